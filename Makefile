@@ -1,0 +1,50 @@
+# The first two commands on a fresh clone: `make demo`, `make test`. Both set everything up by themselves.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ARGS ?=
+
+.PHONY: help setup demo test check lint fast bench stress clean
+.DEFAULT_GOAL := help
+
+help:  ## Show what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY)  ## Make .venv and install docaps in it (quick when nothing changed)
+
+# A torch that is installed already, for example one with CUDA, is kept: the pin applies only where there is none.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "docaps needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
+	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $$($(PYTHON) -c 'import torch' 2>/dev/null && echo --system-site-packages) $(VENV); }
+	@if $(BIN)/python -c 'import torch' 2>/dev/null; then grep -v '^torch==' constraints.txt; else cat constraints.txt; fi > $(VENV)/constraints.txt
+	@echo "installing docaps and what it needs (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup  ## Train two small models and see what context adds (about 5 minutes)
+	@$(BIN)/docaps demo $(ARGS)
+
+test: setup lint  ## Run all checks and tests (under 10 minutes)
+	$(BIN)/python -m pytest -m "not stress" $(ARGS)
+
+check: setup lint fast  ## Run the linters, the types and the fast tests
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+fast: setup
+	$(BIN)/python -m pytest -m "not stress and not learning and not browser" tests/unit tests/invariants tests/architecture
+
+bench: setup  ## Measure what is fast, as ratios
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
+
+stress: setup  ## Run what is too long for `make test`
+	$(BIN)/python -m pytest -m stress $(ARGS)
+
+clean:  ## Remove what was built (not your runs and data)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

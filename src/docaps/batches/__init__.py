@@ -1,0 +1,1 @@
+"""Batches: a sentence with its history, padded and cut to a token budget."""

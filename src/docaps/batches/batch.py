@@ -1,0 +1,82 @@
+"""A batch: windows padded to tensors.
+
+Dimensions: B batch, S source length, T target length, K history sentences, N words of the longest history sentence.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from docaps.batches.windows import Tokens, Window
+from docaps.corpus.vocabulary import BOS, PAD
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Token ids of some sentences, their histories (nearest sentence first) and, in training, their translations."""
+
+    source: Int[Tensor, "B S"]
+    history: Int[Tensor, "B K N"]
+    target_input: Int[Tensor, "B T"] | None = None
+    target_output: Int[Tensor, "B T"] | None = None
+
+    @property
+    def source_mask(self) -> Bool[Tensor, "B S"]:
+        """True where a source token is real."""
+        return self.source != PAD
+
+    @property
+    def history_mask(self) -> Bool[Tensor, "B K N"]:
+        """True where a history word is real."""
+        return self.history != PAD
+
+    @property
+    def translations(self) -> Int[Tensor, "B T"]:
+        """The translations that the batch must have in training and scoring."""
+        if self.target_output is None:
+            raise ValueError("the batch has no translations")
+        return self.target_output
+
+    def to(self, device: torch.device) -> Self:
+        """Move all tensors to a device."""
+        tensors = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved: dict[str, Any] = {
+            name: value if value is None else value.to(device) for name, value in tensors.items()
+        }
+        return type(self)(**moved)
+
+
+def collate(windows: Sequence[Window], history: int) -> Batch:
+    """Pad windows to one batch with room for `history` earlier sentences (0: none)."""
+    targets = [window.target for window in windows if window.target is not None]
+    if targets and len(targets) < len(windows):
+        raise ValueError(f"{len(windows) - len(targets)} of {len(windows)} windows have no target")
+    return Batch(
+        source=pad([window.source for window in windows]),
+        history=pad_history([window.history[:history] for window in windows], history),
+        target_input=pad([[BOS, *target[:-1]] for target in targets]) if targets else None,
+        target_output=pad(targets) if targets else None,
+    )
+
+
+def pad(sentences: Sequence[Tokens]) -> Int[Tensor, "B L"]:
+    """Lay sentences under each other, filled up to the longest."""
+    padded = np.full((len(sentences), max(map(len, sentences), default=0)), PAD, dtype=np.int64)
+    for row, sentence in zip(padded, sentences, strict=True):
+        row[: len(sentence)] = sentence
+    return torch.from_numpy(padded)
+
+
+def pad_history(histories: Sequence[Sequence[Tokens]], history: int) -> Int[Tensor, "B K N"]:
+    """Lay histories under each other; a missing sentence is all padding."""
+    longest = max((len(sentence) for earlier in histories for sentence in earlier), default=0)
+    padded = np.full((len(histories), history, longest), PAD, dtype=np.int64)
+    for row, earlier in zip(padded, histories, strict=True):
+        for place, sentence in zip(row, earlier, strict=False):
+            place[: len(sentence)] = sentence
+    return torch.from_numpy(padded)

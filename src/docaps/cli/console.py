@@ -1,0 +1,55 @@
+"""What commands print: results on stdout, as tables for people or as one JSON object for programs."""
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change a setting of the recipe, for example stage.sentence.steps=100."
+    ),
+]
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table whose first column is text and the others are numbers."""
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for position, name in enumerate(header):
+        table.add_column(name, justify="right" if position else "left", no_wrap=position > 0)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table, highlight=False)
+
+
+def command_name() -> str:
+    """Return how the user calls docaps: `docaps` if it is on the path, else the script's path."""
+    script = Path(sys.argv[0])
+    if script.name != "docaps":
+        return f"{Path(sys.executable).name} -m docaps"
+    found = shutil.which("docaps")
+    if found and Path(found).resolve() == script.resolve():
+        return "docaps"
+    return str(script.relative_to(Path.cwd())) if script.is_relative_to(Path.cwd()) else str(script)
+
+
+def print_next(commands: Sequence[tuple[str, str]]) -> None:
+    """Print, on stderr, what to type next."""
+    width = max(len(what) for what, _ in commands)
+    typer.echo("Next:", err=True)
+    for what, command in commands:
+        typer.echo(f"  {what:<{width}}  {command}", err=True)

@@ -1,0 +1,107 @@
+"""The command `docaps`: one table from command to function.
+
+Only the command that is asked for is imported, so `docaps --help` answers at once.
+"""
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from docaps import __version__, progress
+from docaps.errors import DocapsError
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Where a command's function is, and what it does in one line."""
+
+    function: str
+    summary: str
+    panel: str
+
+    def load(self) -> Callable[..., None]:
+        """Import the function."""
+        module, name = self.function.split(":")
+        function: Callable[..., None] = getattr(importlib.import_module(f"docaps.cli.{module}"), name)
+        return function
+
+
+COMMANDS = {
+    "demo": Command("demo:demo", "Show the point: train two small models, with and without context.", "Start here"),
+    "minidocs": Command("minidocs:minidocs", "Generate little documents that need context.", "Corpora"),
+    "prepare": Command("prepare:prepare", "Turn raw documents into a store of token ids.", "Corpora"),
+    "train": Command("train:train", "Train the stages of a recipe.", "Models"),
+    "translate": Command("translate:translate", "Translate documents.", "Models"),
+    "evaluate": Command("evaluate:evaluate", "Compare translations with a reference.", "Results"),
+    "contrast": Command("contrast:contrast", "Test choices that need context.", "Results"),
+    "report": Command("report:report", "Write a page about runs: scores, samples, routing.", "Results"),
+}
+
+
+def build_app(arguments: list[str]) -> typer.Typer:
+    """Make the command line, importing only what `arguments` ask for."""
+    app = typer.Typer(
+        name="docaps",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog="Start with: docaps demo",
+    )
+    app.callback()(about)
+    wanted = next((argument for argument in arguments if not argument.startswith("-")), None)
+    completing = "_DOCAPS_COMPLETE" in os.environ
+    for name, command in COMMANDS.items():
+        if name == wanted or completing:
+            function = command.load()
+            app.command(name, rich_help_panel=command.panel, no_args_is_help=False)(_guarded(function))
+        else:
+            app.command(name, help=command.summary, rich_help_panel=command.panel)(_placeholder)
+    return app
+
+
+def about(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+) -> None:
+    """Translate whole documents: each sentence with the sentences before it in view."""
+    if version:
+        typer.echo(f"docaps {__version__}")
+        raise typer.Exit
+
+
+def _placeholder() -> None:
+    """Stand in for a command that was not asked for."""
+
+
+def _guarded(function: Callable[..., None]) -> Callable[..., None]:
+    """Turn the faults a user can mend into a message and an exit code."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> None:
+        progress.REPORTER.enabled = True
+        try:
+            function(*arguments, **options)
+            sys.stdout.flush()
+        except DocapsError as error:
+            typer.echo(f"docaps: {error}", err=True)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            typer.echo("docaps: stopped; what was finished is kept, nothing is half-written", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # the reader of our output has gone, as in `docaps ... | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return run
+
+
+def main() -> None:
+    """Run the command line."""
+    build_app(sys.argv[1:])()

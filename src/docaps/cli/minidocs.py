@@ -1,0 +1,41 @@
+"""`docaps minidocs`: little documents that need context."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from docaps.cli.console import JsonOption, command_name, print_json, print_next
+
+
+def minidocs(
+    documents: Annotated[int, typer.Option(min=1, help="How many documents (with --out: training documents).")] = 5,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same documents.")] = 1,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a corpus here instead of printing.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the corpus if it exists.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Print English-German mini-documents, or write a corpus of them with contrastive items.
+
+    In some sentences only an earlier sentence decides the translation; those are marked with what they need.
+
+    Examples: docaps minidocs --documents 5 --seed 3; docaps minidocs --documents 8000 --out data/minidocs
+    """
+    from docaps.corpus.minidocs import generate_documents
+    from docaps.corpus.minidocs.writing import as_json, as_text, write_corpus
+
+    if out is None:
+        found = generate_documents(documents, seed)
+        if json:
+            print_json({"seed": seed, "documents": [as_json(document) for document in found]})
+        else:
+            typer.echo("\n\n".join(as_text(number, document) for number, document in enumerate(found, start=1)))
+        return
+    counts = write_corpus(out, documents=documents, seed=seed, overwrite=overwrite)
+    if json:
+        print_json({"path": str(out), **counts})
+        return
+    typer.echo(", ".join(f"{count:,} {what}" for what, count in counts.items()) + f" in {out}")
+    pairs = " ".join(f"--{part} {out}/{part}.en {out}/{part}.de" for part in ("train", "dev", "test"))
+    prepare = f"{command_name()} prepare --recipe minidocs {pairs} --contrastive {out}/contrastive.jsonl"
+    print_next([("prepare", f"{prepare} --out {out}-prepared")])

@@ -1,0 +1,273 @@
+"""Settings: TOML in, frozen and checked objects out; every default stands here and nowhere else.
+
+A recipe says everything about an experiment: how the corpus is prepared, how large the model is, which stages train
+it and how it decodes. All faults of a recipe are reported at once, an unknown key with the nearest known one.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from docaps.errors import ConfigError
+
+SystemName = Literal["transformer", "transformer+reg", "qcn", "qcn+reg"]
+Precision = Literal["auto", "float32", "bfloat16"]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Count = Annotated[int, Field(ge=1)]
+
+SYSTEM_TITLES: Mapping[SystemName, str] = {
+    "transformer": "sentence-level Transformer",
+    "transformer+reg": "Transformer + regularisation",
+    "qcn": "Transformer + QCN",
+    "qcn+reg": "Transformer + QCN + regularisation",
+}
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, and no key may be unknown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PreparationSettings(Settings):
+    """How raw text becomes token ids."""
+
+    source_language: str = Field("en", description="language code of the source, for tokenisation")
+    target_language: str = Field("de", description="language code of the target, for tokenisation")
+    merges: Count = Field(30_000, description="joint BPE merge operations")
+    minimum_frequency: Count = Field(2, description="BPE stops at pairs rarer than this")
+
+
+class ModelSettings(Settings):
+    """The size and shape of the Transformer."""
+
+    encoder_layers: Count = 4
+    decoder_layers: Count = 4
+    size: Count = Field(512, description="D, the size of word vectors and hidden states")
+    feed_forward: Count = 2048
+    heads: Count = 8
+    norm: Literal["pre", "post"] = "post"
+    embeddings: Literal["shared", "separate"] = Field(
+        "separate", description="shared: one table for source, target and output; separate: three tables"
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide_size(self) -> "ModelSettings":
+        if self.size % self.heads or self.size % 2:
+            raise ValueError(f"size {self.size} must be even and divisible by the number of heads, {self.heads}")
+        return self
+
+
+class HistorySettings(Settings):
+    """Which sentences before the current one the model sees."""
+
+    sentences: Count = Field(3, description="K, the number of previous sentences")
+
+
+class QcnSettings(Settings):
+    """The query-guided capsule network."""
+
+    capsules: Count = Field(4, description="M, output capsules per history sentence")
+    rounds: Count = Field(4, description="routing iterations")
+
+
+class RegulariserSettings(Settings):
+    """The term that pulls source and target capsules together."""
+
+    weight: Annotated[float, Field(ge=0)] = Field(1.0, description="lambda, the weight of the PCC in the loss")
+
+
+class SystemSettings(Settings):
+    """All that is needed to build a model, apart from its vocabulary."""
+
+    name: SystemName = "transformer"
+    model: ModelSettings = ModelSettings()
+    history: HistorySettings = HistorySettings()
+    qcn: QcnSettings = QcnSettings()
+    regulariser: RegulariserSettings = RegulariserSettings()
+
+    @property
+    def uses_history(self) -> bool:
+        """Say whether the system looks at earlier sentences at all."""
+        return self.name in ("qcn", "qcn+reg")
+
+    @property
+    def uses_regulariser(self) -> bool:
+        """Say whether the capsules of source and target are pulled together in training."""
+        return self.name in ("transformer+reg", "qcn+reg")
+
+
+class StageSettings(Settings):
+    """One training stage; it makes one run directory."""
+
+    system: SystemName = "transformer"
+    init_from: str | None = Field(None, description="name of an earlier stage whose weights are taken over")
+    steps: Count = 100_000
+    batch_tokens: Count = Field(1500, description="padded source + target tokens of a batch")
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-4
+    beta2: Share = Field(0.999, description="Adam's decay of the squared gradient")
+    schedule: Literal["fixed", "inverse-sqrt", "linear"] = "fixed"
+    warmup: Annotated[int, Field(ge=0)] = Field(0, description="steps during which the learning rate rises to its peak")
+    dropout: Share = 0.1
+    label_smoothing: Share = 0.1
+    clip: Annotated[float, Field(gt=0)] = Field(5.0, description="largest norm of the gradient")
+    log_every: Count = 50
+    validate_every: Count = 1000
+
+    @model_validator(mode="after")
+    def _warmup_ends(self) -> "StageSettings":
+        if self.warmup >= self.steps:
+            raise ValueError(f"warm-up of {self.warmup} steps must be shorter than the stage, {self.steps} steps")
+        return self
+
+
+class DecodingSettings(Settings):
+    """How translations are searched for."""
+
+    beam: Count = 4
+    length_penalty: Annotated[float, Field(ge=0)] = Field(0.6, description="GNMT's alpha; 0 turns it off")
+    batch_tokens: Count = Field(4000, description="padded source tokens of a batch, counted once per hypothesis")
+    length_factor: Annotated[float, Field(gt=0)] = Field(2.0, description="longest translation = factor x source + 20")
+
+
+class Recipe(Settings):
+    """Everything about an experiment."""
+
+    name: str = "unnamed"
+    seed: int = 1
+    precision: Precision = "auto"
+    preparation: PreparationSettings = PreparationSettings()
+    model: ModelSettings = ModelSettings()
+    history: HistorySettings = HistorySettings()
+    qcn: QcnSettings = QcnSettings()
+    regulariser: RegulariserSettings = RegulariserSettings()
+    stage: dict[str, StageSettings] = Field(default_factory=dict)
+    decoding: DecodingSettings = DecodingSettings()
+
+    @model_validator(mode="after")
+    def _stages_follow_each_other(self) -> "Recipe":
+        names = list(self.stage)
+        for position, (name, stage) in enumerate(self.stage.items()):
+            if not re.fullmatch(r"[\w][\w.+-]*", name):
+                raise ValueError(f"stage name {name!r} must consist of letters, digits, '_', '-', '+' and '.'")
+            if stage.init_from is not None and stage.init_from not in names[:position]:
+                raise ValueError(f"stage {name!r} starts from {stage.init_from!r}, which is no stage before it")
+        return self
+
+    def system(self, stage: str) -> SystemSettings:
+        """Put together what is needed to build the model of a stage."""
+        return SystemSettings(
+            name=self.stage[stage].system,
+            model=self.model,
+            history=self.history,
+            qcn=self.qcn,
+            regulariser=self.regulariser,
+        )
+
+
+def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a recipe and apply `--set a.b=c` overrides; all faults are reported in one message."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = tomllib.loads(text)
+    except FileNotFoundError:
+        raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
+    except tomllib.TOMLDecodeError as fault:
+        raise ConfigError(f"not valid TOML: {fault}", path=path) from None
+    except (UnicodeDecodeError, OSError) as fault:
+        raise ConfigError(f"cannot be read: {fault}", path=path) from None
+    for override in overrides:
+        _apply_override(values, override)
+    try:
+        return Recipe.model_validate(values)
+    except ValidationError as fault:
+        raise ConfigError(describe_faults(fault, Recipe, path=path, text=text)) from None
+
+
+def recipe_path(name: str) -> Path:
+    """Find a recipe: a file, or the name of one that comes with docaps."""
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return path
+    return bundled_recipes().get(name, path)
+
+
+def bundled_recipes() -> dict[str, Path]:
+    """List the recipes that come with docaps, in an installed package or in a clone."""
+    here = Path(__file__).parent
+    folders = (here / "recipes", here.parents[1] / "recipes")
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+
+
+def _apply_override(values: dict[str, Any], override: str) -> None:
+    """Set one dotted key, `a.b=c`; the value is read as TOML, or else as plain text."""
+    key, separator, value = override.partition("=")
+    names = key.strip().split(".")
+    if not separator or not all(names):
+        raise ConfigError(f"--set {override}: expected KEY=VALUE, for example --set stage.sentence.steps=100")
+    for depth, name in enumerate(names[:-1], start=1):
+        values = values.setdefault(name, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"--set {override}: {'.'.join(names[:depth])} is a single value, not a table")
+    try:
+        values[names[-1]] = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        values[names[-1]] = value.strip()
+
+
+def describe_faults(
+    fault: ValidationError, model: type[BaseModel], *, path: Path | None = None, text: str | None = None
+) -> str:
+    """Tell all faults of some settings, one a line, each with its place and, for unknown keys, the nearest name."""
+    lines = []
+    for error in fault.errors():
+        location = tuple(str(part) for part in error["loc"])
+        found = _line_of(location, text) if text else None
+        place = ":".join(str(part) for part in (path, found) if part is not None)
+        key = ".".join(location)
+        lines.append(": ".join(part for part in (place, key, _describe(error, model, location)) if part))
+    return "\n".join(lines)
+
+
+def _describe(error: Any, model: type[BaseModel], location: tuple[str, ...]) -> str:
+    """Say in words what is wrong with one value."""
+    if error["type"] == "extra_forbidden":
+        known = _names_at(model, location[:-1])
+        nearest = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(known)}"
+        return f"unknown key; {hint}"
+    message = error["msg"].removeprefix("Value error, ")
+    if isinstance(error["input"], str | int | float | bool):
+        return f"{message} (found {error['input']!r})"
+    return str(message)
+
+
+def _names_at(model: type[BaseModel], location: Sequence[str]) -> list[str]:
+    """List the keys that are known at a place in the settings."""
+    for name in location:
+        field = model.model_fields.get(name)
+        if field is None:  # the key of a table of settings, such as the name of a stage
+            continue
+        inner = [field.annotation, *get_args(field.annotation)]
+        model = next(kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel))
+    return list(model.model_fields)
+
+
+def _line_of(location: Sequence[str], text: str) -> int | None:
+    """Find the line of a TOML text that sets a dotted key, or None if it came from elsewhere."""
+    section: tuple[str, ...] = ()
+    best = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = re.match(r"\s*\[([^\[\]]+)\]", line)
+        if header:
+            section = tuple(part.strip().strip('"') for part in header[1].split("."))
+            best = number if section == tuple(location) else best
+        key = re.match(r"\s*([\w.\"-]+)\s*=", line)
+        if key and (*section, *key[1].replace('"', "").split(".")) == tuple(location):
+            return number
+    return best

@@ -1,0 +1,1 @@
+"""Corpora: documents read from files, cut into subwords, stored as token ids."""

@@ -1,0 +1,89 @@
+"""Contrastive items in minimal sets: the same words but for the antecedent, so that only context can tell."""
+
+from collections.abc import Iterator
+from math import ceil
+from random import Random
+
+from docaps.corpus.contrastive import ContrastiveItem
+from docaps.corpus.minidocs.cast import draw_cast
+from docaps.corpus.minidocs.documents import MiniDocument
+from docaps.corpus.minidocs.lexicon import load_lexicon
+from docaps.corpus.minidocs.phenomena import PHENOMENA, Phenomenon
+from docaps.corpus.minidocs.planning import DISTANCES, plan_last_span
+from docaps.corpus.minidocs.story import StoryBuilder
+from docaps.errors import CorpusError
+
+WINDOW = 3
+_ATTEMPTS = 1000
+Run = tuple[str, ...]
+
+
+def collect_windows(documents: tuple[MiniDocument, ...]) -> set[Run]:
+    """Gather every run of three source sentences."""
+    return {
+        document.source[start : start + WINDOW]
+        for document in documents
+        for start in range(len(document.source) - WINDOW + 1)
+    }
+
+
+def make_items(rng: Random, count: int, seen: set[Run]) -> Iterator[ContrastiveItem]:
+    """Make at least `count` items for each phenomenon, with every form at every distance equally often."""
+    used: set[Run] = set()
+    for phenomenon in PHENOMENA:
+        round_size = len(DISTANCES) * sum(len(tags) for _, tags in phenomenon.contrasts)
+        number = 0
+        for _ in range(ceil(count / round_size)):
+            for form, tags in phenomenon.contrasts:
+                for distance in DISTANCES:
+                    number += 1
+                    yield from _make_new_set(rng, phenomenon, form, tags, distance, number, seen, used)
+
+
+def _make_new_set(
+    rng: Random,
+    phenomenon: Phenomenon,
+    form: str,
+    tags: tuple[str, ...],
+    distance: int,
+    number: int,
+    seen: set[Run],
+    used: set[Run],
+) -> list[ContrastiveItem]:
+    """Draw sets until one has histories that are neither in training nor in an earlier set."""
+    for _ in range(_ATTEMPTS):
+        items = _draw_set(rng, phenomenon, form, tags, distance, f"{phenomenon.name}-{number:04}")
+        whole = {(*item.history, item.source) for item in items}
+        if whole & used or any(item.history[-WINDOW:] in seen for item in items):
+            continue
+        used |= whole
+        return items
+    raise CorpusError(f"no new {phenomenon.name} items after {_ATTEMPTS} attempts; ask for fewer items or documents")
+
+
+def _draw_set(
+    rng: Random, phenomenon: Phenomenon, form: str, tags: tuple[str, ...], distance: int, name: str
+) -> list[ContrastiveItem]:
+    """Tell one story up to its last sentence, once for each variant of that sentence's event."""
+    builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()))
+    spans, length = plan_last_span(rng, distance)
+    events = [builder.draw_event(rng.choice(PHENOMENA)) for _ in spans[:-1]]
+    last = builder.draw_event(phenomenon, form)
+    story = builder.build(spans, length, [*events, last])
+    return [_cut_item(story.tell({length - 1: last.select(tag)}), f"{name}-{tag}") for tag in tags]
+
+
+def _cut_item(document: MiniDocument, name: str) -> ContrastiveItem:
+    """Make an item of a document's last sentence."""
+    label = document.labels[len(document.source) - 1]
+    return ContrastiveItem(
+        id=name,
+        phenomenon=label.phenomenon,
+        form=label.form,
+        distance=label.distance,
+        history=document.source[:-1],
+        target_history=document.target[:-1],
+        source=document.source[-1],
+        right=document.target[-1],
+        wrong=label.wrong,
+    )

@@ -1,0 +1,108 @@
+"""Entries of the lexicon: what one line of a table says."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Gender = Literal["masculine", "feminine", "neuter"]
+GENDERS: tuple[Gender, ...] = ("masculine", "feminine", "neuter")
+ARTICLES: dict[str, Gender] = {"der": "masculine", "die": "feminine", "das": "neuter"}
+_PEOPLE = {"a", "b", "who", "city"}
+_ENGLISH_SLOTS = _PEOPLE | {"the", "an"}
+_GERMAN_SLOTS = (
+    _PEOPLE | {"it", "it:acc", "its"} | {f"{a}:{case}" for a in ("the", "an") for case in ("nom", "acc", "dat")}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """An English noun and its German translation, in the singular."""
+
+    english: str
+    german: str
+    gender: Gender
+    oblique: str  # the accusative and dative: "Löwen" for "Löwe", else the same as `german`
+
+
+@dataclass(frozen=True, slots=True)
+class Adjective:
+    """An adjective in both languages, without endings."""
+
+    english: str
+    german: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adverbial:
+    """A phrase before a clause, in both languages."""
+
+    english: str
+    german: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A sentence with slots; the German is kept in three parts, so that the verb stays second whatever comes first."""
+
+    english: str
+    subject: str
+    verb: str
+    rest: str
+
+    def mentions(self, slot: str) -> bool:
+        """Tell whether the English side has this slot."""
+        return f"{{{slot}}}" in self.english
+
+
+def parse_noun(text: str, gender: Gender) -> Noun:
+    """Read "lion: Löwe, Löwen"."""
+    english, german = _split_pair(text)
+    lemma, _, oblique = german.partition(", ")
+    if not lemma[0].isupper():
+        raise ValueError(f"{text!r}: a German noun starts with a capital")
+    return Noun(english, lemma, gender, oblique or lemma)
+
+
+def parse_translation(english: str, text: str) -> Noun:
+    """Read "der Buchstabe, Buchstaben" as a translation of `english`."""
+    article, _, noun = text.partition(" ")
+    if article not in ARTICLES:
+        raise ValueError(f"{text!r} starts with {article!r}, expected der, die or das")
+    return parse_noun(f"{english}: {noun}", ARTICLES[article])
+
+
+def parse_adjective(text: str) -> Adjective:
+    """Read "red: rot"."""
+    return Adjective(*_split_pair(text))
+
+
+def parse_adverbial(pair: list[str]) -> Adverbial:
+    """Read ["after a while,", "nach einer Weile"]."""
+    english, german = pair
+    return Adverbial(english, german)
+
+
+def parse_clause(pair: list[str]) -> Clause:
+    """Read ["it tasted wonderful", "{it} | schmeckte | wunderbar"]."""
+    english, german = pair
+    parts = [part.strip() for part in german.split("|")]
+    if len(parts) != 3 or not parts[0] or not parts[1]:
+        raise ValueError(f"{german!r}: expected 'subject | verb | rest'")
+    _check_slots(english, _ENGLISH_SLOTS)
+    _check_slots(german, _GERMAN_SLOTS)
+    return Clause(english, *parts)
+
+
+def _split_pair(text: str) -> tuple[str, str]:
+    """Cut "english: german" in two."""
+    english, colon, german = text.partition(": ")
+    if not (english and colon and german):
+        raise ValueError(f"{text!r}: expected 'english: german'")
+    return english, german
+
+
+def _check_slots(template: str, known: set[str]) -> None:
+    """Refuse a slot that nothing would fill."""
+    for slot in re.findall(r"\{(.*?)\}", template):
+        if slot not in known:
+            raise ValueError(f"{template!r}: unknown slot {{{slot}}}, expected one of {', '.join(sorted(known))}")

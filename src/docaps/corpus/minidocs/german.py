@@ -1,0 +1,68 @@
+"""German noun phrases: articles, adjective endings, n-declension, contractions (singular only)."""
+
+import re
+from typing import Literal
+
+from docaps.corpus.minidocs.entries import Adjective, Gender, Noun
+
+Case = Literal["nom", "acc", "dat"]
+Article = Literal["the", "an"]
+CASES: tuple[Case, ...] = ("nom", "acc", "dat")
+
+_ARTICLES: dict[Article, dict[Gender, tuple[str, str, str]]] = {  # nominative, accusative, dative
+    "the": {"masculine": ("der", "den", "dem"), "feminine": ("die", "die", "der"), "neuter": ("das", "das", "dem")},
+    "an": {
+        "masculine": ("ein", "einen", "einem"),
+        "feminine": ("eine", "eine", "einer"),
+        "neuter": ("ein", "ein", "einem"),
+    },
+}
+_ENDINGS: dict[Article, dict[Gender, tuple[str, str, str]]] = {
+    "the": {"masculine": ("e", "en", "en"), "feminine": ("e", "e", "en"), "neuter": ("e", "e", "en")},
+    "an": {"masculine": ("er", "en", "en"), "feminine": ("e", "e", "en"), "neuter": ("es", "es", "en")},
+}
+_PRONOUNS: dict[Gender, tuple[str, str, str]] = {  # nominative, accusative, stem of the possessive
+    "masculine": ("er", "ihn", "sein"),
+    "feminine": ("sie", "sie", "ihr"),
+    "neuter": ("es", "es", "sein"),
+}
+_CONTRACTIONS = {"an dem": "am", "in dem": "im", "von dem": "vom", "zu dem": "zum", "zu der": "zur"}
+_CONTRACTION = re.compile(r"\b(" + "|".join(_CONTRACTIONS) + r")\b")
+
+
+def adjective_stem(adjective: str) -> str:
+    """Return what endings are added to: "teur" for "teuer", "dunkl" for "dunkel", "hoh" for "hoch"."""
+    if adjective == "hoch":
+        return "hoh"
+    if adjective.endswith("el"):
+        return adjective[:-2] + "l"
+    if adjective.endswith(("euer", "auer")):
+        return adjective[:-2] + "r"
+    return adjective.removesuffix("e")
+
+
+def noun_phrase(noun: Noun, adjective: Adjective | None, article: Article, case: Case) -> str:
+    """Decline article, adjective and noun together: "einen alten Löwen"."""
+    position = CASES.index(case)
+    words = [_ARTICLES[article][noun.gender][position]]
+    if adjective is not None:
+        words.append(adjective_stem(adjective.german) + _ENDINGS[article][noun.gender][position])
+    words.append(noun.german if case == "nom" else noun.oblique)
+    return " ".join(words)
+
+
+def pronoun_slots(gender: Gender) -> dict[str, str]:
+    """Give the forms of *it* and *its* for a thing of this gender."""
+    nominative, accusative, possessive = _PRONOUNS[gender]
+    return {"it": nominative, "it:acc": accusative, "its": possessive}
+
+
+def contract(sentence: str) -> str:
+    """Join a preposition and an article where German does: "von dem" becomes "vom"."""
+    return _CONTRACTION.sub(lambda found: _CONTRACTIONS[found[0]], sentence)
+
+
+def order_words(subject: str, verb: str, rest: str, front: str = "") -> str:
+    """Put the verb second: a phrase in front sends the subject behind the verb."""
+    words = (front, verb, subject, rest) if front else (subject, verb, rest)
+    return " ".join(word for word in words if word)

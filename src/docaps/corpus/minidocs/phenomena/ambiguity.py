@@ -1,0 +1,39 @@
+"""An ambiguous noun: one of two translations, by the topic that an earlier sentence sets."""
+
+from dataclasses import dataclass
+from random import Random
+
+from docaps.corpus.minidocs.cast import Cast
+from docaps.corpus.minidocs.lexicon import Sense
+from docaps.corpus.minidocs.phenomena.interface import Event, Variant
+from docaps.corpus.minidocs.rendering import Pair, choose_adjective, choose_front, render
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """Nouns such as *bank*: the sentence around them suits both senses."""
+
+    name: str = "ambiguity"
+    contrasts: tuple[tuple[str, tuple[str, ...]], ...] = (("noun", ("a", "b")),)
+
+    def draw(self, rng: Random, cast: Cast, topics: set[str], form: str | None = None) -> Event:
+        """Choose a noun, a neutral sentence for it, and a cue for each of its senses."""
+        lexicon = cast.lexicon
+        senses = rng.choice([senses for senses in lexicon.ambiguous if senses[0].noun.english not in topics])
+        topics.add(senses[0].noun.english)
+        clause, slots = rng.choice(lexicon.ambiguity_frames), cast.draw_slots(rng)
+        front = choose_front(rng, lexicon.comments, clause, share=0.3)
+        adjective = choose_adjective(rng, lexicon.ambiguity_adjectives, clause)
+        told = render_cues(rng, cast, senses)
+        sentences = [render(clause, slots.with_noun(sense.noun, adjective), front) for sense in senses]
+        variants = tuple(
+            Variant(tag, cue, sentence.target) for tag, cue, sentence in zip("ab", told, sentences, strict=True)
+        )
+        return Event(self.name, form or "noun", sentences[0].source, variants)
+
+
+def render_cues(rng: Random, cast: Cast, senses: tuple[Sense, Sense]) -> list[Pair]:
+    """Write one cue for each sense, with the same people and the same comment before it."""
+    slots, clauses = cast.draw_slots(rng), [rng.choice(sense.cues) for sense in senses]
+    front = choose_front(rng, cast.lexicon.comments, clauses[0], share=0.15)
+    return [render(clause, slots, front) for clause in clauses]

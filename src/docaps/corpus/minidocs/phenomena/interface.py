@@ -1,0 +1,61 @@
+"""What a phenomenon is: something in a sentence that an earlier sentence decides.
+
+To add one, write a module with a class like `Phenomenon` and enter it in `phenomena/__init__.py`.
+"""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from docaps.corpus.minidocs.cast import Cast
+from docaps.corpus.minidocs.documents import Label
+from docaps.corpus.minidocs.entries import Gender
+from docaps.corpus.minidocs.rendering import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way an event can turn out: the earlier sentence, and the translation it calls for."""
+
+    tag: str
+    cue: Pair
+    translation: str
+    gender: Gender | None = None  # of the thing that the cue mentions, if any
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A sentence that reads the same in all variants, and is translated by its cue."""
+
+    phenomenon: str
+    form: str
+    source: str
+    variants: tuple[Variant, ...]
+
+    def select(self, tag: str) -> Variant:
+        """Find a variant by its tag."""
+        return next(variant for variant in self.variants if variant.tag == tag)
+
+    def label(self, variant: Variant, distance: int) -> Label:
+        """Say what the sentence needs, with the translations that are wrong for this variant."""
+        others = dict.fromkeys(other.translation for other in self.variants)  # in order, each once
+        wrong = tuple(translation for translation in others if translation != variant.translation)
+        return Label(self.phenomenon, self.form, distance, wrong)
+
+
+class Phenomenon(Protocol):
+    """A source of events."""
+
+    @property
+    def name(self) -> str:
+        """The name in labels and items."""
+        ...
+
+    @property
+    def contrasts(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The minimal sets to make in each round: a form, and the tags of the variants to contrast."""
+        ...
+
+    def draw(self, rng: Random, cast: Cast, topics: set[str], form: str | None = None) -> Event:
+        """Draw an event on a topic not yet in `topics`, add that topic, and keep all choices free of the variants."""
+        ...

@@ -1,0 +1,100 @@
+"""A story: an opening, labelled sentences after their antecedents, and sentences that fill the gaps."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+from docaps.corpus.minidocs.cast import Cast
+from docaps.corpus.minidocs.documents import MiniDocument
+from docaps.corpus.minidocs.entries import GENDERS, Clause, Gender
+from docaps.corpus.minidocs.phenomena import Event, Phenomenon, Variant
+from docaps.corpus.minidocs.phenomena.pronoun import draw_class, draw_mentions
+from docaps.corpus.minidocs.rendering import Pair, choose_front, render
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """An event in a document: where its cue and its sentence stand, and how it turns out."""
+
+    event: Event
+    variant: Variant
+    cue: int
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A document whose events can still be turned another way."""
+
+    gaps: dict[int, Pair]  # the sentences that belong to no event, by position
+    placements: tuple[Placement, ...]
+
+    def tell(self, turned: dict[int, Variant] | None = None) -> MiniDocument:
+        """Write the document, with the events at these label positions turned as told."""
+        sentences, labels = dict(self.gaps), {}
+        for placed in self.placements:
+            variant = (turned or {}).get(placed.label, placed.variant)
+            sentences[placed.cue] = variant.cue
+            sentences[placed.label] = Pair(placed.event.source, variant.translation)
+            labels[placed.label] = placed.event.label(variant, placed.label - placed.cue)
+        ordered = [sentences[position] for position in range(len(sentences))]
+        labels = {position: labels[position] for position in sorted(labels)}
+        return MiniDocument(tuple(s.source for s in ordered), tuple(s.target for s in ordered), labels)
+
+
+@dataclass(slots=True)
+class StoryBuilder:
+    """Builds one story; it remembers the topics and sentences that the story has used."""
+
+    rng: Random
+    cast: Cast
+    topics: set[str] = field(default_factory=set)
+    told: set[Clause] = field(default_factory=set)
+
+    def build(self, spans: list[tuple[int, int]], length: int, events: list[Event]) -> Story:
+        """Put events at their spans (cue, label) and fill every other position."""
+        placements = tuple(
+            Placement(event, self.rng.choice(event.variants), cue, label)
+            for event, (cue, label) in zip(events, spans, strict=True)
+        )
+        taken = {position for span in spans for position in span}
+        gaps = {p: self._fill_gap(p, length, placements) for p in range(length) if p not in taken}
+        return Story(gaps, placements)
+
+    def draw_event(self, phenomenon: Phenomenon, form: str | None = None) -> Event:
+        """Draw an event on a topic that is new to the story."""
+        return phenomenon.draw(self.rng, self.cast, self.topics, form)
+
+    def _fill_gap(self, position: int, length: int, placements: tuple[Placement, ...]) -> Pair:
+        """Open or close the story, compete with an antecedent, or tell something neutral."""
+        lexicon, around = self.cast.lexicon, [p for p in placements if p.cue < position < p.label]
+        if position == 0:
+            return render(
+                self._choose(lexicon.openings), self.cast.opening_slots(self.rng), self.rng.choice(lexicon.dates)
+            )
+        if position == length - 1 and self.rng.random() < 0.7:
+            return render(self._choose(lexicon.closings), self.cast.opening_slots(self.rng))
+        competes = any(placed.variant.gender for placed in around)
+        if competes or self.rng.random() < 0.3:
+            return self._mention_other(around)
+        return self._tell_neutral()
+
+    def _choose(self, clauses: tuple[Clause, ...]) -> Clause:
+        """Choose a clause that the story has not told yet."""
+        clause = self.rng.choice([clause for clause in clauses if clause not in self.told])
+        self.told.add(clause)
+        return clause
+
+    def _mention_other(self, around: list[Placement]) -> Pair:
+        """Mention a thing of a new class, of another gender than the antecedents around it where there is one."""
+        excluded = {placed.variant.gender for placed in around}
+        genders: list[Gender] = [gender for gender in GENDERS if gender not in excluded] or list(GENDERS)
+        things = draw_class(self.rng, self.cast, self.topics)
+        return draw_mentions(self.rng, self.cast, things, (self.rng.choice(genders),))[0]
+
+    def _tell_neutral(self) -> Pair:
+        """Tell an event, perhaps after an adverbial of time, or a state."""
+        lexicon, slots = self.cast.lexicon, self.cast.draw_slots(self.rng)
+        if self.rng.random() < 0.5:
+            return render(self._choose(lexicon.states), slots)
+        clause = self._choose(lexicon.fillers)
+        return render(clause, slots, choose_front(self.rng, lexicon.times, clause, share=0.4))

@@ -1,0 +1,137 @@
+"""The prepared corpus on disk: token ids in memory-mapped arrays with sentence and document offsets.
+
+manifest.json                     settings, counts, hashes of inputs and of every file
+text/                             BPE codes, vocabulary, languages
+{train,dev,test}.source.npy       token ids of all sentences, end to end
+{train,dev,test}.source.starts.npy    where each sentence begins (one more entry: the end); likewise for target
+{train,dev,test}.documents.npy    number of the first sentence of each document (one more entry: the end)
+{dev,test}.source.txt             the raw text, for translation and scoring; likewise for target
+contrastive.jsonl                 contrastive items, where there are any
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from docaps.corpus.codec import Codec, load_codec
+from docaps.corpus.documents import ParallelDocument
+from docaps.corpus.formats import read_parallel
+from docaps.errors import CorpusError
+from docaps.files import read_json
+
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class TokenArray:
+    """Sentences of token ids, stored end to end."""
+
+    tokens: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, sentence: int) -> NDArray[np.int32]:
+        return self.tokens[self.starts[sentence] : self.starts[sentence + 1]]
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of tokens of each sentence."""
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True)
+class Split:
+    """One part of the corpus: both sides, and where documents begin."""
+
+    source: TokenArray
+    target: TokenArray
+    documents: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @cached_property
+    def document_starts(self) -> NDArray[np.int64]:
+        """For each sentence, the number of the first sentence of its document."""
+        return np.repeat(self.documents[:-1], np.diff(self.documents))
+
+
+class Store:
+    """A prepared corpus, opened for reading."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest: dict[str, Any] = read_json(path / "manifest.json", error=CorpusError)
+
+    @cached_property
+    def codec(self) -> Codec:
+        """What turns text into the ids of this corpus."""
+        return load_codec(self.path / "text")
+
+    @property
+    def hash(self) -> str:
+        """Identity of the prepared data."""
+        return str(self.manifest["hash"])
+
+    def has(self, split: str) -> bool:
+        """Say whether the corpus has such a part."""
+        return split in self.manifest["counts"]
+
+    def split(self, name: str) -> Split:
+        """Open one part of the corpus."""
+        documents = self._load(f"{name}.documents.npy")
+        return Split(self._side(name, "source"), self._side(name, "target"), documents)
+
+    def raw(self, name: str) -> list[ParallelDocument]:
+        """Read the raw text of the development or test part."""
+        return read_parallel(self.path / f"{name}.source.txt", self.path / f"{name}.target.txt")
+
+    @property
+    def contrastive(self) -> Path | None:
+        """Path of the contrastive items, if the corpus has any."""
+        path = self.path / "contrastive.jsonl"
+        return path if path.exists() else None
+
+    def _side(self, name: str, side: str) -> TokenArray:
+        return TokenArray(self._load(f"{name}.{side}.npy"), self._load(f"{name}.{side}.starts.npy"))
+
+    def _load(self, file: str) -> NDArray[Any]:
+        path = self.path / file
+        try:
+            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as fault:
+            raise CorpusError(f"the prepared corpus is damaged: {fault}. Prepare it again", path=path) from None
+        return array
+
+
+def open_store(path: Path) -> Store:
+    """Open a prepared corpus, or say why the directory is none."""
+    if not (path / "manifest.json").exists():
+        message = "not a prepared corpus (it has no manifest.json)" if path.is_dir() else "no such prepared corpus"
+        raise CorpusError(f"{message}. Make one with: docaps prepare --help", path=path)
+    return Store(path)
+
+
+def write_split(directory: Path, name: str, source: Sequence[list[int]], target: Sequence[list[int]]) -> None:
+    """Write the token ids of one part."""
+    for side, sentences in (("source", source), ("target", target)):
+        starts = np.cumsum([0, *(len(sentence) for sentence in sentences)], dtype=np.int64)
+        np.save(directory / f"{name}.{side}.npy", _concatenate(sentences))
+        np.save(directory / f"{name}.{side}.starts.npy", starts)
+
+
+def write_document_starts(directory: Path, name: str, lengths: Iterable[int]) -> None:
+    """Write where the documents of one part begin, from their numbers of sentences."""
+    np.save(directory / f"{name}.documents.npy", np.cumsum([0, *lengths], dtype=np.int64))
+
+
+def _concatenate(sentences: Sequence[list[int]]) -> NDArray[np.int32]:
+    """Lay sentences end to end."""
+    return np.fromiter((token for sentence in sentences for token in sentence), dtype=np.int32)

@@ -1,0 +1,196 @@
+"""The demo: the whole chain on mini-documents, from nothing to a report.
+
+demo.json        what was asked for: seed and recipe settings
+corpus/          mini-documents and contrastive items, as text
+prepared/        the same as token ids
+runs/sentence    the sentence-level Transformer
+runs/document    Transformer + QCN + regularisation, started from it
+report.html      the page
+summary.json     the numbers; written last, so it marks a finished demo
+"""
+
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docaps import progress
+from docaps.config import Recipe
+from docaps.corpus.minidocs import MiniCorpus, generate_corpus
+from docaps.corpus.minidocs.writing import labels_as_json, write_files
+from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.store import Store
+from docaps.errors import RunError
+from docaps.experiments.assess import Labels, assess
+from docaps.files import read_json, replacing_directory, write_json
+from docaps.report.page import write_report
+from docaps.report.results import read_results
+from docaps.runs import Run
+from docaps.training.stages import train_recipe
+
+STAGES = ("sentence", "document")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoFolder:
+    """The places of a demo directory."""
+
+    path: Path
+
+    @property
+    def request(self) -> Path:
+        """What the demo was asked for."""
+        return self.path / "demo.json"
+
+    @property
+    def summary(self) -> Path:
+        """The numbers; there only when the demo is finished."""
+        return self.path / "summary.json"
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.path / "report.html"
+
+    @property
+    def items(self) -> Path:
+        """The contrastive items."""
+        return self.path / "corpus" / "contrastive.jsonl"
+
+    def run(self, stage: str) -> Run:
+        """The run of one stage."""
+        return Run(self.path / "runs" / stage)
+
+    def state(self) -> dict[str, bool]:
+        """Say for each part of the demo whether it is there."""
+        return {
+            "mini-documents": self.items.exists(),
+            "prepared corpus": (self.path / "prepared" / "manifest.json").exists(),
+            "sentence model": self.run("sentence").finished,
+            "document model": self.run("document").finished,
+            "report": self.report.exists(),
+            "summary": self.summary.exists(),
+        }
+
+
+def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: bool, overwrite: bool) -> None:
+    """Make room for a demo, or refuse if that would destroy or mix up what is there."""
+    request = {"recipe": recipe.model_dump(), "documents": documents}
+    if overwrite and folder.request.exists():
+        shutil.rmtree(folder.path)
+    if not folder.path.exists() or not any(folder.path.iterdir()):
+        write_json(folder.request, request)
+        return
+    if not folder.request.exists():
+        raise RunError("exists and is not a demo: choose another --dir", path=folder.path)
+    if not resume:
+        there = ", ".join(name for name, done in folder.state().items() if done) or "nothing finished"
+        raise RunError(
+            f"an unfinished demo is here ({there}). Go on: --resume; start over: --overwrite", path=folder.path
+        )
+    if read_json(folder.request, error=RunError) != request:
+        raise RunError(
+            "the demo here has another seed or other settings: start over with --overwrite", path=folder.path
+        )
+
+
+def run_demo(folder: DemoFolder, recipe: Recipe, documents: int, *, docaps: str) -> dict[str, Any]:
+    """Run whatever of the chain is not there yet; return the summary."""
+    clock = Clock()
+    corpus = generate_corpus(documents=documents, seed=recipe.seed)
+    _write_corpus(folder, corpus)
+    clock.lap("corpus")
+    store = _prepare(folder, recipe)
+    clock.lap("prepare")
+    for stage in STAGES:
+        train_recipe(recipe, store, folder.path / "runs", stages=[stage])
+        clock.set(f"train_{stage}", float(folder.run(stage).read()["seconds"]))
+    clock.lap("train")
+    for stage in STAGES:
+        progress.say(f"assess the {stage} model")
+        assess(folder.run(stage), store, labels=_labels(corpus))
+    clock.lap("assess")
+    _write_page(folder, recipe, docaps)
+    clock.lap("report")
+    summary = {**summarise(folder), "seed": recipe.seed, "seconds": clock.seconds()}
+    write_json(folder.summary, summary)
+    return summary
+
+
+class Clock:
+    """Seconds spent on each part of the chain."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.monotonic()
+        self._laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """Note the time since the last lap."""
+        now = time.monotonic()
+        self._laps[name], self._last = now - self._last, now
+
+    def set(self, name: str, seconds: float) -> None:
+        """Note a time measured elsewhere."""
+        self._laps[name] = seconds
+
+    def seconds(self) -> dict[str, float]:
+        """Return all laps and the total."""
+        laps = {**self._laps, "total": time.monotonic() - self._start}
+        return {name: round(value, 1) for name, value in laps.items()}
+
+
+def _write_corpus(folder: DemoFolder, corpus: MiniCorpus) -> None:
+    """Write the mini-documents unless they are there."""
+    if not folder.items.exists():
+        with replacing_directory(folder.path / "corpus") as directory:
+            write_files(directory, corpus)
+
+
+def _prepare(folder: DemoFolder, recipe: Recipe) -> Store:
+    """Prepare the mini-documents."""
+    text = folder.path / "corpus"
+    parts = {part: (text / f"{part}.en", text / f"{part}.de") for part in ("train", "dev", "test")}
+    store, _ = prepare(Inputs(parts, folder.items), recipe.preparation, folder.path / "prepared")
+    return store
+
+
+def _labels(corpus: MiniCorpus) -> Labels:
+    """Say which sentences of the test documents need what."""
+    return {number: labels_as_json(document) for number, document in enumerate(corpus.test)}
+
+
+def _write_page(folder: DemoFolder, recipe: Recipe, docaps: str) -> None:
+    """Write the report on both models."""
+    results = [read_results(folder.run(stage).path) for stage in STAGES]
+    commands = [
+        ("Make all of this again", f"{docaps} demo --dir {folder.path} --seed {recipe.seed} --overwrite"),
+        ("Translate a document of your own", f"{docaps} translate {folder.run('document').path} < document.txt"),
+        ("Measure context-dependent choices", f"{docaps} contrast {folder.run('document').path} {folder.items}"),
+    ]
+    write_report(
+        folder.report,
+        results,
+        title="Does the model use context?",
+        subtitle=f"docaps demo on mini-documents, seed {recipe.seed}",
+        commands=commands,
+    )
+
+
+def summarise(folder: DemoFolder) -> dict[str, Any]:
+    """Gather the numbers of both models and the level of chance."""
+    models = {stage: _numbers(folder.run(stage)) for stage in STAGES}
+    contrastive = read_json(folder.run("document").assessment / "contrastive.json", error=RunError)
+    return {**models, "chance": contrastive["chance"]}
+
+
+def _numbers(run: Run) -> Mapping[str, Any]:
+    """Return BLEU and contrastive accuracy of one run."""
+    scores = read_json(run.assessment / "scores.json", error=RunError)
+    contrastive = read_json(run.assessment / "contrastive.json", error=RunError)
+    return {
+        "bleu": scores["bleu"]["score"],
+        "bleu_signature": scores["bleu"]["signature"],
+        "contrastive": contrastive["accuracy"],
+    }

@@ -1,0 +1,93 @@
+"""Files that are never half-written: everything appears under its name complete, or not at all."""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docaps.errors import DocapsError
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path` to write to; it takes the name `path` when the block ends well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replacing_directory(path: Path) -> Iterator[Path]:
+    """Give a temporary directory beside `path`; it takes the name `path` when the block ends well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial"))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        _swap_directory(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _swap_directory(new: Path, path: Path) -> None:
+    """Put `new` in the place of `path`, moving what was there aside first."""
+    if not path.exists():
+        new.replace(path)
+        return
+    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".old"))
+    path.replace(aside / "old")
+    try:
+        new.replace(path)
+    except BaseException:
+        (aside / "old").replace(path)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _umask() -> int:
+    """Return the process's umask (which can be read only by setting it)."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Write a UTF-8 text file that is either complete or absent."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as readable JSON, complete or not at all."""
+    write_text_atomically(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def read_json(path: Path, *, error: type[DocapsError]) -> Any:
+    """Read a JSON file; `error` is raised with the place if it is missing or broken."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise error("no such file", path=path) from None
+    except json.JSONDecodeError as fault:
+        raise error(f"not valid JSON: {fault.msg}", path=path, line=fault.lineno) from None
+    except (UnicodeDecodeError, OSError) as fault:
+        raise error(f"cannot be read: {fault}", path=path) from None
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

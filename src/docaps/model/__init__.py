@@ -1,0 +1,1 @@
+"""Models: the Transformer, and what lets it look at the sentences before."""

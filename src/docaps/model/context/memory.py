@@ -1,0 +1,41 @@
+"""Context memory: the vectors that an encoder may look at besides its own sentence, and the sub-layer that looks.
+
+Dimensions: B batch, S source length, C context vectors, K history sentences, N words of a history sentence,
+M capsules, D model size, R routing iterations.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from docaps.model.layers import Attention, Residual
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMemory:
+    """What the encoder may look at besides the sentence itself."""
+
+    vectors: Float[Tensor, "B C D"]
+    mask: Bool[Tensor, "B C"]  # True where a vector comes from a history sentence with words
+    coupling: Float[Tensor, "R B K M N"] | None = None
+    correlation: Float[Tensor, "R B K M N"] | None = None
+
+
+class ContextSublayer(nn.Module):
+    """Attention from the sentence to the context; a row without any history passes through untouched."""
+
+    def __init__(self, *, attention: Attention, residual: Residual) -> None:
+        super().__init__()
+        self.attention = attention
+        self.residual = residual
+
+    def forward(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> Float[Tensor, "B S D"]:
+        """Add to each position what it finds in the context."""
+        has_history = context.mask.any(dim=-1)[:, None, None]  # (B, 1, 1)
+        # Attention over nothing is not a number, so a row without history looks at its zero capsules; unused below.
+        visible = context.mask.unsqueeze(1) | ~has_history  # (B, 1, C)
+        memory = self.attention.project(context.vectors)
+        attended = self.residual(states, lambda inputs: self.attention(inputs, memory, visible))
+        return torch.where(has_history, attended, states)

@@ -1,0 +1,128 @@
+"""The Transformer's parts: positions, attention, feed-forward, residual connections.
+
+Dimensions: B batch, S source length, T target length, L any length, C keys, D model size, H heads.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+
+@dataclass(frozen=True, slots=True)
+class KeysAndValues:
+    """What attention looks at, projected and split into heads."""
+
+    keys: Float[Tensor, "B H C Dh"]
+    values: Float[Tensor, "B H C Dh"]
+
+    def select(self, rows: Int[Tensor, " R"]) -> "KeysAndValues":
+        """Pick rows of the batch, in the given order."""
+        return KeysAndValues(self.keys[rows], self.values[rows])
+
+    def append(self, other: "KeysAndValues") -> "KeysAndValues":
+        """Add later positions."""
+        return KeysAndValues(torch.cat((self.keys, other.keys), dim=2), torch.cat((self.values, other.values), dim=2))
+
+
+class Attention(nn.Module):
+    """Multi-head attention (Eqs. 9-10)."""
+
+    def __init__(self, *, size: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.dropout = dropout
+        self.query = nn.Linear(size, size)
+        self.key = nn.Linear(size, size)
+        self.value = nn.Linear(size, size)
+        self.output = nn.Linear(size, size)
+        for projection in (self.query, self.key, self.value, self.output):
+            nn.init.xavier_uniform_(projection.weight)
+            nn.init.zeros_(projection.bias)
+
+    def project(self, memory: Float[Tensor, "B C D"]) -> KeysAndValues:
+        """Prepare what is attended to."""
+        return KeysAndValues(self._split(self.key(memory)), self._split(self.value(memory)))
+
+    def forward(
+        self,
+        states: Float[Tensor, "B L D"],
+        memory: KeysAndValues,
+        mask: Bool[Tensor, "B #L C"] | None = None,  # noqa: F821
+        causal: bool = False,
+    ) -> Float[Tensor, "B L D"]:
+        """Let every position gather what it needs from the memory; `mask` is True where it may look."""
+        attended = F.scaled_dot_product_attention(
+            self._split(self.query(states)),
+            memory.keys,
+            memory.values,
+            attn_mask=None if mask is None else mask.unsqueeze(1),
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=causal,
+        )  # (B, H, L, Dh)
+        return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+
+    def _split(self, projected: Float[Tensor, "B C D"]) -> Float[Tensor, "B H C Dh"]:
+        return projected.view(*projected.shape[:2], self.heads, -1).transpose(1, 2)
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with a ReLU between them, at each position alone."""
+
+    def __init__(self, *, size: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.inner = nn.Linear(size, inner)
+        self.output = nn.Linear(inner, size)
+        self.dropout = nn.Dropout(dropout)
+        for projection in (self.inner, self.output):
+            nn.init.xavier_uniform_(projection.weight)
+            nn.init.zeros_(projection.bias)
+
+    def forward(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        """Transform each position."""
+        return self.output(self.dropout(torch.relu(self.inner(states))))  # type: ignore[no-any-return]
+
+
+class Residual(nn.Module):
+    """A sub-layer's surroundings: residual connection, dropout, and norm before (`pre`) or after it (`post`)."""
+
+    def __init__(self, *, size: int, dropout: float, norm: Literal["pre", "post"]) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(size)
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm == "pre"
+
+    def forward(self, states: Float[Tensor, "B L D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B L D"]:
+        """Run the sub-layer and add what it found to the states."""
+        if self.norm_first:
+            return states + self.dropout(sublayer(self.norm(states)))  # type: ignore[no-any-return]
+        return self.norm(states + self.dropout(sublayer(states)))  # type: ignore[no-any-return]
+
+
+class Positions(nn.Module):
+    """Sinusoidal positions, made once and lengthened when a longer sentence comes."""
+
+    table: Tensor
+
+    def __init__(self, *, size: int, length: int = 256) -> None:
+        super().__init__()
+        self.size = size
+        self.register_buffer("table", sinusoids(length, size), persistent=False)
+
+    def forward(self, length: int, first: int = 0) -> Float[Tensor, "L D"]:
+        """Return the vectors of positions `first` to `first + length`."""
+        if first + length > len(self.table):
+            self.table = sinusoids(2 * (first + length), self.size).to(self.table)
+        return self.table[first : first + length]
+
+
+def sinusoids(length: int, size: int) -> Float[Tensor, "L D"]:
+    """Return a table of sines and cosines of falling frequency (Vaswani et al. 2017)."""
+    places = torch.arange(length, dtype=torch.float32).unsqueeze(1)
+    frequencies = torch.exp(torch.arange(0, size, 2, dtype=torch.float32) * (-math.log(10_000) / size))
+    return torch.cat((torch.sin(places * frequencies), torch.cos(places * frequencies)), dim=1)

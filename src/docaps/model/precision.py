@@ -1,0 +1,35 @@
+"""Precision: bfloat16 where the hardware multiplies it fast, float32 elsewhere."""
+
+import contextlib
+from typing import Any
+
+import torch
+
+from docaps.config import Precision
+
+
+def choose_device() -> torch.device:
+    """Return the accelerator if there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def choose_precision(wish: Precision, device: torch.device) -> torch.dtype:
+    """Turn a wish into a number format; `auto` takes bfloat16 only where it is native."""
+    if wish == "auto":
+        return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
+    return torch.bfloat16 if wish == "bfloat16" else torch.float32
+
+
+def has_native_bfloat16(device: torch.device) -> bool:
+    """Say whether the device multiplies bfloat16 in hardware (on CPUs: AMX or AVX512-BF16)."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    checks = (getattr(torch.cpu, name, None) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
+    return any(bool(check()) for check in checks if check is not None)
+
+
+def autocast(device: torch.device, dtype: torch.dtype) -> contextlib.AbstractContextManager[Any]:
+    """Run the block's matrix products in `dtype`; float32 changes nothing."""
+    if dtype == torch.float32:
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, dtype=dtype)

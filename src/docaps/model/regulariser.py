@@ -1,0 +1,46 @@
+"""The regularisation layer: capsules of source and target that should correlate (section 3.4, Eq. 11).
+
+Reference: Yang et al. (2019). Dimensions: B batch, S source length, T target length, M capsules, D model size.
+"""
+
+from dataclasses import dataclass
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from docaps.model.capsule import CapsuleRouting
+from docaps.model.functional import pearson
+
+
+@dataclass(frozen=True, slots=True)
+class Correlations:
+    """How well source and target capsules agree: of true pairs, and of pairs that do not belong together.
+
+    If both are high, the capsules have become constant and the regulariser says nothing.
+    """
+
+    matched: Float[Tensor, " B"]
+    mismatched: Float[Tensor, " B"]
+
+
+class Regulariser(nn.Module):
+    """Two plain capsule networks, over the inputs of encoder and decoder; used in training only."""
+
+    def __init__(self, *, size: int, capsules: int, rounds: int) -> None:
+        super().__init__()
+        self.source = CapsuleRouting(size=size, capsules=capsules, rounds=rounds)
+        self.target = CapsuleRouting(size=size, capsules=capsules, rounds=rounds)
+
+    def forward(
+        self,
+        source: Float[Tensor, "B S D"],
+        source_mask: Bool[Tensor, "B S"],
+        target: Float[Tensor, "B T D"],
+        target_mask: Bool[Tensor, "B T"],
+    ) -> Correlations:
+        """Return the Pearson correlation of source and target capsules, averaged over capsules."""
+        left = self.source(source, source_mask).capsules  # (B, M, D)
+        right = self.target(target, target_mask).capsules
+        matched = pearson(left, right).mean(dim=-1)
+        mismatched = pearson(left.detach(), right.detach().roll(1, dims=0)).mean(dim=-1)
+        return Correlations(matched, mismatched)

@@ -1,0 +1,241 @@
+"""The Transformer, with a context sub-layer in its encoder where a context network is given.
+
+Reference: Vaswani et al. (2017); Yang et al. (2019), section 3.3. Dimensions: B batch, S source length, T target
+length, K history sentences, N words of a history sentence, D model size, V vocabulary.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from docaps.batches.batch import Batch
+from docaps.corpus.vocabulary import PAD
+from docaps.model.context.memory import ContextMemory, ContextSublayer
+from docaps.model.interface import DecoderState, Encoding, Prediction, TranslationModel
+from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual
+from docaps.model.regulariser import Correlations, Regulariser
+
+ContextNetwork = Callable[..., ContextMemory]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The numbers that all layers of a Transformer share."""
+
+    size: int
+    heads: int
+    feed_forward: int
+    dropout: float
+    norm: Literal["pre", "post"]
+
+    def attention(self) -> Attention:
+        """Make an attention of this shape."""
+        return Attention(size=self.size, heads=self.heads, dropout=self.dropout)
+
+    def residual(self) -> Residual:
+        """Make the surroundings of a sub-layer of this shape."""
+        return Residual(size=self.size, dropout=self.dropout, norm=self.norm)
+
+    def forward_part(self) -> FeedForward:
+        """Make a feed-forward network of this shape."""
+        return FeedForward(size=self.size, inner=self.feed_forward, dropout=self.dropout)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, attention to the context (if any), feed-forward."""
+
+    def __init__(self, shape: Shape, *, with_context: bool) -> None:
+        super().__init__()
+        self.attention, self.attention_residual = shape.attention(), shape.residual()
+        self.context = ContextSublayer(attention=shape.attention(), residual=shape.residual()) if with_context else None
+        self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
+
+    def forward(
+        self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory | None
+    ) -> Float[Tensor, "B S D"]:
+        """Let each word look at its sentence, then at the context."""
+        states = self.attention_residual(
+            states, lambda inputs: self.attention(inputs, self.attention.project(inputs), mask)
+        )
+        if self.context is not None and context is not None:
+            states = self.context(states, context)
+        return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerState:
+    """What one decoder layer remembers: the source, projected, and the words written so far."""
+
+    source: KeysAndValues
+    written: KeysAndValues | None = None
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention over the words written so far, attention to the source, feed-forward."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.attention, self.attention_residual = shape.attention(), shape.residual()
+        self.source, self.source_residual = shape.attention(), shape.residual()
+        self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
+
+    def forward(
+        self, states: Float[Tensor, "B T D"], source_mask: Bool[Tensor, "B 1 S"], memory: LayerState
+    ) -> tuple[Float[Tensor, "B T D"], LayerState]:
+        """Transform all positions at once, or one more position after those remembered."""
+        written = memory.written
+
+        def look_back(inputs: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+            nonlocal written
+            new = self.attention.project(inputs)
+            causal = written is None  # with a memory there is one new position, which may see everything
+            written = new if written is None else written.append(new)
+            return self.attention(inputs, written, causal=causal)  # type: ignore[no-any-return]
+
+        states = self.attention_residual(states, look_back)
+        states = self.source_residual(states, lambda inputs: self.source(inputs, memory.source, source_mask))
+        return self.feed_forward_residual(states, self.feed_forward), LayerState(memory.source, written)
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerState:
+    """What the decoder remembers between two steps."""
+
+    layers: tuple[LayerState, ...]
+    source_mask: Bool[Tensor, "B 1 S"]
+    position: int
+
+    def select(self, rows: Int[Tensor, " R"]) -> "TransformerState":
+        """Pick rows of the batch, in the given order."""
+        layers = tuple(
+            LayerState(layer.source.select(rows), layer.written.select(rows) if layer.written else None)
+            for layer in self.layers
+        )
+        return TransformerState(layers, self.source_mask[rows], self.position)
+
+
+class Embeddings(nn.Module):
+    """Word vectors of source, target and output: one table for all, or three."""
+
+    def __init__(self, *, vocabulary: int, size: int, shared: bool) -> None:
+        super().__init__()
+        self.source = _embedding(vocabulary, size)
+        self.target = self.source if shared else _embedding(vocabulary, size)
+        self.output = self.source if shared else _embedding(vocabulary, size)
+
+    def logits(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any V"]:
+        """Score every word of the vocabulary."""
+        return F.linear(states, self.output.weight)
+
+
+def _embedding(vocabulary: int, size: int) -> nn.Embedding:
+    """Make a table of word vectors of about unit length."""
+    table = nn.Embedding(vocabulary, size)
+    nn.init.normal_(table.weight, std=size**-0.5)
+    return table
+
+
+class Transformer(TranslationModel):
+    """An encoder and a decoder; with a context network every encoder layer also looks at the history."""
+
+    def __init__(
+        self,
+        *,
+        shape: Shape,
+        encoder_layers: int,
+        decoder_layers: int,
+        embeddings: Embeddings,
+        context: nn.Module | None = None,
+        history: int = 0,
+        regulariser: Regulariser | None = None,
+    ) -> None:
+        super().__init__()
+        self.history = history
+        self.embeddings = embeddings
+        self.positions = Positions(size=shape.size)
+        self.dropout = nn.Dropout(shape.dropout)
+        self.scale = math.sqrt(shape.size)
+        with_context = context is not None
+        self.encoder = nn.ModuleList(EncoderLayer(shape, with_context=with_context) for _ in range(encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(decoder_layers))
+        self.encoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
+        self.context = context
+        self.regulariser = regulariser
+
+    def encode(self, batch: Batch, trace: bool = False) -> Encoding:
+        """Read source sentences and their histories."""
+        return self._encode(batch, self._source_inputs(batch), trace)
+
+    def _source_inputs(self, batch: Batch) -> Float[Tensor, "B S D"]:
+        """Return scaled embeddings plus positions of the source."""
+        return self._with_positions(self.embeddings.source(batch.source))
+
+    def _encode(self, batch: Batch, inputs: Float[Tensor, "B S D"], trace: bool = False) -> Encoding:
+        context = self._read_history(batch, trace)
+        mask = batch.source_mask.unsqueeze(1)  # (B, 1, S)
+        states = self.dropout(inputs)
+        for layer in self.encoder:
+            states = layer(states, mask, context)
+        return Encoding(self.encoder_norm(states), batch.source_mask, context)
+
+    def _read_history(self, batch: Batch, trace: bool) -> ContextMemory | None:
+        """Run the context network, unless nothing in the batch has a history."""
+        if self.context is None or not batch.history_mask.any():
+            return None
+        words = self.embeddings.source(batch.history)  # (B, K, N, D), not scaled, no positions
+        sentence = self.embeddings.source(batch.source) * batch.source_mask.unsqueeze(-1)
+        memory: ContextMemory = self.context(words, batch.history_mask, sentence.sum(dim=1), trace)  # Eq. 5: the sum
+        return memory
+
+    def start(self, encoding: Encoding) -> DecoderState:
+        """Project the source once for all decoder layers."""
+        layers = tuple(LayerState(cast(DecoderLayer, layer).source.project(encoding.states)) for layer in self.decoder)
+        return TransformerState(layers, encoding.mask.unsqueeze(1), 0)
+
+    def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
+        """Take the last word of each translation and score all words that may follow."""
+        state = cast(TransformerState, state)
+        inputs = self._with_positions(self.embeddings.target(tokens.unsqueeze(1)), first=state.position)
+        states, layers = self._decode(inputs, state)
+        logits = self.embeddings.logits(states.squeeze(1))
+        return logits, TransformerState(layers, state.source_mask, state.position + 1)
+
+    def _decode(
+        self, inputs: Float[Tensor, "B T D"], state: TransformerState
+    ) -> tuple[Float[Tensor, "B T D"], tuple[LayerState, ...]]:
+        """Run all decoder layers over new positions."""
+        states = self.dropout(inputs)
+        layers = []
+        for layer, memory in zip(self.decoder, state.layers, strict=True):
+            states, after = layer(states, state.source_mask, memory)
+            layers.append(after)
+        return self.decoder_norm(states), tuple(layers)
+
+    def forward(self, batch: Batch) -> Prediction:
+        """Score given translations, all positions at once."""
+        if batch.target_input is None:
+            raise ValueError("the batch has no translations")
+        source = self._source_inputs(batch)
+        target = self._with_positions(self.embeddings.target(batch.target_input))
+        state = cast(TransformerState, self.start(self._encode(batch, source)))
+        states, _ = self._decode(target, state)
+        return Prediction(self.embeddings.logits(states), self._correlate(batch, source, target))
+
+    def _correlate(
+        self, batch: Batch, source: Float[Tensor, "B S D"], target: Float[Tensor, "B T D"]
+    ) -> Correlations | None:
+        """Compare the capsules of source and target; in training only."""
+        if self.regulariser is None or not self.training or batch.target_input is None:
+            return None
+        correlations: Correlations = self.regulariser(source, batch.source_mask, target, batch.target_input != PAD)
+        return correlations
+
+    def _with_positions(self, embedded: Float[Tensor, "B L D"], first: int = 0) -> Float[Tensor, "B L D"]:
+        """Scale word vectors and add the vectors of their positions."""
+        return embedded * self.scale + self.positions(embedded.shape[1], first)  # type: ignore[no-any-return]

@@ -1,0 +1,100 @@
+"""Progress on stderr: a live bar on a terminal, a plain line now and then elsewhere, nothing in library use.
+
+Results never go through here: they belong to stdout.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+Item = TypeVar("Item")
+SECONDS_BETWEEN_LINES = 15.0
+
+
+@dataclass
+class Reporter:
+    """Where progress goes; the command line switches it on."""
+
+    console: Console = field(default_factory=lambda: Console(stderr=True))
+    enabled: bool = False
+
+
+REPORTER = Reporter()
+
+
+class Task:
+    """One piece of long work whose progress is shown."""
+
+    def __init__(self, description: str, total: int | None) -> None:
+        self._description = description
+        self._total = total
+        self._done = 0
+        self._status = ""
+        self._last_line = self._start = time.monotonic()
+        self._bar: Progress | None = None
+        self._id = TaskID(0)
+
+    def advance(self, count: int = 1, status: str | None = None) -> None:
+        """Say that `count` more units are done, with a short text that is shown behind the bar."""
+        self._done += count
+        self._status = status if status is not None else self._status
+        if self._bar:
+            self._bar.update(self._id, advance=count, status=self._status)
+        elif REPORTER.enabled and time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            self._print(f"{self._done}/{self._total}" if self._total else f"{self._done}")
+
+    def _print(self, amount: str) -> None:
+        """Write one plain line."""
+        seconds = time.monotonic() - self._start
+        words = (f"{self._description}:", amount, self._status, f"({seconds:.0f} s)")
+        REPORTER.console.print(" ".join(word for word in words if word), highlight=False, markup=False)
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator["Task"]:
+        """Show the task while the block runs."""
+        if not REPORTER.enabled:
+            yield self
+        elif REPORTER.console.is_terminal:
+            with _bar() as self._bar:
+                self._id = self._bar.add_task(self._description, total=self._total, status="")
+                yield self
+        else:
+            yield self
+            self._print(f"{self._done}")
+
+
+def _bar() -> Progress:
+    """Make the bar that a terminal shows."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed:,.0f}"),
+        TextColumn("{task.fields[status]}", style="dim"),
+        TimeRemainingColumn(),
+        console=REPORTER.console,
+    )
+
+
+def start(description: str, total: int | None = None) -> contextlib.AbstractContextManager[Task]:
+    """Begin a piece of long work; the block it opens calls `advance` on the task."""
+    return Task(description, total).shown()
+
+
+def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
+    """Pass `items` through, showing how many have gone by."""
+    with start(description, total) as task:
+        for item in items:
+            yield item
+            task.advance()
+
+
+def say(message: str) -> None:
+    """Tell the user something on stderr."""
+    if REPORTER.enabled:
+        REPORTER.console.print(message, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,152 @@
+"""Where translations differ, word by word, and who agrees with the reference."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from docaps.report.results import Label, RunResults, TranslatedDocument
+
+_TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+
+
+class Verdict(StrEnum):
+    """What a stretch of a translation is to the reader."""
+
+    SAME = "same"
+    RIGHT = "right"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Words in a row with one verdict; joined together, the stretches are the sentence."""
+
+    text: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSentence:
+    """A source sentence, what each run made of it, and the reference."""
+
+    number: int  # from 1, as people count
+    source: str
+    translations: tuple[tuple[Stretch, ...], ...]
+    reference: str
+    label: Label | None
+
+    @property
+    def differs(self) -> bool:
+        """Tell whether any word is marked."""
+        return any(stretch.verdict is not Verdict.SAME for words in self.translations for stretch in words)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedDocument:
+    """A document as all runs translated it; `sentences` may be a part of it."""
+
+    id: str
+    length: int
+    differences: int
+    sentences: tuple[ComparedSentence, ...]
+
+
+def compare_sentence(hypotheses: Sequence[str], reference: str) -> list[tuple[Stretch, ...]]:
+    """Mark in each translation the words in which the translations differ: right where the reference agrees.
+
+    A single translation has no rival: its words that depart from the reference are marked, as wrong.
+    """
+    marked = []
+    for index, hypothesis in enumerate(hypotheses):
+        rivals = [*hypotheses[:index], *hypotheses[index + 1 :]] or [reference]
+        agreed = _agreeing(hypothesis, reference)
+        differing = set[int]().union(*(_differing(hypothesis, rival) for rival in rivals))
+        marked.append(_stretches(hypothesis, differing, agreed))
+    return marked
+
+
+def choose_documents(
+    results: Sequence[RunResults], *, documents: int = 5, sentences: int = 30
+) -> list[ComparedDocument]:
+    """Choose the documents that the first and the last run translate most differently; cut out long ones' best part."""
+    shared = _shared_documents([run.translations for run in results if run.translations])
+    ranked = sorted(shared, key=count_differences, reverse=True)[:documents]
+    return [_compare_document(versions, sentences) for versions in ranked]
+
+
+def count_differences(versions: Sequence[TranslatedDocument]) -> int:
+    """Count the words in which the first and the last version (or one version and the reference) differ."""
+    return sum(_differences_by_sentence(versions))
+
+
+def _shared_documents(runs: Sequence[Sequence[TranslatedDocument]]) -> list[list[TranslatedDocument]]:
+    """Collect what every run translated from the same source."""
+    if not runs:
+        return []
+    tables = [{(document.id, document.source): document for document in run} for run in runs]
+    return [[table[key] for table in tables] for key in tables[0] if all(key in table for table in tables)]
+
+
+def _compare_document(versions: Sequence[TranslatedDocument], most: int) -> ComparedDocument:
+    first = versions[0]
+    differences = _differences_by_sentence(versions)
+    start = _densest_window(differences, most)
+    shown = range(start, min(start + most, len(first.source)))
+    return ComparedDocument(
+        id=first.id,
+        length=len(first.source),
+        differences=sum(differences),
+        sentences=tuple(_compare_at(versions, index) for index in shown),
+    )
+
+
+def _compare_at(versions: Sequence[TranslatedDocument], index: int) -> ComparedSentence:
+    first = versions[0]
+    translations = compare_sentence([version.hypothesis[index] for version in versions], first.reference[index])
+    label = first.labels.get(index)
+    return ComparedSentence(index + 1, first.source[index], tuple(translations), first.reference[index], label)
+
+
+def _differences_by_sentence(versions: Sequence[TranslatedDocument]) -> list[int]:
+    one, other = versions[0].hypothesis, versions[-1].hypothesis
+    if len(versions) == 1:
+        other = versions[0].reference
+    return [len(_differing(left, right)) + len(_differing(right, left)) for left, right in zip(one, other, strict=True)]
+
+
+def _densest_window(counts: Sequence[int], size: int) -> int:
+    starts = range(max(1, len(counts) - size + 1))
+    return max(starts, key=lambda start: sum(counts[start : start + size]))
+
+
+def _words(text: str) -> list[str]:
+    return _TOKEN.findall(text)
+
+
+def _agreeing(text: str, other: str) -> set[int]:
+    """Find the positions of words that stand in `other` too, in the same order."""
+    # autojunk would drop frequent words of long sentences, and with them the articles and pronouns we look for.
+    matcher = difflib.SequenceMatcher(None, _words(text), _words(other), autojunk=False)
+    return {position for block in matcher.get_matching_blocks() for position in range(block.a, block.a + block.size)}
+
+
+def _differing(text: str, other: str) -> set[int]:
+    return set(range(len(_words(text)))) - _agreeing(text, other)
+
+
+def _stretches(text: str, differing: set[int], agreed: set[int]) -> tuple[Stretch, ...]:
+    """Cut a sentence where the verdict changes; spaces inside a stretch belong to it, others to neither."""
+    stretches: list[Stretch] = []
+    end = 0
+    for position, match in enumerate(_TOKEN.finditer(text)):
+        verdict = Verdict.SAME if position not in differing else Verdict.RIGHT if position in agreed else Verdict.WRONG
+        space, end = text[end : match.start()], match.end()
+        if stretches and stretches[-1].verdict is verdict:
+            stretches[-1] = Stretch(stretches[-1].text + space + match.group(), verdict)
+            continue
+        if space:
+            stretches.append(Stretch(space, Verdict.SAME))
+        stretches.append(Stretch(match.group(), verdict))
+    return (*stretches, Stretch(text[end:], Verdict.SAME)) if text[end:] else tuple(stretches)

@@ -1,0 +1,78 @@
+"""Learning curves: how the loss fell, what unseen text said, and what the regulariser did."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from docaps.report.figures import Series, line_chart
+from docaps.report.markup import Markup, element
+from docaps.report.results import RunResults
+from docaps.report.table import code_list
+from docaps.report.wording import label_runs
+
+_MOST_POINTS = 150  # more than a chart of this width can show
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What one chart shows: the first key a row has is drawn; `dashed` is a second quantity of the same run."""
+
+    title: str
+    note: str
+    keys: tuple[str, ...]
+    dashed: str | None = None
+    may_be_log: bool = False
+
+
+_CHARTS = (
+    Chart("Training loss", "negative log-likelihood per token", ("nll", "loss")),
+    Chart("Perplexity", "of the development set", ("dev_perplexity",), may_be_log=True),
+    Chart("Correlation (PCC)", "solid: own translation, dashed: another's", ("pcc",), "pcc_mismatched"),
+)
+
+
+def curves_section(results: Sequence[RunResults]) -> Markup:
+    """Draw one chart per quantity, one line per run."""
+    drawn = [(chart, _series(results, chart)) for chart in _CHARTS]
+    figures = [_figure(chart, series) for chart, series in drawn if series]
+    missing = [f"{run.name}/metrics.jsonl" for run in results if not run.training and not run.validation]
+    parts = [element("h2", "Learning curves", id="curves-heading")]
+    parts += [element("div", *figures, class_="panels")] if figures else []
+    if missing:
+        parts.append(element("p", "No training log: ", code_list(missing), ".", class_="note missing"))
+    return element("section", *parts, id="curves", aria_labelledby="curves-heading")
+
+
+def thin(points: Sequence[tuple[float, float]], most: int = _MOST_POINTS) -> list[tuple[float, float]]:
+    """Average neighbouring points until at most `most` are left: the eye does the same, with more ink."""
+    size = math.ceil(len(points) / most)
+    groups = [points[start : start + size] for start in range(0, len(points), max(size, 1))]
+    return [(sum(x for x, _ in group) / len(group), sum(y for _, y in group) / len(group)) for group in groups]
+
+
+def _figure(chart: Chart, series: Sequence[Series]) -> Markup:
+    note = element("span", chart.note, class_="quiet")
+    title = f"{chart.title}, {chart.note}, over training steps. {_last_values(series)}"
+    picture = line_chart(series, title=title, may_be_log=chart.may_be_log)
+    return element("figure", element("figcaption", chart.title, note), picture)
+
+
+def _last_values(series: Sequence[Series]) -> str:
+    """Say in words where each line ends, for those who cannot see it."""
+    return "; ".join(f"{line.label} ends at {line.points[-1][1]:.3g}" for line in series if not line.dashed)
+
+
+def _series(results: Sequence[RunResults], chart: Chart) -> list[Series]:
+    series = []
+    for index, (run, label) in enumerate(zip(results, label_runs(results), strict=True)):
+        rows = run.validation if chart.keys[0].startswith("dev_") else run.training
+        series.append(Series(label, _points(rows, chart.keys), index))
+        if chart.dashed:
+            series.append(Series(f"{label}, mismatched", _points(rows, (chart.dashed,)), index, dashed=True))
+    return [line for line in series if line.points]
+
+
+def _points(rows: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[tuple[float, float]]:
+    key = next((key for key in keys if any(key in row for row in rows)), None)
+    points = [(row["step"], row[key]) for row in rows if key is not None and key in row]
+    return thin([point for point in points if math.isfinite(point[1])])

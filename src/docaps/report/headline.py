@@ -1,0 +1,124 @@
+"""The result in plain sentences, drawn from the data, whichever way it came out."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from docaps.report.results import Contrastive, RunResults, Scores
+from docaps.report.wording import (
+    count,
+    decimal,
+    describe_system,
+    label_runs,
+    listing,
+    percent_with_sign,
+    sees_context,
+    small_number,
+)
+
+
+def state_result(results: Sequence[RunResults]) -> str:
+    """Say in one sentence what context brought; empty unless two runs took the contrastive test."""
+    measured = [(run, run.contrastive) for run in results if run.contrastive is not None]
+    with_context = [pair for pair in measured if sees_context(pair[0].system)]
+    without = [pair for pair in measured if not sees_context(pair[0].system)]
+    if with_context and without:
+        return _with_and_without(_best(with_context), _best(without), len(with_context), len(without))
+    return _first_and_best(measured) if len(measured) > 1 else ""
+
+
+def state_bleu(results: Sequence[RunResults]) -> str:
+    """Say what the same runs scored on whole documents; of many, the lowest and the highest."""
+    scored = [(run.scores, describe_system(run.system)) for run in results if run.scores]
+    if not scored:
+        return ""
+    if len(scored) > 3:
+        scored = sorted(scored, key=lambda pair: pair[0].bleu)[:: len(scored) - 1]
+        return f"BLEU {_on_what(results)}: from {' to '.join(map(_one_bleu, scored))}."
+    return f"BLEU {_on_what(results)}: {listing([_one_bleu(pair) for pair in scored])}."
+
+
+def _one_bleu(scored: tuple[Scores, str]) -> str:
+    return f"{decimal(scored[0].bleu)} ({scored[1]})"
+
+
+def _on_what(results: Sequence[RunResults]) -> str:
+    sets = {(run.scores.set, run.scores.documents) for run in results if run.scores}
+    name, documents = next(iter(sets))
+    return f"on {count(documents, 'document')} of the {name} set" if len(sets) == 1 else "on different sets"
+
+
+def state_doubts(results: Sequence[RunResults]) -> list[str]:
+    """Say why rows may not be comparable: other items, other text, other scoring, or training cut short."""
+    items = {(run.contrastive.file, run.contrastive.items) for run in results if run.contrastive}
+    sets = {(run.scores.set, run.scores.documents, run.scores.sentences) for run in results if run.scores}
+    signatures = {run.scores.signature for run in results if run.scores}
+    corpora = {run.corpus.get("hash") for run in results}
+    unfinished = [run.name for run in results if run.status != "finished"]
+    doubts = {
+        "The runs took different contrastive tests; their accuracies cannot be compared.": len(items) > 1,
+        "The runs translated different test sets; their BLEU scores cannot be compared.": len(sets) > 1,
+        "BLEU was computed in different ways (see the signatures); the scores cannot be compared.": len(signatures) > 1,
+        "The runs were trained on different corpora (see the hashes below).": len(corpora) > 1,
+        f"Training has not finished: {', '.join(unfinished)}.": bool(unfinished),
+    }
+    return [doubt for doubt, holds in doubts.items() if holds]
+
+
+def history_size(settings: Mapping[str, Any]) -> int | None:
+    """Find the number of history sentences (K) in a run's settings."""
+    history = settings.get("history")
+    if isinstance(history, Mapping) and isinstance(history.get("sentences"), int):
+        return int(history["sentences"])
+    inner = (history_size(value) for value in settings.values() if isinstance(value, Mapping))
+    return next((size for size in inner if size is not None), None)
+
+
+Measured = tuple[RunResults, Contrastive]
+
+
+def _best(pairs: Sequence[Measured]) -> Measured:
+    return max(pairs, key=lambda pair: pair[1].accuracy.all)
+
+
+def _with_and_without(context: Measured, plain: Measured, contexts: int, plains: int) -> str:
+    (run, contrastive), (_, other) = context, plain
+    model = "the model" if contexts == 1 else f"the best of {small_number(contexts)} models ({run.name})"
+    rival = "without context" if plains == 1 else f"the best of {small_number(plains)} without context"
+    share = percent_with_sign(contrastive.accuracy.all)
+    chance = percent_with_sign(other.chance.all)
+    start = f"With {_view(run)} in view, {model} gets {share} of context-dependent choices right"
+    return f"{start}; {rival} {percent_with_sign(other.accuracy.all)} (chance {chance}){_verdict(contrastive, other)}."
+
+
+def _view(run: RunResults) -> str:
+    size = history_size(run.settings)
+    if size == 1:
+        return "the previous sentence"
+    return f"the {small_number(size)} previous sentences" if size else "the sentences before"
+
+
+def _verdict(one: Contrastive, other: Contrastive) -> str:
+    """Speak up where the numbers alone could mislead: context hurt, or the gap is within chance."""
+    gap = one.accuracy.all - other.accuracy.all
+    if abs(gap) <= 2 * math.hypot(_error(one), _error(other)):
+        return f": no clear difference on {count(one.items, 'item')}"
+    return "" if gap > 0 else ": context did not help"
+
+
+def _error(contrastive: Contrastive) -> float:
+    share = contrastive.accuracy.all
+    return math.sqrt(max(share * (1 - share), 0.0) / max(contrastive.items, 1))
+
+
+def _first_and_best(measured: Sequence[Measured]) -> str:
+    """Compare the best run with the first (or, if the first is best, with the runner-up)."""
+    labels = label_runs([run for run, _ in measured])
+    by_accuracy = sorted(range(len(measured)), key=lambda place: measured[place][1].accuracy.all, reverse=True)
+    best = by_accuracy[0]
+    rival = by_accuracy[1] if best == 0 else 0
+    one, other = measured[best][1], measured[rival][1]
+    shares = [f"{percent_with_sign(contrastive.accuracy.all)}" for contrastive in (one, other)]
+    chance = percent_with_sign(other.chance.all)
+    start = f"Of context-dependent choices, {labels[best]} gets {shares[0]} right and {labels[rival]} {shares[1]}"
+    return f"{start} (chance {chance}){_verdict(one, other)}."

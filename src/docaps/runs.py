@@ -1,0 +1,128 @@
+"""A run directory: one training stage, self-describing, and all that is needed to translate with it.
+
+run.json            what was trained: settings, seed, versions, corpus, parameters, status
+metrics.jsonl       one object a line: losses of training and development
+model.safetensors   the weights
+text/               how text becomes token ids: BPE codes, vocabulary, languages
+assessment/         translations, scores, contrastive accuracy, routing (files that the report reads)
+"""
+
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TextIO
+
+from docaps.errors import RunError
+from docaps.files import read_json, write_json
+
+FINISHED = "finished"
+TRAINING = "training"
+INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The paths of a run directory and what its `run.json` says."""
+
+    path: Path
+
+    @property
+    def description(self) -> Path:
+        """Path of the file that describes the run."""
+        return self.path / "run.json"
+
+    @property
+    def metrics(self) -> Path:
+        """Path of the training log."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def weights(self) -> Path:
+        """Path of the model's weights."""
+        return self.path / "model.safetensors"
+
+    @property
+    def text(self) -> Path:
+        """Directory of what turns text into token ids."""
+        return self.path / "text"
+
+    @property
+    def assessment(self) -> Path:
+        """Directory of what was measured with the finished model."""
+        return self.path / "assessment"
+
+    def read(self) -> dict[str, Any]:
+        """Return the run's description."""
+        description = read_json(self.description, error=RunError)
+        if not isinstance(description, dict):
+            raise RunError("expected a JSON object", path=self.description)
+        return description
+
+    def write(self, description: Mapping[str, Any]) -> None:
+        """Store the run's description."""
+        write_json(self.description, dict(description))
+
+    @property
+    def finished(self) -> bool:
+        """Say whether training came to its end."""
+        return self.description.exists() and self.read().get("status") == FINISHED
+
+
+def open_run(path: Path) -> Run:
+    """Return a finished run, or say why the directory is none."""
+    run = Run(path)
+    if not run.description.exists():
+        raise RunError("not a run directory (it has no run.json)" if path.is_dir() else "no such run", path=path)
+    status = run.read().get("status")
+    if status != FINISHED:
+        raise RunError(f"the run is not finished (status: {status}). Train it again with the same command", path=path)
+    return run
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result depends on."""
+    found = {"python": platform.python_version()}
+    for package in ("docaps", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def now() -> str:
+    """Return the present time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class MetricsLog:
+    """Append objects to `metrics.jsonl`, each one line, written out at once."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: TextIO = path.open("w", encoding="utf-8")
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Write one row."""
+        self._file.write(json.dumps(row) + os.linesep)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
+    """Read the rows of a training log; a last line torn by a crash is left out."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            if number < len(lines):
+                raise RunError("not valid JSON", path=path, line=number) from None

@@ -1,0 +1,1 @@
+"""Training: from a prepared corpus and a recipe to a run directory."""

@@ -1,0 +1,47 @@
+"""The training objective: likelihood of the translation and agreement of source and target capsules (Eq. 11).
+
+Reference: Yang et al. (2019). Dimensions: B batch, T target length, V vocabulary.
+Departure from the paper: Eq. 11 is maximised, this loss is minimised, so its sign is turned; it is averaged per token.
+"""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from docaps.corpus.vocabulary import PAD
+from docaps.model.interface import Prediction
+from docaps.model.regulariser import Correlations
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The number to minimise and its parts, each averaged per target token."""
+
+    total: Float[Tensor, ""]
+    cross_entropy: Float[Tensor, ""]
+    matched: Float[Tensor, ""] | None = None
+    mismatched: Float[Tensor, ""] | None = None
+
+
+def compute_loss(
+    prediction: Prediction, target: Int[Tensor, "B T"], *, label_smoothing: float, regulariser_weight: float
+) -> Loss:
+    """Weigh how unlikely the translation was against how well the capsules agree."""
+    cross_entropy = F.cross_entropy(
+        prediction.logits.flatten(0, 1).float(), target.flatten(), ignore_index=PAD, label_smoothing=label_smoothing
+    )
+    if prediction.correlations is None:
+        return Loss(cross_entropy, cross_entropy)
+    matched, mismatched = average_correlations(prediction.correlations, target)
+    return Loss(cross_entropy - regulariser_weight * matched, cross_entropy, matched, mismatched)
+
+
+def average_correlations(
+    correlations: Correlations, target: Int[Tensor, "B T"]
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """Average over sentences, each weighted by its target tokens: Eq. 11 adds the PCC once for every token."""
+    tokens = (target != PAD).sum(dim=1).to(correlations.matched.dtype)  # (B)
+    weights = tokens / tokens.sum()
+    return (correlations.matched * weights).sum(), (correlations.mismatched * weights).sum()

@@ -1,0 +1,20 @@
+"""Learning-rate schedules, as shares of the peak."""
+
+from typing import assert_never
+
+from docaps.config import StageSettings
+
+
+def rate_share(step: int, settings: StageSettings) -> float:
+    """Return the share of the peak learning rate at a step (the first is 1)."""
+    if step <= settings.warmup:
+        return step / settings.warmup
+    match settings.schedule:
+        case "fixed":
+            return 1.0
+        case "inverse-sqrt":
+            return float((max(settings.warmup, 1) / step) ** 0.5)
+        case "linear":
+            return max(0.0, (settings.steps - step + 1) / (settings.steps - settings.warmup))
+        case unknown:
+            assert_never(unknown)

@@ -1,0 +1,1 @@
+"""Translation: searching for translations with a trained model, and scoring given ones."""

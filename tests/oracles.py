@@ -1,0 +1,77 @@
+"""The paper's algorithms once more, as plain loops over single numbers, to test the fast ones against.
+
+Reference: Yang et al. (2019). Nothing here is shared with the package.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def pcc(a: Tensor, b: Tensor) -> Tensor:
+    """Eq. 7, written out."""
+    n = len(a)
+    mean_a, mean_b = sum(a) / n, sum(b) / n
+    covariance = sum((a[i] - mean_a) * (b[i] - mean_b) for i in range(n))
+    norm_a = sum((a[i] - mean_a) ** 2 for i in range(n)) ** 0.5
+    norm_b = sum((b[i] - mean_b) ** 2 for i in range(n)) ** 0.5
+    return covariance / (norm_a * norm_b)
+
+
+def squash(t: Tensor) -> Tensor:
+    """Eq. 8, as printed."""
+    norm = sum(x**2 for x in t) ** 0.5
+    return norm**2 / (1 + norm**2) * (t / norm)
+
+
+def softmax(values: list[Tensor]) -> list[Tensor]:
+    exponentials = [torch.exp(value) for value in values]
+    return [value / sum(exponentials) for value in exponentials]
+
+
+def route(u: Tensor, W: Tensor, q: Tensor | None, r: int) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    """Alg. 1 for one sentence: u (n, d), W (m, d, d), q (d); returns v (m, d), and c and PCC of each iteration.
+
+    Without a query: plain dynamic routing (Sabour et al. 2017).
+    """
+    n, m = len(u), len(W)
+    votes = [[W[j] @ u[i] for j in range(m)] for i in range(n)]  # line 4
+    alpha = [[torch.zeros((), dtype=u.dtype) for _ in range(m)] for _ in range(n)]  # line 5
+    queries = [q for _ in range(m)]  # line 6
+    corr = [[pcc(u[i], queries[j]) if q is not None else None for j in range(m)] for i in range(n)]  # line 7
+    couplings, correlations = [], []
+    v: list[Tensor] = []
+    for _ in range(r):
+        c = [softmax(alpha[i]) for i in range(n)]  # line 16
+        couplings.append(torch.stack([torch.stack([c[i][j] for i in range(n)]) for j in range(m)]))
+        if q is not None:
+            correlations.append(torch.stack([torch.stack([corr[i][j] for i in range(n)]) for j in range(m)]))
+        p = [[torch.tanh(corr[i][j]) if q is not None else None for j in range(m)] for i in range(n)]
+        s = [
+            sum((c[i][j] + (0 if q is None else p[i][j])) * votes[i][j] for i in range(n)) for j in range(m)
+        ]  # line 20
+        v = [squash(s[j]) for j in range(m)]  # line 21
+        for j in range(m):
+            for i in range(n):
+                alpha[i][j] = alpha[i][j] + (1 if q is None else p[i][j]) * (votes[i][j] @ v[j])  # line 27
+            if q is not None:
+                queries[j] = (queries[j] + v[j]) / 2  # line 29
+                for i in range(n):
+                    corr[i][j] = pcc(u[i], queries[j])  # line 31
+    return torch.stack(v), couplings, correlations
+
+
+def loss(log_probabilities: list[list[float]], correlations: list[float], weight: float) -> float:
+    """Eq. 11 with its sign turned, per token: each token adds its log-probability and its sentence's PCC."""
+    total, tokens = 0.0, 0
+    for sentence, correlation in zip(log_probabilities, correlations, strict=True):
+        for log_probability in sentence:
+            total += log_probability + weight * correlation
+            tokens += 1
+    return -total / tokens
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """GNMT's, as printed in Wu et al. (2016)."""
+    return math.pow(5 + length, alpha) / math.pow(5 + 1, alpha)

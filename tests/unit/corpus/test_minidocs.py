@@ -1,0 +1,380 @@
+"""The mini-documents: correct German, labels that only context decides, parts that share nothing."""
+
+import re
+from collections import Counter, defaultdict
+from itertools import groupby
+from random import Random
+
+import pytest
+
+from docaps.corpus.contrastive import ContrastiveItem
+from docaps.corpus.minidocs import MiniCorpus, MiniDocument, generate_corpus, generate_documents
+from docaps.corpus.minidocs.cast import draw_cast
+from docaps.corpus.minidocs.entries import GENDERS, Adjective, Adverbial, parse_clause, parse_noun
+from docaps.corpus.minidocs.german import Article, Case, adjective_stem, contract, noun_phrase, order_words
+from docaps.corpus.minidocs.lexicon import FORMS, load_lexicon, parse_senses, parse_thing_class
+from docaps.corpus.minidocs.phenomena import PHENOMENA, Pronoun
+from docaps.corpus.minidocs.rendering import Slots, indefinite_article, render
+from docaps.errors import CorpusError
+
+WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+ITEMS = 180
+
+
+def words(sentence: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(re.sub(r"\{[a-z:]+\}('?s)?", "", sentence))]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> MiniCorpus:
+    return generate_corpus(documents=3000, seed=7, dev=30, test=40, items=ITEMS)
+
+
+@pytest.fixture(scope="module")
+def sets(corpus: MiniCorpus) -> list[list[ContrastiveItem]]:
+    return [list(group) for _, group in groupby(corpus.contrastive, key=lambda item: item.id.rpartition("-")[0])]
+
+
+# German
+
+
+@pytest.mark.parametrize(
+    ("noun", "gender", "adjective", "article", "phrases"),
+    [
+        ("coat: Mantel", "masculine", "rot", "the", "der rote Mantel/den roten Mantel/dem roten Mantel"),
+        ("coat: Mantel", "masculine", "rot", "an", "ein roter Mantel/einen roten Mantel/einem roten Mantel"),
+        ("soup: Suppe", "feminine", "warm", "the", "die warme Suppe/die warme Suppe/der warmen Suppe"),
+        ("soup: Suppe", "feminine", "warm", "an", "eine warme Suppe/eine warme Suppe/einer warmen Suppe"),
+        ("house: Haus", "neuter", "alt", "the", "das alte Haus/das alte Haus/dem alten Haus"),
+        ("house: Haus", "neuter", "alt", "an", "ein altes Haus/ein altes Haus/einem alten Haus"),
+        ("lion: Löwe, Löwen", "masculine", "edel", "the", "der edle Löwe/den edlen Löwen/dem edlen Löwen"),
+        ("lion: Löwe, Löwen", "masculine", None, "an", "ein Löwe/einen Löwen/einem Löwen"),
+        ("tie: Krawatte", "feminine", "teuer", "an", "eine teure Krawatte/eine teure Krawatte/einer teuren Krawatte"),
+        ("shirt: Hemd", "neuter", "dunkel", "an", "ein dunkles Hemd/ein dunkles Hemd/einem dunklen Hemd"),
+        ("table: Tisch", "masculine", "hoch", "an", "ein hoher Tisch/einen hohen Tisch/einem hohen Tisch"),
+    ],
+)
+def test_noun_phrases_are_declined(
+    noun: str, gender: str, adjective: str | None, article: Article, phrases: str
+) -> None:
+    entry = parse_noun(noun, gender)  # type: ignore[arg-type]
+    described = Adjective("", adjective) if adjective else None
+    cases: tuple[Case, ...] = ("nom", "acc", "dat")
+    assert [noun_phrase(entry, described, article, case) for case in cases] == phrases.split("/")
+
+
+def test_adjective_stems() -> None:
+    stems = {"teuer": "teur", "sauer": "saur", "dunkel": "dunkl", "hoch": "hoh", "leise": "leis", "schwer": "schwer"}
+    assert {adjective: adjective_stem(adjective) for adjective in stems} == stems
+
+
+def test_prepositions_contract_only_as_whole_words() -> None:
+    assert contract("sie ging zu dem See und kam von dem Berg") == "sie ging zum See und kam vom Berg"
+    assert contract("von der Bank und von einem davon demnach") == "von der Bank und von einem davon demnach"
+
+
+def test_the_verb_stays_second() -> None:
+    assert order_words("Maria", "zog", "ihn an") == "Maria zog ihn an"
+    assert order_words("Maria", "zog", "ihn an", "am Abend") == "am Abend zog Maria ihn an"
+    clause = parse_clause(["{a} put it on", "{a} | zog | {it:acc} an"])
+    slots = Slots({"a": "Maria"}, {"a": "Maria", "it:acc": "ihn"})
+    front = Adverbial("in the evening,", "am Abend")
+    assert render(clause, slots, front) == ("In the evening, Maria put it on.", "Am Abend zog Maria ihn an.")
+
+
+def test_indefinite_article_follows_the_sound() -> None:
+    chosen = {
+        word: indefinite_article(word) for word in ("old coat", "used car", "unusual rose", "Italian tart", "red hat")
+    }
+    assert list(chosen.values()) == ["an", "a", "an", "an", "a"]
+
+
+# The lexicon
+
+
+def test_every_class_has_enough_nouns_and_frames() -> None:
+    lexicon = load_lexicon()
+    assert len(lexicon.things) >= 12
+    for things in lexicon.things:
+        assert min(len(things.nouns[gender]) for gender in GENDERS) >= 4, things.name
+        assert len(things.frames["subject"]) >= 4
+        assert min(len(things.frames[form]) for form in FORMS) >= 3
+        for form, slot in zip(FORMS, ("{it}", "{it:acc}", "{its}"), strict=True):
+            for clause in things.frames[form]:
+                german = f"{clause.subject} {clause.verb} {clause.rest}"
+                assert german.count(slot) == 1, clause
+                assert sum(word in ("it", "its") for word in words(clause.english)) == 1, clause
+
+
+def test_no_word_serves_two_purposes() -> None:
+    lexicon = load_lexicon()
+    nouns = [noun.english.lower() for things in lexicon.things for group in things.nouns.values() for noun in group]
+    ambiguous = [senses[0].noun.english for senses in lexicon.ambiguous]
+    assert len(ambiguous) >= 18
+    assert max(Counter(nouns + ambiguous).values()) == 1
+    cues = [clause for senses in lexicon.ambiguous for sense in senses for clause in sense.cues]
+    frames = [clause for things in lexicon.things for group in things.frames.values() for clause in group]
+    introductions = [clause for things in lexicon.things for clause in things.introductions]
+    plain = [*lexicon.openings, *lexicon.mentions, *lexicon.fillers, *lexicon.states, *lexicon.closings]
+    for clause in [*cues, *frames, *introductions, *plain, *lexicon.ambiguity_frames]:
+        assert not set(words(clause.english)) & {*nouns, *ambiguous}, clause.english
+
+
+def test_every_cue_has_a_word_of_its_own() -> None:
+    lexicon = load_lexicon()
+    owners = defaultdict(set)
+    senses = [sense for pair in lexicon.ambiguous for sense in pair]
+    for sense in senses:
+        for clause in sense.cues:
+            for word in words(clause.english):
+                owners[word].add(sense.noun.german)
+    plain = {
+        word for clause in (*lexicon.mentions, *lexicon.fillers, *lexicon.states) for word in words(clause.english)
+    }
+    for clause in (clause for sense in senses for clause in sense.cues):
+        assert any(len(owners[word]) == 1 and word not in plain for word in words(clause.english)), clause.english
+
+
+def test_every_frame_has_a_word_of_its_class() -> None:
+    owners = defaultdict(set)
+    frames = [(t.name, clause) for t in load_lexicon().things for group in t.frames.values() for clause in group]
+    for name, clause in frames:
+        for word in words(clause.english):
+            owners[word].add(name)
+    for name, clause in frames:
+        assert any(owners[word] == {name} for word in words(clause.english)), clause.english
+
+
+def test_every_possessive_takes_a_genitive_s() -> None:
+    assert not [name for name in (*load_lexicon().women, *load_lexicon().men) if name[-1] in "sxzß"]
+
+
+def test_a_faulty_table_is_named() -> None:
+    with pytest.raises(CorpusError, match=r"birds\.toml: mini-documents: 'masculine' has 1 entries, expected 4"):
+        parse_thing_class("birds.toml", {"masculine": ["raven: Rabe, Raben"]})
+    with pytest.raises(CorpusError, match="'bank' has 1 senses, expected 2"):
+        parse_senses("bank", [{}])
+    cues = [["a", "a | b |"]] * 4
+    with pytest.raises(CorpusError, match="'den Bank' starts with 'den'"):
+        parse_senses("bank", [{"german": "den Bank", "cues": cues}] * 2)
+    with pytest.raises(ValueError, match=r"expected 'subject \| verb \| rest'"):
+        parse_clause(["it rained", "es regnete"])
+    with pytest.raises(ValueError, match="unknown slot {whom}"):
+        parse_clause(["{whom} slept", "{who} | schlief |"])
+
+
+# Documents
+
+
+def test_documents_depend_on_the_seed_alone() -> None:
+    assert generate_documents(20, seed=3) == generate_documents(20, seed=3)
+    assert generate_documents(20, seed=3) != generate_documents(20, seed=4)
+
+
+def test_sentences_and_documents_have_their_shape(corpus: MiniCorpus) -> None:
+    for document in corpus.train:
+        assert 4 <= len(document.source) <= 12
+        assert len(document.source) == len(document.target)
+        assert 1 <= len(document.labels) <= 4
+        for sentence in (*document.source, *document.target):
+            assert sentence[0].isupper(), sentence
+            assert sentence[-1] in ".?!", sentence
+            assert "{" not in sentence, sentence
+            assert 3 <= len(sentence.split()) <= 16, sentence
+
+
+def test_it_occurs_in_labelled_sentences_only(corpus: MiniCorpus) -> None:
+    for document in corpus.train:
+        for position, sentence in enumerate(document.source):
+            label = document.labels.get(position)
+            expected = int(label is not None and label.phenomenon == "pronoun")
+            assert sum(word in ("it", "its") for word in words(sentence)) == expected, sentence
+
+
+def test_ambiguous_nouns_occur_in_labelled_sentences_only(corpus: MiniCorpus) -> None:
+    ambiguous = {senses[0].noun.english for senses in load_lexicon().ambiguous}
+    for document in corpus.train:
+        for position, sentence in enumerate(document.source):
+            label = document.labels.get(position)
+            assert bool(ambiguous & set(words(sentence))) == (label is not None and label.phenomenon == "ambiguity")
+
+
+def test_labels_are_right(corpus: MiniCorpus) -> None:
+    for document in corpus.train:
+        for position, label in document.labels.items():
+            assert label.distance in (1, 2, 3)
+            assert position > label.distance  # the opening is never a cue
+            assert document.target[position] not in label.wrong
+            assert len(set(label.wrong)) == len(label.wrong) == (2 if label.form in ("subject", "object") else 1)
+
+
+def test_the_antecedent_stands_where_the_label_says(corpus: MiniCorpus) -> None:
+    genders = {"er": "masculine", "ihn": "masculine", "sie": "feminine", "es": "neuter"}
+    checked = 0
+    for document in corpus.train:
+        for position, label in document.labels.items():
+            if label.form in ("subject", "object"):
+                own, other = words(document.target[position]), words(label.wrong[0])
+                pronoun = next(mine for mine, yours in zip(own, other, strict=True) if mine != yours)
+                assert _mentioned_gender(document, position - label.distance) == genders[pronoun]
+                checked += 1
+    assert checked > 1000
+
+
+NOUN_GENDERS = {
+    noun.english.lower(): noun.gender for t in load_lexicon().things for group in t.nouns.values() for noun in group
+}
+NOUN_CLASSES = {noun.english.lower(): t.name for t in load_lexicon().things for g in t.nouns.values() for noun in g}
+
+
+def _mentioned_gender(document: MiniDocument, position: int) -> str:
+    return next(NOUN_GENDERS[word] for word in words(document.source[position]) if word in NOUN_GENDERS)
+
+
+def test_no_class_is_mentioned_twice_in_a_document(corpus: MiniCorpus) -> None:
+    for document in corpus.train:
+        classes = [NOUN_CLASSES[w] for sentence in document.source for w in words(sentence) if w in NOUN_CLASSES]
+        assert len(set(classes)) == len(classes), document.source
+
+
+def test_a_pronoun_passes_a_competing_noun(corpus: MiniCorpus) -> None:
+    for document in corpus.train:
+        for position, label in document.labels.items():
+            between = range(position - label.distance + 1, position)
+            if label.phenomenon == "pronoun" and not any(p in document.labels for p in between):
+                for p in between:
+                    cue_of_other = any(q - other.distance == p for q, other in document.labels.items())
+                    assert cue_of_other or set(words(document.source[p])) & set(NOUN_GENDERS), document.source
+
+
+def test_phenomena_forms_and_distances_are_balanced(corpus: MiniCorpus) -> None:
+    labels = [label for document in corpus.train for label in document.labels.values()]
+    sentences = sum(len(document.source) for document in corpus.train)
+    assert 0.3 < len(labels) / sentences < 0.4
+    for count in Counter(label.distance for label in labels).values():
+        assert count == pytest.approx(len(labels) / 3, rel=0.06)
+    pronouns = Counter(label.form for label in labels if label.phenomenon == "pronoun")
+    assert pronouns.total() == pytest.approx(len(labels) / 2, rel=0.06)
+    assert set(pronouns) == set(FORMS)
+    assert min(pronouns.values()) > pronouns.total() / 4
+
+
+def test_genders_are_equally_likely_in_each_class(corpus: MiniCorpus) -> None:
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for document in corpus.train:
+        for position, label in document.labels.items():
+            if label.phenomenon == "pronoun":
+                antecedent = next(w for w in words(document.source[position - label.distance]) if w in NOUN_CLASSES)
+                counts[NOUN_CLASSES[antecedent]][NOUN_GENDERS[antecedent]] += 1
+    assert len(counts) == len(load_lexicon().things)
+    for name, count in counts.items():
+        for gender in GENDERS:
+            assert count[gender] == pytest.approx(count.total() / 3, rel=0.3), name
+
+
+def test_senses_are_equally_likely(corpus: MiniCorpus) -> None:
+    labels = [(d.target[p], label) for d in corpus.train for p, label in d.labels.items()]
+    pairs = [(target, label.wrong[0]) for target, label in labels if label.phenomenon == "ambiguity"]
+    first = {f" {senses[0].noun.oblique}" for senses in load_lexicon().ambiguous}
+    first |= {f" {senses[0].noun.german}" for senses in load_lexicon().ambiguous}
+    hits = sum(any(re.search(rf"{noun}\b", right) for noun in first) for right, _ in pairs)
+    assert hits == pytest.approx(len(pairs) / 2, rel=0.05)
+
+
+def test_the_corpus_has_many_word_forms() -> None:
+    documents = generate_documents(8000, seed=1)
+    source = {word for document in documents for sentence in document.source for word in words(sentence)}
+    target = {word for document in documents for sentence in document.target for word in words(sentence)}
+    assert len(source) > 1000
+    assert len(target) > 1500
+
+
+# Phenomena
+
+
+@pytest.mark.parametrize("phenomenon", PHENOMENA, ids=lambda phenomenon: phenomenon.name)
+def test_variants_of_an_event_differ_where_they_should_only(phenomenon: Pronoun) -> None:
+    rng, lexicon = Random(5), load_lexicon()
+    for _ in range(300):
+        event = phenomenon.draw(rng, draw_cast(rng, lexicon), set())
+        assert len({variant.cue.source for variant in event.variants}) == len(event.variants)
+        if phenomenon.name == "pronoun":
+            cues = [words(variant.cue.source) for variant in event.variants]
+            translations = [words(variant.translation) for variant in event.variants]
+            assert all(_count_differences(cues[0], other) == 1 for other in cues[1:])
+            assert all(_count_differences(translations[0], other) <= 1 for other in translations[1:])
+
+
+def _count_differences(one: list[str], other: list[str]) -> int:
+    return sum(mine != yours for mine, yours in zip(one, other, strict=True))
+
+
+# Splits and contrastive items
+
+
+def test_the_parts_share_no_document(corpus: MiniCorpus) -> None:
+    train, dev, test = ({d.source for d in part} for part in (corpus.train, corpus.dev, corpus.test))
+    assert (len(train), len(dev), len(test)) == (3000, 30, 40)
+    assert not train & dev
+    assert not train & test
+    assert not dev & test
+
+
+def test_no_item_can_be_looked_up_in_training(corpus: MiniCorpus) -> None:
+    joined = ["\n".join(("", *document.source, "")) for document in corpus.train]
+    runs = {d.source[start : start + 3] for d in corpus.train for start in range(len(d.source) - 2)}
+    for item in corpus.contrastive:
+        assert item.history[-3:] not in runs
+    for item in corpus.contrastive[::20]:
+        history = "\n".join(("", *item.history, ""))
+        assert not any(history in text for text in joined)
+
+
+def test_items_are_balanced(corpus: MiniCorpus) -> None:
+    for phenomenon in PHENOMENA:
+        items = [item for item in corpus.contrastive if item.phenomenon == phenomenon.name]
+        assert len(items) >= ITEMS
+        assert {item.form for item in items} == {form for form, _ in phenomenon.contrasts}
+        for form in {item.form for item in items}:
+            distances = Counter(item.distance for item in items if item.form == form)
+            assert set(distances) == {1, 2, 3}
+            assert len(set(distances.values())) == 1
+    assert len({(item.history, item.source) for item in corpus.contrastive}) == len(corpus.contrastive)
+    assert len({item.id for item in corpus.contrastive}) == len(corpus.contrastive)
+    assert min(len(item.history) for item in corpus.contrastive) >= 3
+
+
+def test_sets_differ_in_the_antecedent_only(sets: list[list[ContrastiveItem]]) -> None:
+    assert {len(group) for group in sets} == {2, 3}
+    for group in sets:
+        assert len(group) == 1 + len(group[0].wrong)
+        for item in group:
+            assert len(item.history) == len(item.target_history)
+            assert item.source == group[0].source
+            changed = [k for k, (x, y) in enumerate(zip(item.history, group[0].history, strict=True)) if x != y]
+            assert changed in ([], [len(item.history) - item.distance])
+            assert {item.right, *item.wrong} == {other.right for other in group}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_context_a_scorer_is_right_once_in_each_set(sets: list[list[ContrastiveItem]], seed: int) -> None:
+    def score(source: str, translation: str) -> float:
+        return Random(f"{seed} {source} {translation}").random()
+
+    for group in sets:
+        right = [
+            max((item.right, *item.wrong), key=lambda text: score(group[0].source, text)) == item.right
+            for item in group
+        ]
+        assert sum(right) == 1
+
+
+def test_both_masculine_and_neuter_contrast_with_feminine_possessives(corpus: MiniCorpus) -> None:
+    tags = Counter(item.id[-1] for item in corpus.contrastive if item.form == "possessive")
+    assert tags["f"] == 2 * tags["m"] == 2 * tags["n"]
+
+
+def test_a_corpus_depends_on_the_seed_alone() -> None:
+    sizes = {"documents": 20, "dev": 2, "test": 2, "items": 1}
+    assert generate_corpus(seed=1, **sizes) == generate_corpus(seed=1, **sizes)
+    assert generate_corpus(seed=1, **sizes) != generate_corpus(seed=2, **sizes)

@@ -1,0 +1,219 @@
+"""Run directories as training and assessment leave them, with a little English and German of our own."""
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+# source, reference, what a model without context writes, label (phenomenon, distance) of sentences that need context
+Line = tuple[str, str, str, tuple[str, int] | None]
+
+DOCUMENTS: list[list[Line]] = [
+    [
+        ("Anna bought a new coat in Bremen.", "Anna kaufte in Bremen einen neuen Mantel.", "=", None),
+        ("The shop was full of people.", "Der Laden war voller Menschen.", "=", None),
+        (
+            "It was warm and cost little.",
+            "Er war warm und kostete wenig.",
+            "Es war warm und kostete wenig.",
+            ("pronoun", 2),
+        ),
+        (
+            "She wore it all winter.",
+            "Sie trug ihn den ganzen Winter.",
+            "Sie trug es den ganzen Winter.",
+            ("pronoun", 3),
+        ),
+    ],
+    [
+        ("We sat down by the river.", "Wir setzten uns an den Fluss.", "=", None),
+        (
+            "The bank was steep and green.",
+            "Das Ufer war steil und grün.",
+            "Die Bank war steil und grün.",
+            ("ambiguity", 1),
+        ),
+        ("A boat went by.", "Ein Boot fuhr vorbei.", "=", None),
+        ("Nobody spoke for a while.", "Eine Weile sprach niemand.", "Niemand sprach eine Weile.", None),
+    ],
+    [
+        ("Could you help me, Doctor Weber?", "Könnten Sie mir helfen, Doktor Weber?", "=", None),
+        ("My hand hurts.", "Meine Hand tut weh.", "=", None),
+        ("Do you see the cut?", "Sehen Sie den Schnitt?", "Siehst du den Schnitt?", ("address", 2)),
+    ],
+    [
+        ("The lamp stood on the table.", "Die Lampe stand auf dem Tisch.", "=", None),
+        ("It was old.", "Sie war alt.", "Es war alt.", ("pronoun", 1)),
+        ("Paul had found it at a market.", "Paul hatte sie auf einem Markt gefunden.", "=", ("pronoun", 2)),
+    ],
+    [
+        ("He wrote to his mother.", "Er schrieb seiner Mutter.", "=", None),
+        ("The letter was short.", "Der Brief war kurz.", "Der Buchstabe war kurz.", ("ambiguity", 1)),
+    ],
+    [("The train was late.", "Der Zug hatte Verspätung.", "=", None), ("We waited.", "Wir warteten.", "=", None)],
+]
+PHENOMENA = {"pronoun": 1 / 3, "ambiguity": 1 / 2, "address": 1 / 2}
+
+
+def write_sentence_run(folder: Path) -> Path:
+    """Write the run of a model without context: right where no context is needed, elsewhere guessing."""
+    run = folder / "sentence"
+    write_run(run, name="sentence", system="transformer")
+    write_assessment(run, right=False, bleu=61.2)
+    return run
+
+
+def write_document_run(folder: Path) -> Path:
+    """Write the run of a model with context and regulariser, with routing samples."""
+    run = folder / "document"
+    write_run(run, name="document", system="qcn+reg", init_from="../sentence", pcc=True)
+    write_assessment(run, right=True, bleu=88.4)
+    samples = [routing_sample(0, 2, capsules=4), routing_sample(1, 1, capsules=4), routing_sample(0, 3, capsules=4)]
+    write_json(run / "assessment" / "routing.json", samples)
+    return run
+
+
+def write_json(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+
+
+def write_lines(path: Path, values: Sequence[Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values), encoding="utf-8")
+
+
+def write_run(run: Path, *, name: str, system: str, init_from: str | None = None, pcc: bool = False) -> None:
+    """Write what training leaves: run.json and metrics.jsonl."""
+    description = {
+        "name": name,
+        "system": system,
+        "status": "finished",
+        "seed": 1,
+        "parameters": 1_483_904 if init_from is None else 1_714_560,
+        "steps": 900,
+        "seconds": 121.3,
+        "precision": "float32",
+        "created": "2026-11-15T20:00:00+00:00",
+        "settings": {
+            "system": system,
+            "dropout": 0.1 if init_from is None else 0.2,
+            "model": {"size": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2},
+            "history": {"sentences": 3},
+        },
+        "versions": {"docaps": "0.1.0", "torch": "2.13.0", "python": "3.11.7"},
+        "corpus": {"path": "data/minidocs", "hash": "sha256:" + "4f9c" * 16},
+        "init_from": init_from,
+    }
+    write_json(run / "run.json", description)
+    write_lines(run / "metrics.jsonl", metrics(pcc=pcc))
+
+
+def metrics(*, pcc: bool) -> list[dict[str, float]]:
+    noise = random.Random(7)
+    start, floor = (2.1, 0.32) if pcc else (6.6, 0.55)
+    rows: list[dict[str, float]] = []
+    for step in range(10, 901, 10):
+        nll = floor + start * math.exp(-step / 140) + noise.uniform(-0.05, 0.05)
+        row = {
+            "step": step,
+            "loss": nll,
+            "nll": nll,
+            "tokens_per_second": 9100.0,
+            "learning_rate": 3e-4,
+            "seconds": step / 8,
+        }
+        if pcc:
+            matched = 0.9 - 0.7 * math.exp(-step / 200)
+            row |= {"pcc": matched, "pcc_mismatched": 0.35 * matched, "loss": nll - matched}
+        rows.append(row)
+        if step % 100 == 0:
+            loss = floor + start * math.exp(-step / 150) + 0.08
+            rows.append({"step": step, "dev_loss": loss, "dev_perplexity": math.exp(loss), "seconds": step / 8})
+    return rows
+
+
+def write_assessment(run: Path, *, right: bool, bleu: float) -> None:
+    """Write what assessment leaves, apart from routing."""
+    signature = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
+    scores = {"set": "test", "documents": 200, "sentences": 1500, "bleu": {"score": bleu, "signature": signature}}
+    search = {"beam": 4, "length_penalty": 0.6}
+    write_json(run / "assessment" / "scores.json", {**scores, "seconds": 12.0, "search": search})
+    write_json(run / "assessment" / "contrastive.json", contrastive(right=right))
+    documents = [translated(str(index + 1), lines, right=right) for index, lines in enumerate(DOCUMENTS)]
+    write_lines(run / "assessment" / "translations.jsonl", documents)
+
+
+def contrastive(*, right: bool) -> dict[str, Any]:
+    noise = random.Random(int(right))
+
+    def accuracy(chance: float) -> float:
+        return 0.99 - noise.uniform(0, 0.04) if right else chance + noise.uniform(-0.03, 0.03)
+
+    return {
+        "file": "contrastive.jsonl",
+        "items": 2400,
+        "accuracy": breakdown(0.981 if right else 0.389, accuracy),
+        "chance": breakdown(0.389, lambda chance: chance),
+        "counts": breakdown(2400, lambda _: 267),
+    }
+
+
+def breakdown(total: float, value: Any) -> dict[str, Any]:
+    return {
+        "all": total,
+        "by_phenomenon": {name: value(chance) for name, chance in PHENOMENA.items()},
+        "by_distance": {str(distance): value(0.389) for distance in (1, 2, 3)},
+        "by_phenomenon_and_distance": {
+            name: {str(distance): value(chance) for distance in (1, 2, 3)} for name, chance in PHENOMENA.items()
+        },
+    }
+
+
+def translated(identity: str, lines: Sequence[Line], *, right: bool) -> dict[str, Any]:
+    labels = {
+        str(index): {"phenomenon": label[0], "distance": label[1]}
+        for index, (_, _, _, label) in enumerate(lines)
+        if label is not None
+    }
+    return {
+        "id": identity,
+        "source": [source for source, _, _, _ in lines],
+        "reference": [reference for _, reference, _, _ in lines],
+        "hypothesis": [reference if right or plain == "=" else plain for _, reference, plain, _ in lines],
+        "labels": labels,
+    }
+
+
+def routing_sample(document: int, sentence: int, *, capsules: int, iterations: int = 4) -> dict[str, Any]:
+    lines = DOCUMENTS[document]
+    noise = random.Random(100 * document + sentence)
+    history = [
+        {"distance": distance, **routed(lines[sentence - distance][0], capsules, iterations, noise)}
+        for distance in range(1, min(3, sentence) + 1)
+    ]
+    source, translation = lines[sentence][:2]
+    return {
+        "document": str(document + 1),
+        "sentence": sentence,
+        "source": source,
+        "translation": translation,
+        "history": history,
+    }
+
+
+def routed(text: str, capsules: int, iterations: int, noise: random.Random) -> dict[str, Any]:
+    """Make routing as the paper shows it: equal at first, then more and more decided."""
+    words = text.replace(".", " .").split()
+    pull = [[noise.gauss(0.9 if capsule == 1 else 0, 0.6) for _ in words] for capsule in range(capsules)]
+    base = [noise.uniform(-0.35, 0.4) for _ in words]
+    drift = [[noise.uniform(-0.12, 0.12) for _ in words] for _ in range(capsules)]
+    coupling, pcc = [], []
+    for step in range(iterations):
+        powers = [[math.exp(0.6 * step * value) for value in row] for row in pull]
+        totals = [sum(column) for column in zip(*powers, strict=True)]
+        coupling.append([[value / total for value, total in zip(row, totals, strict=True)] for row in powers])
+        pcc.append([[start + step * move for start, move in zip(base, row, strict=True)] for row in drift])
+    return {"words": words, "coupling": coupling, "pcc": pcc}
