@@ -12,7 +12,7 @@ from docaps.report.scales import ColourScale, correlation_scale, coupling_scale
 from docaps.report.table import code_list
 from docaps.report.wording import decimal, describe_system, distance_words, sees_context, sentence_case
 
-_SPECIAL = re.compile(r"</?\w+>")
+_SPECIAL = re.compile(r"</?s>|<pad>")
 _EXPLANATION = (
     "Each word of a history sentence is shared out among the capsules. The coupling coefficients c (Figure 6 of the "
     "paper) start equal and sum to 1 over the capsules of a word. The Pearson correlation p (Figure 7) says how well a "

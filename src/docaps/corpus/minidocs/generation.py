@@ -13,18 +13,18 @@ from docaps.corpus.minidocs.story import StoryBuilder
 
 def generate_documents(count: int, seed: int) -> list[MiniDocument]:
     """Generate documents, no two of them the same."""
-    return _draw_documents(Random(f"documents {seed}"), count, set())
+    return draw_documents(Random(f"documents {seed}"), count, set())
 
 
 def generate_corpus(*, documents: int, seed: int, dev: int = 100, test: int = 200, items: int = 1200) -> MiniCorpus:
     """Generate a training corpus, and what to evaluate on: none of it can be learnt by heart from training."""
     rng, seen = Random(f"corpus {seed}"), set[tuple[str, ...]]()
-    train, dev_part, test_part = (tuple(_draw_documents(rng, count, seen)) for count in (documents, dev, test))
+    train, dev_part, test_part = (tuple(draw_documents(rng, count, seen)) for count in (documents, dev, test))
     contrastive = make_items(Random(f"items {seed}"), items, collect_windows(train))
     return MiniCorpus(train, dev_part, test_part, tuple(contrastive))
 
 
-def _draw_documents(rng: Random, count: int, seen: set[tuple[str, ...]]) -> list[MiniDocument]:
+def draw_documents(rng: Random, count: int, seen: set[tuple[str, ...]]) -> list[MiniDocument]:
     """Draw documents whose source text is not in `seen`, and add them to it."""
     documents: list[MiniDocument] = []
     while len(documents) < count:
