@@ -74,6 +74,7 @@ class QcnSettings(Settings):
 
     capsules: Count = Field(4, description="M, output capsules per history sentence")
     rounds: Count = Field(4, description="routing iterations")
+    normalise: bool = Field(False, description="layer-normalise the capsules before the encoder attends to them")
 
 
 class RegulariserSettings(Settings):
@@ -110,6 +111,9 @@ class StageSettings(Settings):
     steps: Count = 100_000
     batch_tokens: Count = Field(1500, description="padded source + target tokens of a batch")
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
+    inherited_rate: Annotated[float, Field(ge=0)] = Field(
+        1.0, description="share of the learning rate for weights taken over from another stage; 0 freezes them"
+    )
     beta2: Share = Field(0.999, description="Adam's decay of the squared gradient")
     schedule: Literal["fixed", "inverse-sqrt", "linear"] = "fixed"
     warmup: Annotated[int, Field(ge=0)] = Field(0, description="steps during which the learning rate rises to its peak")

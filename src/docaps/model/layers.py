@@ -33,10 +33,9 @@ class KeysAndValues:
 class Attention(nn.Module):
     """Multi-head attention (Eqs. 9-10)."""
 
-    def __init__(self, *, size: int, heads: int, dropout: float) -> None:
+    def __init__(self, *, size: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.dropout = dropout
         self.query = nn.Linear(size, size)
         self.key = nn.Linear(size, size)
         self.value = nn.Linear(size, size)
@@ -62,7 +61,6 @@ class Attention(nn.Module):
             memory.keys,
             memory.values,
             attn_mask=None if mask is None else mask.unsqueeze(1),
-            dropout_p=self.dropout if self.training else 0.0,
             is_causal=causal,
         )  # (B, H, L, Dh)
         return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
@@ -74,18 +72,17 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     """Two linear maps with a ReLU between them, at each position alone."""
 
-    def __init__(self, *, size: int, inner: int, dropout: float) -> None:
+    def __init__(self, *, size: int, inner: int) -> None:
         super().__init__()
         self.inner = nn.Linear(size, inner)
         self.output = nn.Linear(inner, size)
-        self.dropout = nn.Dropout(dropout)
         for projection in (self.inner, self.output):
             nn.init.xavier_uniform_(projection.weight)
             nn.init.zeros_(projection.bias)
 
     def forward(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Transform each position."""
-        return self.output(self.dropout(torch.relu(self.inner(states))))  # type: ignore[no-any-return]
+        return self.output(torch.relu(self.inner(states)))  # type: ignore[no-any-return]
 
 
 class Residual(nn.Module):

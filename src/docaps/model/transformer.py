@@ -35,7 +35,7 @@ class Shape:
 
     def attention(self) -> Attention:
         """Make an attention of this shape."""
-        return Attention(size=self.size, heads=self.heads, dropout=self.dropout)
+        return Attention(size=self.size, heads=self.heads)
 
     def residual(self) -> Residual:
         """Make the surroundings of a sub-layer of this shape."""
@@ -43,7 +43,7 @@ class Shape:
 
     def forward_part(self) -> FeedForward:
         """Make a feed-forward network of this shape."""
-        return FeedForward(size=self.size, inner=self.feed_forward, dropout=self.dropout)
+        return FeedForward(size=self.size, inner=self.feed_forward)
 
 
 class EncoderLayer(nn.Module):

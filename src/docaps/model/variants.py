@@ -53,6 +53,7 @@ def _capsules(settings: SystemSettings) -> QueryGuidedCapsules:
         history=settings.history.sentences,
         capsules=settings.qcn.capsules,
         rounds=settings.qcn.rounds,
+        normalise=settings.qcn.normalise,
     )
 
 

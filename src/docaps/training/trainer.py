@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,7 @@ class Trainer:
         device: Device,
         validate: Callable[[], Mapping[str, float]],
         log: Log,
+        inherited: Collection[str] = (),
     ) -> None:
         self._model = model.to(device.place)
         self._settings = settings
@@ -73,7 +74,7 @@ class Trainer:
         self._validate = validate
         self._log = log
         self._optimizer = torch.optim.Adam(
-            model.parameters(), lr=settings.learning_rate, betas=(0.9, settings.beta2), fused=True
+            _groups(model, inherited, settings.inherited_rate), lr=0.0, betas=(0.9, settings.beta2), fused=True
         )
 
     def train(self, batches: Iterator[Batch], description: str) -> None:
@@ -97,7 +98,7 @@ class Trainer:
         """Make the model a little better on one batch."""
         self._model.train()
         for group in self._optimizer.param_groups:
-            group["lr"] = self._rate(step)
+            group["lr"] = self._rate(step) * group["share"]
         loss = self._loss(batch.to(self._device.place))
         total = loss.total.item()
         if not math.isfinite(total):
@@ -122,6 +123,15 @@ class Trainer:
     def _rate(self, step: int) -> float:
         """Return the learning rate of a step."""
         return self._settings.learning_rate * rate_share(step, self._settings)
+
+
+def _groups(model: TranslationModel, inherited: Collection[str], share: float) -> list[dict[str, Any]]:
+    """Sort weights into new ones and those taken over from another model, which may learn at a lower rate."""
+    weights = list(model.named_parameters())
+    return [
+        {"params": [weight for name, weight in weights if name not in inherited], "share": 1.0},
+        {"params": [weight for name, weight in weights if name in inherited], "share": share},
+    ]
 
 
 def _count_tokens(batch: Batch) -> int:

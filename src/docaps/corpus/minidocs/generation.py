@@ -36,8 +36,8 @@ def draw_documents(rng: Random, count: int, seen: set[tuple[str, ...]]) -> list[
 
 
 def _draw_document(rng: Random) -> MiniDocument:
-    """Draw a story with one to four events, both phenomena equally often."""
+    """Draw a story with one to three events, both phenomena equally often."""
     spans, length = plan_spans(rng)
     builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()))
-    events = [builder.draw_event(rng.choice(PHENOMENA)) for _ in spans]
+    events = [builder.draw_event(rng.choice(PHENOMENA), len(span) - 1) for span in spans]
     return builder.build(spans, length, events).tell()

@@ -4,38 +4,43 @@ from random import Random
 
 DISTANCES = (1, 2, 3)
 SHORTEST, LONGEST = 4, 12
-Span = tuple[int, int]  # the positions of a cue and of the sentence that needs it
+Span = tuple[int, ...]  # the position of a cue, and those of the sentences that need it
 
 
 def plan_spans(rng: Random) -> tuple[list[Span], int]:
-    """Draw one to four spans with free distances, and the length of a story that holds them."""
-    count = rng.choice((1, 2, 3, 4))
-    distances = [rng.choice(DISTANCES) for _ in range(count)]
-    # An opening, two sentences for each event, and now and then some more: about a third of a story is labelled.
-    wanted = max(SHORTEST, 1 + 2 * count + rng.choice((0, 0, 1, 2, 3)))
-    for length in range(min(wanted, LONGEST), LONGEST + 1):
-        spans = place(rng, distances, length, set())
+    """Draw one to three spans, each with one to three free distances, and the length of a story that holds them."""
+    shapes = [_draw_distances(rng) for _ in range(rng.choice((1, 2, 2, 3)))]
+    # An opening, the sentences of the events, and now and then some more: about half of a story is labelled.
+    wanted = 1 + sum(1 + len(shape) for shape in shapes) + rng.choice((0, 0, 1, 2))
+    for length in range(min(max(SHORTEST, wanted), LONGEST), LONGEST + 1):
+        spans = place(rng, shapes, length, set())
         if spans is not None:
             return spans, length
-    raise AssertionError(f"no story of {LONGEST} sentences holds events at the distances {distances}")
+    return plan_spans(rng)  # three events with gaps between them may need more room than a story has
+
+
+def _draw_distances(rng: Random) -> tuple[int, ...]:
+    """Choose the distances at which sentences follow a cue, all three equally often."""
+    return tuple(sorted(rng.sample(DISTANCES, rng.choice((1, 2, 2, 3)))))
 
 
 def plan_last_span(rng: Random, distance: int) -> tuple[list[Span], int]:
     """Plan a story that ends with a labelled sentence at a given distance, and has an earlier event where one fits."""
     length = rng.choice((5, 6, 7))
     last = (length - 1 - distance, length - 1)
-    others = place(rng, [rng.choice(DISTANCES)], length - 1, set(last)) if rng.random() < 0.5 else None
+    others = place(rng, [_draw_distances(rng)], length - 1, set(last)) if rng.random() < 0.7 else None
     return [*(others or []), last], length
 
 
-def place(rng: Random, distances: list[int], length: int, taken: set[int]) -> list[Span] | None:
-    """Find free positions for all distances after the opening, at random, or None if there are none."""
-    if not distances:
+def place(rng: Random, shapes: list[tuple[int, ...]], length: int, taken: set[int]) -> list[Span] | None:
+    """Find free positions for all events after the opening, at random, or None if there are none."""
+    if not shapes:
         return []
-    distance, *others = distances
-    starts = [s for s in range(1, length - distance) if not {s, s + distance} & taken]
-    for start in rng.sample(starts, len(starts)):
-        rest = place(rng, others, length, taken | {start, start + distance})
+    distances, *others = shapes
+    spans = [(start, *(start + distance for distance in distances)) for start in range(1, length - distances[-1])]
+    free = [span for span in spans if not set(span) & taken]
+    for span in rng.sample(free, len(free)):
+        rest = place(rng, others, length, taken | set(span))
         if rest is not None:
-            return [(start, start + distance), *rest]
+            return [span, *rest]
     return None

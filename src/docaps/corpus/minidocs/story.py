@@ -8,17 +8,18 @@ from docaps.corpus.minidocs.documents import MiniDocument
 from docaps.corpus.minidocs.entries import GENDERS, Clause, Gender
 from docaps.corpus.minidocs.phenomena import Event, Phenomenon, Variant
 from docaps.corpus.minidocs.phenomena.pronoun import draw_class, draw_mentions
+from docaps.corpus.minidocs.planning import Span
 from docaps.corpus.minidocs.rendering import Pair, choose_front, render
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """An event in a document: where its cue and its sentence stand, and how it turns out."""
+    """An event in a document: where its cue and its sentences stand, and how it turns out."""
 
     event: Event
     variant: Variant
     cue: int
-    label: int
+    labels: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,14 @@ class Story:
     placements: tuple[Placement, ...]
 
     def tell(self, turned: dict[int, Variant] | None = None) -> MiniDocument:
-        """Write the document, with the events at these label positions turned as told."""
+        """Write the document, with the events whose last sentences stand at these positions turned as told."""
         sentences, labels = dict(self.gaps), {}
         for placed in self.placements:
-            variant = (turned or {}).get(placed.label, placed.variant)
+            variant = (turned or {}).get(placed.labels[-1], placed.variant)
             sentences[placed.cue] = variant.cue
-            sentences[placed.label] = Pair(placed.event.source, variant.translation)
-            labels[placed.label] = placed.event.label(variant, placed.label - placed.cue)
+            for number, position in enumerate(placed.labels):
+                sentences[position] = Pair(placed.event.sources[number], variant.translations[number])
+                labels[position] = placed.event.label(variant, number, position - placed.cue)
         ordered = [sentences[position] for position in range(len(sentences))]
         labels = {position: labels[position] for position in sorted(labels)}
         return MiniDocument(tuple(s.source for s in ordered), tuple(s.target for s in ordered), labels)
@@ -50,23 +52,23 @@ class StoryBuilder:
     topics: set[str] = field(default_factory=set)
     told: set[Clause] = field(default_factory=set)
 
-    def build(self, spans: list[tuple[int, int]], length: int, events: list[Event]) -> Story:
-        """Put events at their spans (cue, label) and fill every other position."""
+    def build(self, spans: list[Span], length: int, events: list[Event]) -> Story:
+        """Put events at their spans and fill every other position."""
         placements = tuple(
-            Placement(event, self.rng.choice(event.variants), cue, label)
-            for event, (cue, label) in zip(events, spans, strict=True)
+            Placement(event, self.rng.choice(event.variants), cue, tuple(labels))
+            for event, (cue, *labels) in zip(events, spans, strict=True)
         )
         taken = {position for span in spans for position in span}
         gaps = {p: self._fill_gap(p, length, placements) for p in range(length) if p not in taken}
         return Story(gaps, placements)
 
-    def draw_event(self, phenomenon: Phenomenon, form: str | None = None) -> Event:
-        """Draw an event on a topic that is new to the story."""
-        return phenomenon.draw(self.rng, self.cast, self.topics, form)
+    def draw_event(self, phenomenon: Phenomenon, count: int = 1, form: str | None = None) -> Event:
+        """Draw an event of `count` sentences on a topic that is new to the story."""
+        return phenomenon.draw(self.rng, self.cast, self.topics, count, form)
 
     def _fill_gap(self, position: int, length: int, placements: tuple[Placement, ...]) -> Pair:
         """Open or close the story, compete with an antecedent, or tell something neutral."""
-        lexicon, around = self.cast.lexicon, [p for p in placements if p.cue < position < p.label]
+        lexicon, around = self.cast.lexicon, [p for p in placements if p.cue < position < p.labels[-1]]
         if position == 0:
             return render(
                 self._choose(lexicon.openings), self.cast.opening_slots(self.rng), self.rng.choice(lexicon.dates)

@@ -17,13 +17,14 @@ from docaps.model.context.memory import ContextMemory
 class QueryGuidedCapsules(nn.Module):
     """Cluster the words of each history sentence into M capsules that matter to the current sentence."""
 
-    def __init__(self, *, size: int, history: int, capsules: int, rounds: int) -> None:
+    def __init__(self, *, size: int, history: int, capsules: int, rounds: int, normalise: bool = False) -> None:
         super().__init__()
         self.history = history
         self.capsules = capsules
         self.query = nn.Linear(size, size)  # g
         self.words = nn.Linear(size + history, size)  # f
         self.routing = CapsuleRouting(size=size, capsules=capsules, rounds=rounds)
+        self.norm = nn.LayerNorm(size) if normalise else nn.Identity()
 
     def forward(
         self,
@@ -42,7 +43,7 @@ class QueryGuidedCapsules(nn.Module):
             query.reshape(batch * count, size),
             trace,
         )
-        vectors = routing.capsules.reshape(batch, count * self.capsules, size)
+        vectors = self.norm(routing.capsules).reshape(batch, count * self.capsules, size)
         mask = word_mask.any(dim=-1).repeat_interleave(self.capsules, dim=1)  # (B, K M)
         if routing.coupling is None or routing.correlation is None:
             return ContextMemory(vectors, mask)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from random import Random
 
 from docaps.corpus.minidocs.cast import Cast
+from docaps.corpus.minidocs.entries import Clause
 from docaps.corpus.minidocs.lexicon import Sense
 from docaps.corpus.minidocs.phenomena.interface import Event, Variant
 from docaps.corpus.minidocs.rendering import Pair, choose_adjective, choose_front, render
@@ -16,20 +17,26 @@ class Ambiguity:
     name: str = "ambiguity"
     contrasts: tuple[tuple[str, tuple[str, ...]], ...] = (("noun", ("a", "b")),)
 
-    def draw(self, rng: Random, cast: Cast, topics: set[str], form: str | None = None) -> Event:
-        """Choose a noun, a neutral sentence for it, and a cue for each of its senses."""
+    def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:
+        """Choose a noun, neutral sentences for it, and a cue for each of its senses."""
         lexicon = cast.lexicon
         senses = rng.choice([senses for senses in lexicon.ambiguous if senses[0].noun.english not in topics])
         topics.add(senses[0].noun.english)
-        clause, slots = rng.choice(lexicon.ambiguity_frames), cast.draw_slots(rng)
-        front = choose_front(rng, lexicon.comments, clause, share=0.3)
-        adjective = choose_adjective(rng, lexicon.ambiguity_adjectives, clause)
-        told = render_cues(rng, cast, senses)
-        sentences = [render(clause, slots.with_noun(sense.noun, adjective), front) for sense in senses]
+        clauses = rng.sample(lexicon.ambiguity_frames, count)
+        sentences = [draw_sentences(rng, cast, senses, clause) for clause in clauses]
         variants = tuple(
-            Variant(tag, cue, sentence.target) for tag, cue, sentence in zip("ab", told, sentences, strict=True)
+            Variant(tag, cue, tuple(pairs[place].target for pairs in sentences))
+            for place, (tag, cue) in enumerate(zip("ab", render_cues(rng, cast, senses), strict=True))
         )
-        return Event(self.name, form or "noun", sentences[0].source, variants)
+        return Event(self.name, (form or "noun",) * count, tuple(pairs[0].source for pairs in sentences), variants)
+
+
+def draw_sentences(rng: Random, cast: Cast, senses: tuple[Sense, Sense], clause: Clause) -> list[Pair]:
+    """Write a sentence with the noun, once for each of its senses."""
+    slots = cast.draw_slots(rng)
+    front = choose_front(rng, cast.lexicon.comments, clause, share=0.3)
+    adjective = choose_adjective(rng, cast.lexicon.ambiguity_adjectives, clause)
+    return [render(clause, slots.with_noun(sense.noun, adjective), front) for sense in senses]
 
 
 def render_cues(rng: Random, cast: Cast, senses: tuple[Sense, Sense]) -> list[Pair]:

@@ -15,32 +15,32 @@ from docaps.corpus.minidocs.rendering import Pair
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way an event can turn out: the earlier sentence, and the translation it calls for."""
+    """One way an event can turn out: the earlier sentence, and the translations it calls for."""
 
     tag: str
     cue: Pair
-    translation: str
+    translations: tuple[str, ...]
     gender: Gender | None = None  # of the thing that the cue mentions, if any
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A sentence that reads the same in all variants, and is translated by its cue."""
+    """One or more sentences that read the same in all variants, and are translated by their cue."""
 
     phenomenon: str
-    form: str
-    source: str
+    forms: tuple[str, ...]
+    sources: tuple[str, ...]
     variants: tuple[Variant, ...]
 
     def select(self, tag: str) -> Variant:
         """Find a variant by its tag."""
         return next(variant for variant in self.variants if variant.tag == tag)
 
-    def label(self, variant: Variant, distance: int) -> Label:
-        """Say what the sentence needs, with the translations that are wrong for this variant."""
-        others = dict.fromkeys(other.translation for other in self.variants)  # in order, each once
-        wrong = tuple(translation for translation in others if translation != variant.translation)
-        return Label(self.phenomenon, self.form, distance, wrong)
+    def label(self, variant: Variant, number: int, distance: int) -> Label:
+        """Say what a sentence needs, with the translations that are wrong for this variant."""
+        others = dict.fromkeys(other.translations[number] for other in self.variants)  # in order, each once
+        wrong = tuple(translation for translation in others if translation != variant.translations[number])
+        return Label(self.phenomenon, self.forms[number], distance, wrong)
 
 
 class Phenomenon(Protocol):
@@ -56,6 +56,9 @@ class Phenomenon(Protocol):
         """The minimal sets to make in each round: a form, and the tags of the variants to contrast."""
         ...
 
-    def draw(self, rng: Random, cast: Cast, topics: set[str], form: str | None = None) -> Event:
-        """Draw an event on a topic not yet in `topics`, add that topic, and keep all choices free of the variants."""
+    def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:
+        """Draw an event of `count` sentences on a topic not yet in `topics`, and add that topic.
+
+        All choices but the cue are made before and without regard to the variants.
+        """
         ...

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 
 from docaps.corpus.minidocs.cast import Cast
-from docaps.corpus.minidocs.entries import GENDERS, Gender
+from docaps.corpus.minidocs.entries import GENDERS, Clause, Gender
 from docaps.corpus.minidocs.german import pronoun_slots
 from docaps.corpus.minidocs.lexicon import FORMS, ThingClass
 from docaps.corpus.minidocs.phenomena.interface import Event, Variant
@@ -24,19 +24,27 @@ class Pronoun:
         ("possessive", ("n", "f")),
     )
 
-    def draw(self, rng: Random, cast: Cast, topics: set[str], form: str | None = None) -> Event:
-        """Choose a class of things, one noun of each gender, and two sentences that suit them all."""
-        form = form or rng.choice(FORMS)
+    def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:
+        """Choose a class of things, one noun of each gender, and sentences about *it* that suit them all."""
         things = draw_class(rng, cast, topics)
-        clause, slots = rng.choice(things.frames[form]), cast.draw_slots(rng)
-        front = choose_front(rng, cast.lexicon.comments, clause, share=0.3)
+        forms = (form,) if form else tuple(rng.choice(FORMS) for _ in range(count))
         cues = draw_mentions(rng, cast, things, GENDERS)
-        sentences = [render(clause, slots.with_german(pronoun_slots(gender)), front) for gender in GENDERS]
+        told: set[Clause] = set()
+        sentences = [draw_sentences(rng, cast, things, form, told) for form in forms]
         variants = tuple(
-            Variant(gender[0], cue, sentence.target, gender)
-            for gender, cue, sentence in zip(GENDERS, cues, sentences, strict=True)
+            Variant(gender[0], cue, tuple(pairs[place].target for pairs in sentences), gender)
+            for place, (gender, cue) in enumerate(zip(GENDERS, cues, strict=True))
         )
-        return Event(self.name, form, sentences[0].source, variants)
+        return Event(self.name, forms, tuple(pairs[0].source for pairs in sentences), variants)
+
+
+def draw_sentences(rng: Random, cast: Cast, things: ThingClass, form: str, told: set[Clause]) -> list[Pair]:
+    """Write a sentence about *it* that is not told yet, once for each gender."""
+    clause = rng.choice([clause for clause in things.frames[form] if clause not in told])
+    told.add(clause)
+    slots = cast.draw_slots(rng)
+    front = choose_front(rng, cast.lexicon.comments, clause, share=0.3)
+    return [render(clause, slots.with_german(pronoun_slots(gender)), front) for gender in GENDERS]
 
 
 def draw_class(rng: Random, cast: Cast, topics: set[str]) -> ThingClass:
