@@ -29,9 +29,9 @@ SYSTEM_TITLES: Mapping[SystemName, str] = {
 
 
 class Settings(BaseModel):
-    """Base of all settings: frozen, and no key may be unknown."""
+    """Base of all settings: frozen, no key may be unknown, and `true` or `"1"` is no number."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class PreparationSettings(Settings):
@@ -143,7 +143,7 @@ class Recipe(Settings):
     """Everything about an experiment."""
 
     name: str = "unnamed"
-    seed: int = 1
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     precision: Precision = "auto"
     preparation: PreparationSettings = PreparationSettings()
     model: ModelSettings = ModelSettings()
@@ -174,23 +174,29 @@ class Recipe(Settings):
         )
 
 
-def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe and apply `--set a.b=c` overrides; all faults are reported in one message."""
+def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a recipe (None: all defaults) and apply `--set a.b=c` overrides; all faults are reported in one message."""
+    text = _read_text(path) if path else ""
     try:
-        text = path.read_text(encoding="utf-8")
         values = tomllib.loads(text)
-    except FileNotFoundError:
-        raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
     except tomllib.TOMLDecodeError as fault:
         raise ConfigError(f"not valid TOML: {fault}", path=path) from None
-    except (UnicodeDecodeError, OSError) as fault:
-        raise ConfigError(f"cannot be read: {fault}", path=path) from None
     for override in overrides:
         _apply_override(values, override)
     try:
         return Recipe.model_validate(values)
     except ValidationError as fault:
-        raise ConfigError(describe_faults(fault, Recipe, path=path, text=text)) from None
+        raise ConfigError(describe_faults(fault, Recipe, path=path, text=text, overrides=overrides)) from None
+
+
+def _read_text(path: Path) -> str:
+    """Read a recipe's text."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
+    except (UnicodeDecodeError, OSError) as fault:
+        raise ConfigError(f"cannot be read: {fault}", path=path) from None
 
 
 def recipe_path(name: str) -> Path:
@@ -225,17 +231,37 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
 
 
 def describe_faults(
-    fault: ValidationError, model: type[BaseModel], *, path: Path | None = None, text: str | None = None
+    fault: ValidationError,
+    model: type[BaseModel],
+    *,
+    path: Path | None = None,
+    text: str = "",
+    overrides: Sequence[str] = (),
 ) -> str:
     """Tell all faults of some settings, one a line, each with its place and, for unknown keys, the nearest name."""
     lines = []
     for error in fault.errors():
         location = tuple(str(part) for part in error["loc"])
-        found = _line_of(location, text) if text else None
-        place = ":".join(str(part) for part in (path, found) if part is not None)
+        place = _overriding(location, overrides) or _place_in_file(location, path, text)
         key = ".".join(location)
         lines.append(": ".join(part for part in (place, key, _describe(error, model, location)) if part))
     return "\n".join(lines)
+
+
+def _overriding(location: Sequence[str], overrides: Sequence[str]) -> str | None:
+    """Return the last `--set` that set a dotted key or a table around it."""
+    for override in reversed(overrides):
+        names = override.partition("=")[0].strip().split(".")
+        if list(location[: len(names)]) == names:
+            return f"--set {override}"
+    return None
+
+
+def _place_in_file(location: Sequence[str], path: Path | None, text: str) -> str:
+    """Name the file and the line that sets a dotted key, or the table around it."""
+    lines = (_line_of(location[:depth], text) for depth in range(len(location), 0, -1))
+    found = next((line for line in lines if line is not None), None)
+    return ":".join(str(part) for part in (path, found) if part is not None)
 
 
 def _describe(error: Any, model: type[BaseModel], location: tuple[str, ...]) -> str:

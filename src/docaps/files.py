@@ -47,11 +47,12 @@ def _swap_directory(new: Path, path: Path) -> None:
         new.replace(path)
         return
     aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".old"))
-    path.replace(aside / "old")
     try:
+        path.replace(aside / "old")
         new.replace(path)
     except BaseException:
-        (aside / "old").replace(path)
+        if (aside / "old").exists():
+            (aside / "old").replace(path)
         raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)

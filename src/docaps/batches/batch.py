@@ -5,7 +5,7 @@ Dimensions: B batch, S source length, T target length, K history sentences, N wo
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,13 +42,11 @@ class Batch:
             raise ValueError("the batch has no translations")
         return self.target_output
 
-    def to(self, device: torch.device) -> Self:
+    def to(self, device: torch.device) -> "Batch":
         """Move all tensors to a device."""
         tensors = {field.name: getattr(self, field.name) for field in fields(self)}
-        moved: dict[str, Any] = {
-            name: value if value is None else value.to(device) for name, value in tensors.items()
-        }
-        return type(self)(**moved)
+        moved: dict[str, Any] = {name: value if value is None else value.to(device) for name, value in tensors.items()}
+        return Batch(**moved)
 
 
 def collate(windows: Sequence[Window], history: int) -> Batch:
@@ -59,7 +57,7 @@ def collate(windows: Sequence[Window], history: int) -> Batch:
     return Batch(
         source=pad([window.source for window in windows]),
         history=pad_history([window.history[:history] for window in windows], history),
-        target_input=pad([[BOS, *target[:-1]] for target in targets]) if targets else None,
+        target_input=pad([np.array((BOS, *target[:-1]), np.int32) for target in targets]) if targets else None,
         target_output=pad(targets) if targets else None,
     )
 

@@ -1,6 +1,7 @@
 """What commands print: results on stdout, as tables for people or as one JSON object for programs."""
 
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,19 +22,31 @@ SetOption = Annotated[
 ]
 
 
+def format_json(value: Mapping[str, Any]) -> str:
+    """Write one JSON object as lines."""
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    typer.echo(format_json(value), nl=False)
+
+
+def quote(path: Path) -> str:
+    """Write a path as a shell reads it."""
+    return shlex.quote(str(path))
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose first column is text and the others are numbers."""
-    table = Table(title=title, title_justify="left", header_style="bold")
+    """Print a table whose first column is text and the others are numbers; only a terminal has a right margin."""
+    table = Table(header_style="bold")
     for position, name in enumerate(header):
         table.add_column(name, justify="right" if position else "left", no_wrap=position > 0)
     for row in rows:
         table.add_row(*row)
-    Console().print(table, highlight=False)
+    console = Console(markup=False, width=None if sys.stdout and sys.stdout.isatty() else 1000)
+    console.print(title, highlight=False, soft_wrap=True)
+    console.print(table, highlight=False)
 
 
 def command_name() -> str:

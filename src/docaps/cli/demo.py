@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table
+from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
 
 if TYPE_CHECKING:
     from docaps.experiments.demo import DemoFolder
@@ -36,8 +36,9 @@ def demo(
 
     folder = DemoFolder(dir)
     if folder.summary.exists() and not overwrite:
-        typer.echo(f"{dir} holds a finished demo. Start over: {command_name()} demo --dir {dir} --overwrite", err=True)
         summary = read_json(folder.summary, error=RunError)
+        again = f"{command_name()} demo --dir {quote(dir)} --seed {seed} --overwrite"
+        typer.echo(f"{dir} holds a finished demo, seed {summary['seed']}. Start over: {again}", err=True)
     else:
         recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={seed}"])
         check_folder(folder, recipe, documents, resume=resume, overwrite=overwrite)
@@ -69,7 +70,7 @@ def _row(numbers: dict[str, Any]) -> list[str]:
 
 def _print_places(folder: "DemoFolder") -> None:
     """Say what to look at and what to type next."""
-    docaps, document = command_name(), folder.run("document").path
+    docaps, document = command_name(), quote(folder.run("document").path)
     typer.echo(f"Look at {folder.report} in a browser; the numbers are in {folder.summary}.", err=True)
     example = "printf 'Anna bought a coat.\\nIt was warm.\\n'"
     print_next(

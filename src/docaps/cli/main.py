@@ -3,6 +3,7 @@
 Only the command that is asked for is imported, so `docaps --help` answers at once.
 """
 
+import contextlib
 import functools
 import importlib
 import os
@@ -68,13 +69,20 @@ def build_app(arguments: list[str]) -> typer.Typer:
     return app
 
 
-def about(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
-) -> None:
-    """Translate whole documents: each sentence with the sentences before it in view."""
-    if version:
+def _print_version(wanted: bool) -> None:
+    """Print the version and stop, before a missing command is noticed."""
+    if wanted:
         typer.echo(f"docaps {__version__}")
         raise typer.Exit
+
+
+def about(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
+    """Translate whole documents: each sentence with the sentences before it in view."""
 
 
 def _placeholder() -> None:
@@ -89,7 +97,7 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
         progress.REPORTER.enabled = True
         try:
             function(*arguments, **options)
-            sys.stdout.flush()
+            print(end="", flush=True)
         except DocapsError as error:
             typer.echo(f"docaps: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
@@ -97,9 +105,26 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
             typer.echo("docaps: stopped; what was finished is kept, nothing is half-written", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # the reader of our output has gone, as in `docaps ... | head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
+        except OSError as error:  # a place that cannot be written, a full disk
+            typer.echo(f"docaps: {_describe(error)}", err=True)
+            if error.filename is None:
+                _drop_output()
+            raise typer.Exit(DocapsError.exit_code) from None
 
     return run
+
+
+def _drop_output() -> None:
+    """Let go of what stdout still holds, or Python would complain about it at the end."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _describe(error: OSError) -> str:
+    """Say what the system refused, and where."""
+    places = [str(place) for place in (error.filename, error.filename2) if place is not None]
+    return ": ".join([" -> ".join(places) or "output", error.strerror or str(error)])
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from docaps.cli.console import JsonOption, command_name, print_json, print_next
+from docaps.cli.console import JsonOption, command_name, print_json, print_next, quote
 
 
 def minidocs(
@@ -36,6 +36,7 @@ def minidocs(
         print_json({"path": str(out), **counts})
         return
     typer.echo(", ".join(f"{count:,} {what}" for what, count in counts.items()) + f" in {out}")
-    pairs = " ".join(f"--{part} {out}/{part}.en {out}/{part}.de" for part in ("train", "dev", "test"))
-    prepare = f"{command_name()} prepare --recipe minidocs {pairs} --contrastive {out}/contrastive.jsonl"
-    print_next([("prepare", f"{prepare} --out {out}-prepared")])
+    parts = ("train", "dev", "test")
+    pairs = " ".join(f"--{part} {quote(out / f'{part}.en')} {quote(out / f'{part}.de')}" for part in parts)
+    prepare = f"{command_name()} prepare --recipe minidocs {pairs} --contrastive {quote(out / 'contrastive.jsonl')}"
+    print_next([("prepare", f"{prepare} --out {quote(out.with_name(out.name + '-prepared'))}")])

@@ -1,11 +1,12 @@
 """`docaps prepare`: raw documents to a store of token ids."""
 
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table
+from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
 
 Pair = tuple[Path, Path]
 
@@ -16,7 +17,7 @@ def prepare(
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory of the prepared corpus.")],
     test: Annotated[Pair | None, typer.Option(metavar="SOURCE TARGET", help="The two sides of the test part.")] = None,
     contrastive: Annotated[Path | None, typer.Option(help="Contrastive items (JSON Lines) that go with it.")] = None,
-    recipe: Annotated[str | None, typer.Option(help="Take the [preparation] settings of a recipe.")] = None,
+    recipe: Annotated[str | None, typer.Option(help="Take the preparation settings of a recipe.")] = None,
     source_language: Annotated[str | None, typer.Option(help="Language code of the source (default: en).")] = None,
     target_language: Annotated[str | None, typer.Option(help="Language code of the target (default: de).")] = None,
     merges: Annotated[int | None, typer.Option(help="Joint BPE merge operations (default: 30000).")] = None,
@@ -30,13 +31,13 @@ def prepare(
 
     Example: docaps prepare --train train.en train.de --dev dev.en dev.de --out data/prepared
     """
-    from docaps.config import Recipe, load_recipe, recipe_path
+    from docaps.config import load_recipe, recipe_path
     from docaps.corpus.prepare import Inputs
     from docaps.corpus.prepare import prepare as prepare_corpus
 
-    base = load_recipe(recipe_path(recipe), set or ()) if recipe else Recipe()
     wishes = {"source_language": source_language, "target_language": target_language, "merges": merges}
-    settings = base.preparation.model_copy(update={key: value for key, value in wishes.items() if value is not None})
+    overrides = [f"preparation.{key}={dumps(value)}" for key, value in wishes.items() if value is not None]
+    settings = load_recipe(recipe_path(recipe) if recipe else None, [*(set or ()), *overrides]).preparation
     parts = {"train": train, "dev": dev} | ({"test": test} if test else {})
     store, built = prepare_corpus(Inputs(parts, contrastive), settings, out)
     summary = {"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **store.manifest["counts"]}
@@ -47,4 +48,4 @@ def prepare(
     rows = [[name, f"{part['documents']:,}", f"{part['sentences']:,}"] for name, part in counts.items()]
     state = "prepared" if built else "was prepared already: nothing to do"
     print_table(f"{out} {state}; vocabulary {summary['vocabulary']:,}", ["part", "documents", "sentences"], rows)
-    print_next([("train", f"{command_name()} train RECIPE --corpus {out} --out runs/NAME")])
+    print_next([("train", f"{command_name()} train RECIPE --corpus {quote(out)} --out runs/NAME")])

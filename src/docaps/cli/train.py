@@ -5,7 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from docaps.cli.console import JsonOption, OverwriteOption, SetOption, command_name, print_json, print_next, print_table
+from docaps.cli.console import (
+    JsonOption,
+    OverwriteOption,
+    SetOption,
+    command_name,
+    print_json,
+    print_next,
+    print_table,
+    quote,
+)
 
 
 def train(
@@ -47,18 +56,21 @@ def train(
     docaps, last = command_name(), runs[-1].path
     print_next(
         [
-            ("translate", f"{docaps} translate {last} < document.txt > translation.txt"),
-            ("look", f"{docaps} report {' '.join(str(run.path) for run in runs)} --out report.html"),
+            ("translate", f"{docaps} translate {quote(last)} < document.txt > translation.txt"),
+            ("look", f"{docaps} report {' '.join(quote(run.path) for run in runs)} --out report.html"),
         ]
     )
 
 
 def _summary(path: Path) -> dict[str, Any]:
     """Return the numbers of a finished run."""
+    from docaps.errors import RunError
     from docaps.runs import Run, read_metrics
 
     run = Run(path)
     description = run.read()
     perplexities = [row["dev_perplexity"] for row in read_metrics(run.metrics) if "dev_perplexity" in row]
+    if not perplexities:
+        raise RunError("no perplexity is logged: train the stage again with --overwrite", path=run.metrics)
     numbers = {key: description[key] for key in ("system", "parameters", "steps", "seconds")}
     return {"path": str(path), **numbers, "dev_perplexity": perplexities[-1]}

@@ -3,9 +3,11 @@
 LF and CRLF line ends are read alike, plain or gzip. A file without any `<d>` is one document.
 """
 
+import contextlib
 import gzip
 import io
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -74,21 +76,35 @@ def read_lines(path: Path) -> Iterator[str]:
         for number in range(1, sys.maxsize):
             try:
                 line = next(lines, None)
-            except (EOFError, gzip.BadGzipFile, OSError) as fault:
+            except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
                 raise CorpusError(f"the compressed file is damaged: {fault}", path=path, line=number) from None
+            except OSError as fault:
+                raise CorpusError(f"cannot be read: {fault.strerror}", path=path, line=number) from None
             if line is None:
                 return
             yield _decode(line, path, number)
 
 
-def _open(path: Path) -> BinaryIO:
-    """Open a file or stdin for reading bytes, unpacking gzip by its magic number."""
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, or stdin (which stays open), for reading bytes."""
+    if path == STDIN:
+        if sys.stdin is None:
+            raise CorpusError("stdin is closed", path=path)
+        yield _unpack(sys.stdin.buffer)
+        return
     try:
-        file = sys.stdin.buffer if path == STDIN else path.open("rb")
+        file = path.open("rb")
     except FileNotFoundError:
         raise CorpusError("no such file", path=path) from None
     except OSError as fault:
         raise CorpusError(f"cannot be opened: {fault.strerror}", path=path) from None
+    with file:
+        yield _unpack(file)
+
+
+def _unpack(file: BinaryIO) -> BinaryIO:
+    """Unpack gzip, which is known by its first two bytes."""
     packed = isinstance(file, io.BufferedReader) and file.peek(2)[:2] == b"\x1f\x8b"
     return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
 

@@ -20,7 +20,7 @@ from docaps.corpus.subwords import Subwords, learn_codes
 from docaps.corpus.tokenization import Tokenizer
 from docaps.corpus.vocabulary import Vocabulary
 from docaps.errors import CorpusError
-from docaps.files import read_json, replacing_directory, sha256, write_json
+from docaps.files import replacing_directory, sha256, write_json
 
 Words = list[list[str]]
 
@@ -66,8 +66,13 @@ def _is_up_to_date(out: Path, request: Mapping[str, Any]) -> bool:
         if out.is_dir() and not any(out.iterdir()):
             return False
         raise CorpusError("exists and is not a prepared corpus: choose another --out", path=out)
-    found = read_json(manifest, error=CorpusError)
-    return all(found.get(key) == value for key, value in request.items())
+    found = open_store(out).manifest
+    return all(found[key] == value for key, value in request.items()) and _is_whole(out, found["files"])
+
+
+def _is_whole(out: Path, hashes: Mapping[str, str]) -> bool:
+    """Say whether every file of a prepared corpus is as it was written."""
+    return all((out / name).is_file() and sha256(out / name) == found for name, found in hashes.items())
 
 
 def _build(inputs: Inputs, settings: PreparationSettings, directory: Path, request: Mapping[str, Any]) -> None:

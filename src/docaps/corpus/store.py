@@ -25,6 +25,7 @@ from docaps.errors import CorpusError
 from docaps.files import read_json
 
 SPLITS = ("train", "dev", "test")
+MANIFEST_KEYS = ("settings", "inputs", "counts", "vocabulary", "files", "hash")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.manifest: dict[str, Any] = read_json(path / "manifest.json", error=CorpusError)
+        self.manifest = _read_manifest(path / "manifest.json")
 
     @cached_property
     def codec(self) -> Codec:
@@ -106,9 +107,18 @@ class Store:
         path = self.path / file
         try:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as fault:
+        except (OSError, EOFError, ValueError) as fault:
             raise CorpusError(f"the prepared corpus is damaged: {fault}. Prepare it again", path=path) from None
         return array
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """Read the description of a prepared corpus, or say what it lacks."""
+    manifest = read_json(path, error=CorpusError)
+    missing = [key for key in MANIFEST_KEYS if not isinstance(manifest, dict) or key not in manifest]
+    if missing:
+        raise CorpusError(f"does not describe a prepared corpus: {', '.join(missing)} missing", path=path)
+    return dict(manifest)
 
 
 def open_store(path: Path) -> Store:

@@ -11,10 +11,12 @@ class Vocabulary:
     """A two-way table between pieces and ids; the four special symbols come first."""
 
     def __init__(self, pieces: Sequence[str]) -> None:
-        if tuple(pieces[: len(SPECIALS)]) != SPECIALS:
-            raise ValueError(f"a vocabulary begins with {SPECIALS}, found {tuple(pieces[: len(SPECIALS)])}")
         self.pieces = tuple(pieces)
         self._ids = {piece: number for number, piece in enumerate(self.pieces)}
+        if self.pieces[: len(SPECIALS)] != SPECIALS:
+            raise ValueError(f"a vocabulary begins with {SPECIALS}, found {self.pieces[: len(SPECIALS)]}")
+        if len(self._ids) < len(self.pieces) or not all(isinstance(piece, str) for piece in self.pieces):
+            raise ValueError("a vocabulary is a list of strings, each of them once")
 
     @classmethod
     def from_counts(cls, counts: Counter[str]) -> "Vocabulary":

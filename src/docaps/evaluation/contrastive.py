@@ -32,38 +32,44 @@ def accuracy(items: Group, scores: Sequence[Sequence[float]]) -> Breakdown:
     """Return the share of items whose right translation wins."""
     if len(items) != len(scores):
         raise ValueError(f"{len(items)} items, but scores of {len(scores)}")
-    verdicts = {id(item): is_right(found) for item, found in zip(items, scores, strict=True)}
-    return break_down(items, lambda group: sum(verdicts[id(item)] for item in group) / len(group))
+    return break_down(items, [is_right(found) for found in scores], _mean)
 
 
 def chance(items: Group) -> Breakdown:
     """Return the accuracy of guessing."""
-    return break_down(items, lambda group: sum(item.chance for item in group) / len(group))
+    return break_down(items, [item.chance for item in items], _mean)
 
 
 def counts(items: Group) -> Breakdown:
     """Return the number of items."""
-    return break_down(items, len)
+    return break_down(items, [1] * len(items), len)
 
 
-def break_down(items: Group, measure: Callable[[Group], float]) -> Breakdown:
-    """Apply a measure to all items and to each group of them."""
-    by_phenomenon = _groups(items, lambda item: item.phenomenon)
+def break_down(items: Group, values: Sequence[float], measure: Callable[[Sequence[float]], float]) -> Breakdown:
+    """Apply a measure to the values of all items and of each group of them."""
+    numbers = range(len(items))
+    by_phenomenon = _groups(numbers, [item.phenomenon for item in items])
+    distances = [str(item.distance) for item in items]
+
+    def measure_by_distance(group: Sequence[int]) -> dict[str, float]:
+        parts = _groups(group, [distances[number] for number in group])
+        return {name: measure([values[number] for number in part]) for name, part in parts.items()}
+
     return Breakdown(
-        all=measure(items),
-        by_phenomenon={name: measure(group) for name, group in by_phenomenon.items()},
-        by_distance=_by_distance(items, measure),
-        by_phenomenon_and_distance={name: _by_distance(group, measure) for name, group in by_phenomenon.items()},
+        all=measure(values),
+        by_phenomenon={name: measure([values[number] for number in part]) for name, part in by_phenomenon.items()},
+        by_distance=measure_by_distance(numbers),
+        by_phenomenon_and_distance={name: measure_by_distance(part) for name, part in by_phenomenon.items()},
     )
 
 
-def _by_distance(items: Group, measure: Callable[[Group], float]) -> dict[str, float]:
-    return {name: measure(group) for name, group in _groups(items, lambda item: str(item.distance)).items()}
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
-def _groups(items: Group, key: Callable[[ContrastiveItem], str]) -> dict[str, list[ContrastiveItem]]:
-    """Sort items into groups, in the order of their names."""
-    groups: dict[str, list[ContrastiveItem]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
+def _groups(numbers: Sequence[int], names: Sequence[str]) -> dict[str, list[int]]:
+    """Sort numbers of items into groups, in the order of the groups' names."""
+    groups: dict[str, list[int]] = {}
+    for number, name in zip(numbers, names, strict=True):
+        groups.setdefault(name, []).append(number)
     return dict(sorted(groups.items()))

@@ -5,7 +5,7 @@ Dimensions: B batch, S source length, T target length, D model size, V vocabular
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -24,10 +24,11 @@ class Encoding:
     context: ContextMemory | None = None
 
 
+@runtime_checkable
 class DecoderState(Protocol):
     """What a decoder remembers between two steps."""
 
-    def select(self, rows: Int[Tensor, " R"]) -> Self:
+    def select(self, rows: Int[Tensor, " R"]) -> "DecoderState":
         """Pick rows of the batch, in the given order; a row may come several times."""
 
 

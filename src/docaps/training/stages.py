@@ -3,7 +3,7 @@
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -65,14 +65,14 @@ def _check_same(run: Run, recipe: Recipe, name: str, store: Store) -> None:
 
 def train_stage(recipe: Recipe, name: str, store: Store, run: Run) -> Run:
     """Train one stage of a recipe and leave it in a run directory."""
-    model = _initialised_model(recipe, name, store, run.path.parent)
+    model, inherited = _initialised_model(recipe, name, store, run.path.parent)
     device = Device(choose_device(), choose_precision(recipe.precision, choose_device()))
     store.codec.save(run.text)
     description = _describe(recipe, name, store, model, device)
     run.write({**description, "status": TRAINING})
     start = time.monotonic()
     try:
-        _train(recipe, name, store, model, device, run)
+        _train(recipe, name, store, model, device, run, inherited)
     except BaseException:
         run.write({**description, "status": INTERRUPTED})
         raise
@@ -81,15 +81,16 @@ def train_stage(recipe: Recipe, name: str, store: Store, run: Run) -> Run:
     return run
 
 
-def _initialised_model(recipe: Recipe, name: str, store: Store, out: Path) -> TranslationModel:
-    """Build the stage's model, with the weights of the stage it starts from."""
+def _initialised_model(recipe: Recipe, name: str, store: Store, out: Path) -> tuple[TranslationModel, tuple[str, ...]]:
+    """Build the stage's model, with the weights of the stage it starts from; return their names as well."""
     stage = recipe.stage[name]
     vocabulary = len(store.codec.vocabulary)
     model = build_model(recipe.system(name), vocabulary=vocabulary, dropout=stage.dropout, seed=recipe.seed)
-    if stage.init_from is not None:
-        report = take_over(model, open_run(out / stage.init_from).weights)
-        progress.say(f"{name} starts from {stage.init_from}: {report}")
-    return model
+    if stage.init_from is None:
+        return model, ()
+    report = take_over(model, open_run(out / stage.init_from).weights)
+    progress.say(f"{name} starts from {stage.init_from}: {report}")
+    return model, report.taken
 
 
 def _describe(recipe: Recipe, name: str, store: Store, model: TranslationModel, device: Device) -> dict[str, object]:
@@ -121,7 +122,15 @@ def _settings(recipe: Recipe, name: str) -> dict[str, object]:
     }
 
 
-def _train(recipe: Recipe, name: str, store: Store, model: TranslationModel, device: Device, run: Run) -> None:
+def _train(
+    recipe: Recipe,
+    name: str,
+    store: Store,
+    model: TranslationModel,
+    device: Device,
+    run: Run,
+    inherited: Collection[str],
+) -> None:
     """Run the trainer over the corpus."""
     stage = recipe.stage[name]
     data = store.split("train")
@@ -136,6 +145,7 @@ def _train(recipe: Recipe, name: str, store: Store, model: TranslationModel, dev
         device=device,
         validate=lambda: validate(model, store.split("dev"), device, budget=stage.batch_tokens),
         log=log.append,
+        inherited=inherited,
     )
     try:
         with torch.random.fork_rng():

@@ -147,7 +147,7 @@ def _numbers(loss: Loss) -> dict[str, float]:
     return numbers
 
 
-def _describe(row: Mapping[str, float]) -> str:
+def _describe(row: Mapping[str, int | float]) -> str:
     """Say in a few words how training goes."""
     parts = [f"loss {row['loss']:.3f}"]
     if "pcc" in row:

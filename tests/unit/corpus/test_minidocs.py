@@ -46,7 +46,7 @@ def test_sentences_and_documents_have_their_shape(corpus: MiniCorpus) -> None:
     for document in corpus.train:
         assert 4 <= len(document.source) <= 12
         assert len(document.source) == len(document.target)
-        assert 1 <= len(document.labels) <= 4
+        assert 1 <= len(document.labels) <= 9
         for sentence in (*document.source, *document.target):
             assert sentence[0].isupper(), sentence
             assert sentence[-1] in ".?!", sentence
@@ -121,7 +121,7 @@ def test_a_pronoun_passes_a_competing_noun(corpus: MiniCorpus) -> None:
 def test_phenomena_forms_and_distances_are_balanced(corpus: MiniCorpus) -> None:
     labels = [label for document in corpus.train for label in document.labels.values()]
     sentences = sum(len(document.source) for document in corpus.train)
-    assert 0.3 < len(labels) / sentences < 0.4
+    assert 0.45 < len(labels) / sentences < 0.55
     for count in Counter(label.distance for label in labels).values():
         assert count == pytest.approx(len(labels) / 3, rel=0.06)
     pronouns = Counter(label.form for label in labels if label.phenomenon == "pronoun")
@@ -171,7 +171,7 @@ def test_variants_of_an_event_differ_where_they_should_only(phenomenon: Pronoun)
         assert len({variant.cue.source for variant in event.variants}) == len(event.variants)
         if phenomenon.name == "pronoun":
             cues = [words(variant.cue.source) for variant in event.variants]
-            translations = [words(variant.translation) for variant in event.variants]
+            translations = [words(variant.translations[0]) for variant in event.variants]
             assert all(_count_differences(cues[0], other) == 1 for other in cues[1:])
             assert all(_count_differences(translations[0], other) <= 1 for other in translations[1:])
 
@@ -260,3 +260,28 @@ def test_a_corpus_depends_on_the_seed_alone() -> None:
     sizes = {"documents": 20, "dev": 2, "test": 2, "items": 1}
     assert generate_corpus(seed=1, **sizes) == generate_corpus(seed=1, **sizes)
     assert generate_corpus(seed=1, **sizes) != generate_corpus(seed=2, **sizes)
+
+
+def test_an_event_of_several_sentences_tells_each_once_and_agrees_in_all() -> None:
+    rng, lexicon = Random(6), load_lexicon()
+    for phenomenon in PHENOMENA:
+        for _ in range(100):
+            event = phenomenon.draw(rng, draw_cast(rng, lexicon), set(), 3)
+            assert len(set(event.sources)) == len(event.forms) == 3
+            for variant in event.variants:
+                wrong = [event.label(variant, number, 1).wrong for number in range(3)]
+                assert all(right not in others for right, others in zip(variant.translations, wrong, strict=True))
+
+
+def test_the_gender_of_a_distractor_says_nothing_about_the_antecedent(corpus: MiniCorpus) -> None:
+    same = total = 0
+    for document in corpus.train:
+        cues = {position - label.distance for position, label in document.labels.items()}
+        for position, label in document.labels.items():
+            if label.phenomenon == "pronoun":
+                right = _mentioned_gender(document, position - label.distance)
+                between = set(range(position - label.distance + 1, position)) - cues - set(document.labels)
+                same += sum(_mentioned_gender(document, other) == right for other in between)
+                total += len(between)
+    assert total > 500
+    assert same / total == pytest.approx(1 / 3, abs=0.06)

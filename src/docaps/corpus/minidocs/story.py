@@ -5,7 +5,7 @@ from random import Random
 
 from docaps.corpus.minidocs.cast import Cast
 from docaps.corpus.minidocs.documents import MiniDocument
-from docaps.corpus.minidocs.entries import GENDERS, Clause, Gender
+from docaps.corpus.minidocs.entries import GENDERS, Clause
 from docaps.corpus.minidocs.phenomena import Event, Phenomenon, Variant
 from docaps.corpus.minidocs.phenomena.pronoun import draw_class, draw_mentions
 from docaps.corpus.minidocs.planning import Span
@@ -76,9 +76,7 @@ class StoryBuilder:
         if position == length - 1 and self.rng.random() < 0.7:
             return render(self._choose(lexicon.closings), self.cast.opening_slots(self.rng))
         competes = any(placed.variant.gender for placed in around)
-        if competes or self.rng.random() < 0.3:
-            return self._mention_other(around)
-        return self._tell_neutral()
+        return self._mention_other() if competes or self.rng.random() < 0.3 else self._tell_neutral()
 
     def _choose(self, clauses: tuple[Clause, ...]) -> Clause:
         """Choose a clause that the story has not told yet."""
@@ -86,12 +84,10 @@ class StoryBuilder:
         self.told.add(clause)
         return clause
 
-    def _mention_other(self, around: list[Placement]) -> Pair:
-        """Mention a thing of a new class, of another gender than the antecedents around it where there is one."""
-        excluded = {placed.variant.gender for placed in around}
-        genders: list[Gender] = [gender for gender in GENDERS if gender not in excluded] or list(GENDERS)
+    def _mention_other(self) -> Pair:
+        """Mention a thing of a new class; all genders are equally likely, so none is a hint at the antecedent's."""
         things = draw_class(self.rng, self.cast, self.topics)
-        return draw_mentions(self.rng, self.cast, things, (self.rng.choice(genders),))[0]
+        return draw_mentions(self.rng, self.cast, things, (self.rng.choice(GENDERS),))[0]
 
     def _tell_neutral(self) -> Pair:
         """Tell an event, perhaps after an adverbial of time, or a state."""
@@ -99,4 +95,4 @@ class StoryBuilder:
         if self.rng.random() < 0.5:
             return render(self._choose(lexicon.states), slots)
         clause = self._choose(lexicon.fillers)
-        return render(clause, slots, choose_front(self.rng, lexicon.times, clause, share=0.4))
+        return render(clause, slots, choose_front(self.rng, lexicon.times, clause, share=0.25))

@@ -25,6 +25,15 @@ class QueryGuidedCapsules(nn.Module):
         self.words = nn.Linear(size + history, size)  # f
         self.routing = CapsuleRouting(size=size, capsules=capsules, rounds=rounds)
         self.norm = nn.LayerNorm(size) if normalise else nn.Identity()
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """Start with what tells words apart: what all words share would add up over a sentence and drown it."""
+        size = self.query.in_features
+        for layer in (self.query, self.words):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        nn.init.zeros_(self.words.weight[:, size:])  # the distance
 
     def forward(
         self,
@@ -52,7 +61,7 @@ class QueryGuidedCapsules(nn.Module):
             vectors, mask, routing.coupling.reshape(by_sentence), routing.correlation.reshape(by_sentence)
         )
 
-    def _distances(self, words: Float[Tensor, "B K N D"]) -> Float[Tensor, "B K N K"]:
+    def _distances(self, words: Float[Tensor, "B K N D"]) -> Float[Tensor, "B K N longest"]:
         """Mark each word with the distance of its sentence, one-hot."""
         batch, count, length, _ = words.shape
         one_hot = torch.eye(self.history, dtype=words.dtype, device=words.device)[:count]

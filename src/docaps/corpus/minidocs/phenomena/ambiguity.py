@@ -34,7 +34,7 @@ class Ambiguity:
 def draw_sentences(rng: Random, cast: Cast, senses: tuple[Sense, Sense], clause: Clause) -> list[Pair]:
     """Write a sentence with the noun, once for each of its senses."""
     slots = cast.draw_slots(rng)
-    front = choose_front(rng, cast.lexicon.comments, clause, share=0.3)
+    front = choose_front(rng, cast.lexicon.comments, clause, share=0.1)
     adjective = choose_adjective(rng, cast.lexicon.ambiguity_adjectives, clause)
     return [render(clause, slots.with_noun(sense.noun, adjective), front) for sense in senses]
 
@@ -42,5 +42,5 @@ def draw_sentences(rng: Random, cast: Cast, senses: tuple[Sense, Sense], clause:
 def render_cues(rng: Random, cast: Cast, senses: tuple[Sense, Sense]) -> list[Pair]:
     """Write one cue for each sense, with the same people and the same comment before it."""
     slots, clauses = cast.draw_slots(rng), [rng.choice(sense.cues) for sense in senses]
-    front = choose_front(rng, cast.lexicon.comments, clauses[0], share=0.15)
+    front = choose_front(rng, cast.lexicon.comments, clauses[0], share=0.05)
     return [render(clause, slots, front) for clause in clauses]

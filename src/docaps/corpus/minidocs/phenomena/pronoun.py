@@ -43,7 +43,7 @@ def draw_sentences(rng: Random, cast: Cast, things: ThingClass, form: str, told:
     clause = rng.choice([clause for clause in things.frames[form] if clause not in told])
     told.add(clause)
     slots = cast.draw_slots(rng)
-    front = choose_front(rng, cast.lexicon.comments, clause, share=0.3)
+    front = choose_front(rng, cast.lexicon.comments, clause, share=0.1)
     return [render(clause, slots.with_german(pronoun_slots(gender)), front) for gender in GENDERS]
 
 
@@ -58,7 +58,7 @@ def draw_mentions(rng: Random, cast: Cast, things: ThingClass, genders: tuple[Ge
     """Mention a thing in a sentence, once for each gender, with everything but the noun the same."""
     own, shared = things.introductions, cast.lexicon.mentions
     clause, slots = rng.choice(own if rng.random() < 0.5 else shared), cast.draw_slots(rng)
-    front = choose_front(rng, cast.lexicon.times, clause, share=0.4)
+    front = choose_front(rng, cast.lexicon.times, clause, share=0.15)
     adjective = choose_adjective(rng, things.adjectives, clause)
     nouns = [rng.choice(things.nouns[gender]) for gender in genders]
     return [render(clause, slots.with_noun(noun, adjective), front) for noun in nouns]

@@ -1,0 +1,102 @@
+"""The shape of the project: layers, sizes, and what importing a part brings with it."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import docaps
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src" / "docaps").rglob("*.py"))
+LONGEST_FILE, LONGEST_FUNCTION = 350, 50
+LIGHT = [
+    "docaps",
+    "docaps.config",
+    "docaps.runs",
+    "docaps.corpus.store",
+    "docaps.evaluation.bleu",
+    "docaps.report.page",
+]
+HOME = re.compile(r"(?<!\w)/(?:home|Users|root|work)/\w|[A-Z]:\\Users")
+
+
+def test_layers_import_only_what_lies_below_them() -> None:
+    command = [Path(sys.executable).parent / "lint-imports", "--no-cache"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
+    assert " 0 broken" in found.stdout
+
+
+def test_evaluation_and_report_need_no_torch() -> None:
+    script = f"import importlib, sys, json\nfor name in {LIGHT}:\n    importlib.import_module(name)\n"
+    script += "print(json.dumps([name for name in ('torch', 'safetensors.torch') if name in sys.modules]))"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert json.loads(found.stdout) == []
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def test_files_and_functions_are_short() -> None:
+    assert len(SOURCES) > 50
+    files = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    assert {name: lines for name, lines in files.items() if lines > LONGEST_FILE} == {}
+    found = [(path.name, name, lines) for path in SOURCES for name, lines in functions(path)]
+    assert [entry for entry in found if entry[2] > LONGEST_FUNCTION] == []
+
+
+def project_texts() -> Iterator[Path]:
+    for folder in ("src", "docs", "recipes", "benchmarks", "tests"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in {".py", ".md", ".toml", ".js", ".css", ".html"}:
+                yield path
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "pyproject.toml", "CITATION.cff"):
+        if (ROOT / name).exists():
+            yield ROOT / name
+
+
+def test_no_text_of_the_project_names_a_place_on_somebodys_machine() -> None:
+    texts = [path for path in project_texts() if path != Path(__file__)]
+    assert len(texts) > 60
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in texts
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if HOME.search(line)
+    ]
+    assert found == []
+
+
+def test_the_pattern_of_such_places_finds_them() -> None:
+    for place in ("/home/anna/x", "/Users/anna", "/root/x", "C:\\Users\\anna"):
+        assert HOME.search(f"see {place}")
+    assert not HOME.search("docs/home/page and runs/work/x")
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert [path.name for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
+
+
+def test_the_version_stands_in_one_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"].get("version", docaps.__version__) == docaps.__version__
+    assert project["project"].get("dynamic") == ["version"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/docaps/__init__.py"
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.?\w+)?", docaps.__version__)
+
+
+@pytest.mark.parametrize("name", ["CHANGELOG.md", "CITATION.cff"])
+def test_the_version_is_told_to_readers(name: str) -> None:
+    if not (ROOT / name).exists():
+        pytest.skip(f"no {name} yet")
+    assert docaps.__version__ in (ROOT / name).read_text(encoding="utf-8")

@@ -1,0 +1,68 @@
+"""Calling docaps as a user would: in this process where that is enough, in another where it is not."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from typer.testing import CliRunner
+
+from docaps.cli.main import build_app
+
+TINY = [
+    *("model.size=8", "model.heads=2", "model.feed_forward=8", "model.encoder_layers=1", "model.decoder_layers=1"),
+    *("qcn.rounds=2", "qcn.capsules=2", "history.sentences=2", "decoding.length_factor=0.1", "decoding.beam=2"),
+    *("stage.sentence.steps=2", "stage.sentence.warmup=0", "stage.sentence.log_every=1"),
+    *("stage.document.steps=2", "stage.document.warmup=0", "stage.document.log_every=1"),
+]
+"""What makes the bundled recipe so small that it trains in a moment."""
+
+
+AS_MODULE = "import runpy; runpy.run_module('docaps', run_name='__main__', alter_sys=True)"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+def docaps(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+    """Run a command in this process; only an exit is caught, so a traceback fails the test."""
+    words = [str(argument) for argument in arguments]
+    result = CliRunner().invoke(build_app(words), words, input=stdin, catch_exceptions=False)
+    return Result(result.exit_code, result.stdout, result.stderr)
+
+
+def succeed(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+    """Run a command that must end well."""
+    result = docaps(*arguments, stdin=stdin)
+    assert result.code == 0, result.err
+    return result
+
+
+def settings(*more: str) -> list[str]:
+    """Write settings as options."""
+    return [word for setting in (*TINY, *more) for word in ("--set", setting)]
+
+
+def start(*arguments: str | Path, stdout: int | IO[str] = subprocess.PIPE) -> subprocess.Popen[str]:
+    """Run a command in a process of its own, one that listens to Ctrl-C whatever started the tests."""
+    listening = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    return subprocess.Popen(
+        [sys.executable, "-c", f"{listening}; {AS_MODULE}", *map(str, arguments)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def listing(folder: Path) -> dict[str, bytes | None]:
+    """Return all that is below a folder, hidden files too."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}

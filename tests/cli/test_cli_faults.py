@@ -1,0 +1,141 @@
+"""What users get wrong ends in a message with its place, exit code 1, and nothing written."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.cli.calling import docaps, listing, settings
+from tests.cli.conftest import Chain
+
+GOOD = "<d>\nA man ran.\nHe saw a man.\n"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a few files in it."""
+    (tmp_path / "good.en").write_text(GOOD)
+    (tmp_path / "good.de").write_text(GOOD)
+    (tmp_path / "longer.de").write_text(GOOD + "Noch.\n")
+    (tmp_path / "latin.en").write_bytes(b"<d>\nA \xe4.\n\n")
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "letters").write_text("<d>\na b c\na b\n")
+    (tmp_path / "bad.toml").write_text("[model]\nsizes = 3\nheads = 0\n")
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+PREPARE = "prepare --train good.en good.de --dev good.en good.de"
+TRAIN = "train minidocs --corpus {corpus} --out new"
+
+FAULTS = [
+    ("minidocs --out folder", "folder: exists already: give --overwrite to replace it"),
+    ("minidocs --out good.en/x", "good.en: File exists"),
+    ("prepare --train good.en absent --dev good.en good.de --out new", "absent: no such file"),
+    ("prepare --train good.en longer.de --dev good.en good.de --out new", "longer.de:1: document 1 (near line 1)"),
+    ("prepare --train latin.en good.de --dev good.en good.de --out new", "latin.en:2: not UTF-8 at byte 3"),
+    ("prepare --train good.en empty --dev good.en good.de --out new", "empty: the file is empty"),
+    (f"{PREPARE} --contrastive good.en --out new", "good.en:1: not JSON"),
+    (f"{PREPARE} --merges 0 --out new", "preparation.merges: Input should be greater than or equal to 1 (found 0)"),
+    (f"{PREPARE} --set preparation.merge=5 --out new", "preparation.merge: unknown key; did you mean 'merges'?"),
+    (f"{PREPARE} --recipe absent --out new", "absent: no such recipe. Bundled recipes: minidocs"),
+    (f"{PREPARE} --out good.en", "good.en: exists and is not a prepared corpus: choose another --out"),
+    (f"{PREPARE} --out good.en/x", "good.en: File exists"),
+    (f"{PREPARE} --out .", ".: exists and is not a prepared corpus"),
+    ("train absent --corpus {corpus} --out new", "absent: no such recipe. Bundled recipes: minidocs"),
+    ("train bad.toml --corpus {corpus} --out new", "bad.toml:2: model.sizes: unknown key; did you mean 'size'?"),
+    ("train bad.toml --corpus {corpus} --out new", "bad.toml:3: model.heads: Input should be greater than or equal"),
+    ("train minidocs --corpus folder --out new", "folder: not a prepared corpus (it has no manifest.json)"),
+    ("train minidocs --corpus absent --out new", "absent: no such prepared corpus"),
+    (f"{TRAIN} --stage absent", "no stage 'absent' in the recipe: it has sentence, document"),
+    (f"{TRAIN} --stage document", "new/sentence: no such run"),
+    (f"{TRAIN} --set steps", "--set steps: expected KEY=VALUE"),
+    (f"{TRAIN} --seed -1", "--set seed=-1: seed: Input should be greater than or equal to 0"),
+    ("train minidocs --corpus {corpus} --out good.en", "good.en"),
+    ("translate absent good.en", "absent: no such run"),
+    ("translate folder good.en", "folder: not a run directory"),
+    ("translate {run} absent", "absent: no such file"),
+    ("translate {run} folder", "folder: cannot be opened: Is a directory"),
+    ("translate {run} latin.en", "latin.en:2: not UTF-8 at byte 3 of the line (0xe4)"),
+    ("translate {run} empty -o new", "empty: the file is empty"),
+    ("translate {run} good.en -o good.de", "good.de: exists already: give --overwrite to replace it"),
+    ("translate {run} good.en -o folder --overwrite", "folder: Is a directory"),
+    ("translate {run} good.en -o good.en/x", "good.en: File exists"),
+    ("evaluate --hypothesis good.de --reference longer.de", "good.de: document 1 has 2 translated sentences, but 3"),
+    ("evaluate --hypothesis absent --reference good.de", "absent: no such file"),
+    ("evaluate --hypothesis good.de --reference empty", "empty: the file is empty"),
+    ("evaluate --hypothesis - --reference -", "-: the file is empty"),
+    ("contrast {run} good.en", "good.en:1: not JSON"),
+    ("contrast {run} absent", "absent: cannot read the contrastive items: No such file or directory"),
+    ("contrast absent good.en", "absent: no such run"),
+    ("report absent --out new", "absent: no such run"),
+    ("report {run} --out good.en", "good.en: exists already: give --overwrite to replace it"),
+    ("report {run} --out new --corpus folder", "folder: not a prepared corpus"),
+    ("demo --dir new --set seed.x=1", "seed is a single value"),
+    ("demo --dir . --documents 1", ".: exists and is not a demo: choose another --dir"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), FAULTS, ids=[command for command, _ in FAULTS])
+def test_a_fault_is_told_and_nothing_is_written(chain: Chain, desk: Path, command: str, message: str) -> None:
+    before = listing(desk)
+    words = command.format(run=chain.document, corpus=chain.corpus).split()
+    result = docaps(*words)
+    assert result.code == 1
+    assert message in result.err
+    assert any(line.startswith("docaps: ") for line in result.err.splitlines())
+    assert result.out == ""
+    assert listing(desk) == before
+
+
+def test_a_corpus_of_single_letters_can_be_prepared(desk: Path) -> None:
+    result = docaps("prepare", "--train", "letters", "letters", "--dev", "letters", "letters", "--out", "new")
+    assert result.code == 0
+
+
+def copy_run(chain: Chain, folder: Path) -> Path:
+    return Path(shutil.copytree(chain.document, folder / "run"))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("run.json", b"{", "run/run.json:1: not valid JSON"),
+        ("run.json", b'{"status": "interrupted"}', "run: the run is not finished (status: interrupted)"),
+        ("run.json", b'{"status": "finished"}', "run/run.json: has no settings"),
+        ("run.json", b'{"status": "finished", "settings": {"system": {"x": 1}}}', "x: unknown key"),
+        ("model.safetensors", b"\0" * 20, "run/model.safetensors: the weights are damaged"),
+        ("text/bpe.codes", b"one two three\n", "run/text: the text settings cannot be used: BPE codes are"),
+        ("text/vocabulary.json", b'["<pad>", "<s>", "</s>", "<unk>"]', "the weights belong to another model"),
+    ],
+)
+def test_a_damaged_run_is_told(chain: Chain, desk: Path, file: str, content: bytes, message: str) -> None:
+    run = copy_run(chain, desk)
+    (run / file).write_bytes(content)
+    result = docaps("translate", "run", "good.en", "-o", "new")
+    assert result.code == 1
+    assert message in result.err
+    assert not (desk / "new").exists()
+
+
+def test_a_run_without_its_log_is_told(chain: Chain, desk: Path) -> None:
+    shutil.copytree(chain.folder / "runs", desk / "runs")
+    (desk / "runs" / "document" / "metrics.jsonl").unlink()
+    result = docaps("train", "minidocs", "--corpus", chain.corpus, "--out", "runs", *settings())
+    assert result.code == 1
+    assert "runs/document/metrics.jsonl: no perplexity is logged" in result.err
+
+
+def test_a_loss_that_explodes_is_told_and_leaves_no_weights(chain: Chain, desk: Path) -> None:
+    wild = settings("stage.sentence.learning_rate=1e30", "stage.sentence.steps=9", "stage.sentence.schedule=fixed")
+    result = docaps("train", "minidocs", "--corpus", chain.corpus, "--out", "runs", *wild)
+    assert result.code == 1
+    assert "try a lower learning rate" in result.err
+    assert not list(desk.rglob("*.safetensors"))
+
+
+def test_a_wrong_number_is_refused_before_anything_runs(desk: Path) -> None:
+    for words in (["minidocs", "--documents", "0"], ["translate", "run", "--beam", "0"], ["minidocs", "--seed", "x"]):
+        result = docaps(*words)
+        assert result.code == 2
+        assert f"Invalid value for '{words[-2]}'" in result.err

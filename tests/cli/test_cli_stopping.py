@@ -1,0 +1,86 @@
+"""Stopping a command, from either end, leaves nothing half-written and no traceback."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.calling import docaps, listing, settings, start, succeed
+from tests.cli.conftest import Chain, parts
+
+from docaps.runs import INTERRUPTED, Run
+
+
+def wait_for(path: Path, seconds: float = 60) -> None:
+    """Wait until a file has a line in it."""
+    end = time.monotonic() + seconds
+    while not (path.exists() and path.read_text()):
+        assert time.monotonic() < end, f"{path} did not appear"
+        time.sleep(0.05)
+
+
+def test_ctrl_c_stops_training_at_once_and_training_again_works(chain: Chain, tmp_path: Path) -> None:
+    arguments = ["train", "minidocs", "--corpus", chain.corpus, "--out", tmp_path, "--stage", "sentence"]
+    process = start(*arguments, *settings("stage.sentence.steps=1000000"))
+    try:
+        wait_for(tmp_path / "sentence" / "metrics.jsonl")
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        out, err = process.communicate(timeout=20)
+        seconds = time.monotonic() - begin
+    finally:
+        process.kill()
+        process.wait()
+    run = Run(tmp_path / "sentence")
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert "stopped" in err
+    assert seconds < 5
+    assert run.read()["status"] == INTERRUPTED
+    assert not run.weights.exists()
+    assert not [name for name in listing(tmp_path) if name.endswith((".partial", ".old"))]
+    refused = docaps("translate", run.path, stdin="A man.\n")
+    assert (refused.code, "status: interrupted" in refused.err) == (1, True)
+    succeed(*arguments, *settings())
+    assert run.finished
+    assert run.weights.exists()
+
+
+def test_ctrl_c_in_preparation_leaves_no_trace(chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("docaps.corpus.prepare.learn_codes", interrupt)
+    result = docaps("prepare", *parts(chain.text), "--out", tmp_path / "prepared")
+    assert result.code == 130
+    assert "stopped" in result.err
+    assert listing(tmp_path) == {}
+
+
+@pytest.mark.parametrize("command", ["minidocs --documents 1", "evaluate --hypothesis {0} --reference {0}", "--help"])
+def test_a_reader_that_leaves_is_no_fault(tmp_path: Path, command: str) -> None:
+    (tmp_path / "text").write_text("Ein Mann.\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start(*command.format(tmp_path / "text").split(), stdout=writer)
+    os.close(writer)
+    _, err = process.communicate(timeout=30)
+    assert err == ""
+    assert process.returncode in (0, 1)  # 1 where rich or typer notice it first
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_told() -> None:
+    with Path("/dev/full").open("w") as full:
+        process = start("minidocs", "--documents", "1", stdout=full)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (1, "docaps: output: No space left on device\n")
+
+
+def test_json_stays_alone_on_stdout(chain: Chain) -> None:
+    process = start("translate", chain.document, chain.text / "dev.en", "--json")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert len(json.loads(out)["documents"]) == 3

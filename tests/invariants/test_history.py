@@ -1,0 +1,72 @@
+"""History: seen by the context models only, as a bag of words at a distance; without it they are sentence models."""
+
+import pytest
+import torch
+from tests.invariants import tiny
+from torch import Tensor
+
+from docaps.config import SystemSettings
+from docaps.corpus.vocabulary import PAD
+from docaps.model.interface import TranslationModel
+from docaps.model.variants import build_model
+
+
+def differences(model: TranslationModel, history: Tensor) -> Tensor:
+    """How far the scores of each row move when the sample's history is replaced."""
+    batch = tiny.sample_batch()
+    return (model(tiny.with_history(batch, history)).logits - model(batch).logits).abs().amax(dim=(1, 2))
+
+
+def test_history_changes_context_models_only(model: TranslationModel, system: SystemSettings) -> None:
+    history = tiny.sample_batch().history
+    changed = torch.where(history == 10, 4, history)  # one word, in one row
+    moved = differences(model, changed) > 1e-6
+    assert moved.tolist() == [system.uses_history, False, False, False, False]
+
+
+def test_every_history_sentence_counts(model: TranslationModel, system: SystemSettings) -> None:
+    for place in range(tiny.K):
+        changed = tiny.sample_batch().history.clone()
+        changed[0, place, 0] = 4
+        assert (differences(model, changed)[0] > 1e-6) == system.uses_history
+
+
+def test_a_missing_history_sentence_is_the_same_as_an_empty_one(model: TranslationModel) -> None:
+    history = tiny.sample_batch().history.clone()
+    history[:, 2] = PAD
+    batch = tiny.with_history(tiny.sample_batch(), history)
+    fewer = tiny.with_history(batch, history[:, :2])
+    torch.testing.assert_close(model(batch).logits, model(fewer).logits)
+
+
+def test_the_order_of_words_within_a_history_sentence_changes_nothing(model: TranslationModel) -> None:
+    assert (differences(model, tiny.sample_batch().history.flip(-1)) < 1e-12).all()
+
+
+def test_the_distance_of_a_history_sentence_matters(model: TranslationModel, system: SystemSettings) -> None:
+    moved = differences(model, tiny.sample_batch().history[:, [1, 0, 2]]) > 1e-6
+    has_two_places = torch.tensor([True, False, True, True, False])
+    assert torch.equal(moved, has_two_places & system.uses_history)
+
+
+@pytest.mark.parametrize("regulariser", ["", "+reg"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("embeddings", ["shared", "separate"])
+def test_a_row_without_history_is_translated_by_the_sentence_model(
+    regulariser: str, norm: str, embeddings: str
+) -> None:
+    """Bit for bit, in float32, next to rows with a history and in a batch without any."""
+    sentence_model, context_model = (
+        build_model(tiny.settings(f"{name}{regulariser}", norm=norm, embeddings=embeddings), vocabulary=17).eval()
+        for name in ("transformer", "qcn")
+    )
+    report = context_model.load_state_dict(sentence_model.state_dict(), strict=False)
+    assert not report.unexpected_keys
+    assert all("context" in name for name in report.missing_keys)
+    batch = tiny.sample_batch()
+    none = tiny.with_history(batch, torch.zeros(len(batch.source), tiny.K, 0, dtype=torch.long))
+    with torch.inference_mode():
+        expected, mixed, without = sentence_model(batch).logits, context_model(batch).logits, context_model(none).logits
+    assert torch.equal(without, expected)
+    same = [torch.equal(one, other) for one, other in zip(mixed, expected, strict=True)]
+    assert same == [False, True, False, False, True]

@@ -1,0 +1,71 @@
+"""What is not part of a sentence, its history and the words before changes nothing."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from tests.invariants import tiny
+from torch import Tensor
+
+from docaps.batches.batch import Batch, collate
+from docaps.corpus.vocabulary import PAD
+from docaps.model.interface import Prediction, TranslationModel
+
+
+def assert_same(found: Prediction, expected: Prediction, batch: Batch, rows: slice = slice(None)) -> None:
+    """Compare real positions, and the correlations where there is a regulariser."""
+    for row, length in enumerate(tiny.lengths(batch)[rows]):
+        torch.testing.assert_close(found.logits[row, :length], expected.logits[rows][row, :length])
+    assert (found.correlations is None) == (expected.correlations is None)
+    if found.correlations is not None and expected.correlations is not None:
+        torch.testing.assert_close(found.correlations.matched, expected.correlations.matched[rows])
+
+
+def widen(batch: Batch, part: str) -> Batch:
+    if part == "target":
+        assert batch.target_input is not None
+        return replace(
+            batch, target_input=tiny.widened(batch.target_input, 3), target_output=tiny.widened(batch.translations, 3)
+        )
+    return replace(batch, **{part: tiny.widened(getattr(batch, part), 3)})
+
+
+@pytest.mark.parametrize("part", ["source", "history", "target"])
+def test_more_padding_changes_nothing(model: TranslationModel, part: str) -> None:
+    batch = tiny.sample_batch()
+    assert_same(tiny.train_mode(model, widen(batch, part)), tiny.train_mode(model, batch), batch)
+
+
+def test_batch_neighbours_change_nothing(model: TranslationModel) -> None:
+    windows, batch = tiny.sample_windows(), tiny.sample_batch()
+    together = tiny.train_mode(model, batch)
+    for row, window in enumerate(windows):
+        alone = tiny.train_mode(model, collate([window], tiny.K))
+        assert_same(alone, together, batch, slice(row, row + 1))
+
+
+def test_the_vector_of_the_padding_symbol_is_never_seen(model: TranslationModel) -> None:
+    batch = tiny.sample_batch()
+    before = tiny.train_mode(model, batch)
+    with torch.no_grad():
+        for table in (model.embeddings.source, model.embeddings.target):
+            table.weight[PAD] = 100 * torch.arange(tiny.D)
+    after = tiny.train_mode(model, batch)
+    words = slice(PAD + 1, None)  # with shared tables the score of the padding symbol itself may change
+    assert_same(
+        Prediction(after.logits[..., words], after.correlations),
+        Prediction(before.logits[..., words], before.correlations),
+        batch,
+    )
+
+
+@pytest.mark.parametrize("position", [1, 3])
+def test_future_target_words_change_nothing(model: TranslationModel, position: int) -> None:
+    batch = tiny.sample_batch()
+    assert batch.target_input is not None
+    changed: Tensor = batch.target_input.clone()
+    changed[:, position] = 4
+    before, after = model(batch).logits, model(replace(batch, target_input=changed)).logits
+    assert torch.equal(after[:, :position], before[:, :position])
+    differences = (after[:, position] - before[:, position]).abs().amax(dim=-1)
+    assert ((differences > 1e-6) == (changed[:, position] != batch.target_input[:, position])).all()

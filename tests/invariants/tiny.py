@@ -1,0 +1,146 @@
+"""Tiny models, batches and corpora for all tests that need one; nothing here is trained."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+from torch import Tensor
+
+from docaps.batches.batch import Batch, collate
+from docaps.batches.windows import Window
+from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemName, SystemSettings
+from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.store import Store
+from docaps.corpus.vocabulary import EOS, PAD, UNK
+from docaps.model.interface import Prediction, TranslationModel
+from docaps.model.variants import build_model
+from docaps.translation.loading import TrainedModel
+
+SYSTEMS: tuple[SystemName, ...] = get_args(SystemName)
+VOCABULARY = 17
+K, M, R, D = 3, 2, 3, 8
+MODEL = {"encoder_layers": 2, "decoder_layers": 2, "size": D, "feed_forward": 12, "heads": 2}
+
+
+def settings(name: str, *, norm: str = "pre", embeddings: str = "shared", **qcn: Any) -> SystemSettings:
+    return SystemSettings.model_validate(
+        {
+            "name": name,
+            "model": {**MODEL, "norm": norm, "embeddings": embeddings},
+            "history": {"sentences": K},
+            "qcn": {"capsules": M, "rounds": R, **qcn},
+        }
+    )
+
+
+def build(
+    system: SystemSettings, *, vocabulary: int = VOCABULARY, dropout: float = 0.0, seed: int = 3
+) -> TranslationModel:
+    """A model in float64 for which nothing is negligible: biases and norms are random too."""
+    model = build_model(system, vocabulary=vocabulary, dropout=dropout, seed=seed).double().eval()
+    generator = torch.Generator().manual_seed(seed + 1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(torch.randn(weight.shape, generator=generator, dtype=weight.dtype), alpha=0.2)
+    return model
+
+
+def sentence(*words: int) -> list[int]:
+    return [*words, EOS]
+
+
+def sample_windows() -> list[Window]:
+    """Windows of unlike lengths: with a full, a short, a gappy and no history."""
+    return [
+        Window(sentence(5, 6, 7), ([8, 9], [10, 11, 12], [13]), sentence(14, 15)),
+        Window(sentence(6), (), sentence(16, 5, 6, 7)),
+        Window(sentence(7, 8, 9, 10, 11), ([5, 6, 7, 8, 9],), sentence(10)),
+        Window(sentence(12, 4), ([14, 15], [], [16, 4, UNK]), sentence(12, 13, 14)),
+        Window(sentence(15, 16), ([], [], []), sentence(5, 4)),
+    ]
+
+
+def sample_batch() -> Batch:
+    return collate(sample_windows(), K)
+
+
+def widened(tensor: Tensor, by: int) -> Tensor:
+    """Append padding to the last dimension."""
+    return torch.nn.functional.pad(tensor, (0, by), value=PAD)
+
+
+def lengths(batch: Batch) -> list[int]:
+    return (batch.translations != PAD).sum(dim=1).tolist()
+
+
+def train_mode(model: TranslationModel, batch: Batch) -> Prediction:
+    """Predict as in training (the regulariser speaks only then); dropout is 0."""
+    prediction = model.train()(batch)
+    model.eval()
+    return prediction
+
+
+def with_history(batch: Batch, history: Tensor) -> Batch:
+    return replace(batch, history=history)
+
+
+CORPUS = {
+    "train": (
+        "<d>\nthe cat sat here\nit was old\nit slept\nthe dog came\nit ran\n<d>\na dog ran\nit was old\n\n"
+        "the cat came\n",
+        "<d>\ndie Katze saß hier\nsie war alt\nsie schlief\nder Hund kam\ner lief\n<d>\nein Hund lief\ner war alt\n\n"
+        "die Katze kam\n",
+    ),
+    "dev": (
+        "<d>\nthe dog sat\nit was old\n\nit came\nit slept here\n<d>\na cat ran\nit slept\n",
+        "<d>\nder Hund saß\ner war alt\n\ner kam\ner schlief hier\n<d>\neine Katze lief\nsie schlief\n",
+    ),
+}
+
+
+def prepared(directory: Path, contrastive: Path | None = None, merges: int = 60) -> Store:
+    """Write and prepare a corpus of two documents."""
+    parts = {}
+    for part, texts in CORPUS.items():
+        parts[part] = (directory / f"{part}.en", directory / f"{part}.de")
+        for path, text in zip(parts[part], texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+    inputs = Inputs(parts, contrastive)
+    return prepare(inputs, PreparationSettings(merges=merges, minimum_frequency=1), directory / "prepared")[0]
+
+
+def trained(store: Store, name: str = "qcn", **decoding: Any) -> TrainedModel:
+    """A model with random weights that can read and write the words of a corpus."""
+    model = build(settings(name), vocabulary=len(store.codec.vocabulary))
+    chosen = DecodingSettings(**{"beam": 2, "length_factor": 0.1, **decoding})
+    return TrainedModel(model, store.codec, chosen, torch.device("cpu"), torch.float32)
+
+
+def recipe(**changes: Any) -> Recipe:
+    """Two stages of a few steps: a sentence model, then a document model that starts from it."""
+    stage = {"steps": 3, "batch_tokens": 40, "learning_rate": 1e-2, "log_every": 1, "validate_every": 2}
+    values: dict[str, Any] = {
+        "name": "tiny",
+        "precision": "float32",
+        "model": {**MODEL},
+        "history": {"sentences": K},
+        "qcn": {"capsules": M, "rounds": R},
+        "decoding": {"beam": 2, "length_factor": 0.1},
+        "stage": {
+            "sentence": {**stage},
+            "document": {**stage, "system": "qcn+reg", "init_from": "sentence"},
+        },
+    }
+    for key, value in changes.items():
+        *path, last = key.split("__")
+        place = values
+        for name in path:
+            place = place.setdefault(name, {})
+        place[last] = value
+    return Recipe.model_validate(values)
+
+
+def parameter_names(model: TranslationModel, *, containing: Sequence[str]) -> set[str]:
+    return {name for name, _ in model.named_parameters() if any(part in name for part in containing)}

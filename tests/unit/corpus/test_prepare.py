@@ -1,0 +1,198 @@
+"""Preparation: what is stored spells the text, nothing is done twice, and an interruption leaves no trace."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from docaps.config import PreparationSettings
+from docaps.corpus import prepare as module
+from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.store import Store
+from docaps.corpus.vocabulary import EOS, UNK
+from docaps.errors import CorpusError
+from docaps.files import sha256
+
+SOURCE = "<d>\nA man saw a house.\nIt was old.\n\n<d>\nA dog ran.\n"
+TARGET = "<d>\nEin Mann sah ein Haus.\nEs war alt.\nSo.\n<d>\nEin Hund lief.\n"
+DEV_SOURCE, DEV_TARGET = "It was a dog.\n", "Es war ein Hund.\n"
+SETTINGS = PreparationSettings(merges=20)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Inputs:
+    texts = {"train.en": SOURCE, "train.de": TARGET, "dev.en": DEV_SOURCE, "dev.de": DEV_TARGET}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    parts = {part: (tmp_path / f"{part}.en", tmp_path / f"{part}.de") for part in ("train", "dev")}
+    return Inputs(parts)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "store"
+
+
+def snapshot(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out.parent)): path.read_bytes() for path in out.parent.rglob("*") if path.is_file()}
+
+
+def test_token_ids_spell_the_text(inputs: Inputs, out: Path) -> None:
+    store, built = prepare(inputs, SETTINGS, out)
+    assert built
+    train = store.split("train")
+    assert train.documents.tolist() == [0, 3, 4]
+    assert train.document_starts.tolist() == [0, 0, 0, 3]
+    lines = [line for line in TARGET.splitlines() if line != "<d>"]
+    assert [store.codec.decode_target(train.target[number].tolist()) for number in range(4)] == lines
+    assert [train.source[number][-1] for number in range(4)] == [EOS] * 4
+    assert train.source[2].tolist() == [EOS]  # the empty sentence
+    assert train.source[1].tolist() == store.codec.encode_source("It was old.")
+    assert UNK not in train.source.tokens
+    assert UNK not in train.target.tokens
+
+
+def test_the_store_tells_what_it_holds(inputs: Inputs, out: Path) -> None:
+    store, _ = prepare(inputs, SETTINGS, out)
+    assert store.manifest["counts"] == {
+        "train": {"documents": 2, "sentences": 4},
+        "dev": {"documents": 1, "sentences": 1},
+    }
+    assert store.manifest["settings"] == SETTINGS.model_dump()
+    assert store.manifest["inputs"]["train.source"] == sha256(inputs.parts["train"][0])
+    assert store.manifest["vocabulary"] == len(store.codec.vocabulary)
+    assert [pair.source for pair in store.raw("dev")] == [("It was a dog.",)]
+    assert (store.has("dev"), store.has("test"), store.contrastive) == (True, False, None)
+    assert not (out / "train.source.txt").exists()
+
+
+def test_the_manifest_holds_the_true_hash_of_every_file(inputs: Inputs, out: Path) -> None:
+    store, _ = prepare(inputs, SETTINGS, out)
+    found = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    assert store.manifest["files"].keys() == found - {"manifest.json"}
+    assert all(sha256(out / name) == value for name, value in store.manifest["files"].items())
+    assert len(store.hash) == 64
+
+
+def test_the_identity_depends_on_the_data_alone(inputs: Inputs, out: Path) -> None:
+    first, _ = prepare(inputs, SETTINGS, out)
+    second, _ = prepare(inputs, SETTINGS, out.with_name("other"))
+    third, _ = prepare(inputs, with_merges(2), out.with_name("third"))
+    assert first.hash == second.hash != third.hash
+
+
+def with_merges(merges: int) -> PreparationSettings:
+    return SETTINGS.model_copy(update={"merges": merges})
+
+
+def test_the_same_request_is_not_worked_on_twice(inputs: Inputs, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(inputs, SETTINGS, out)
+    before = snapshot(out)
+    monkeypatch.setattr(module, "_build", lambda *_: pytest.fail("worked twice"))
+    store, built = prepare(inputs, SETTINGS, out)
+    assert not built
+    assert snapshot(out) == before
+    assert store.path == out
+
+
+def test_changed_settings_or_inputs_rebuild(inputs: Inputs, out: Path) -> None:
+    first = prepare(inputs, SETTINGS, out)[0].hash
+    second, built = prepare(inputs, with_merges(2), out)
+    assert built
+    assert second.hash != first
+    inputs.parts["dev"][1].write_text("Es war der Hund.\n")
+    third, built = prepare(inputs, with_merges(2), out)
+    assert built
+    assert third.raw("dev")[0].target == ("Es war der Hund.",)
+    assert [path.name for path in out.parent.iterdir()] == ["store"]
+
+
+@pytest.mark.parametrize("damage", ["missing", "changed"])
+def test_a_damaged_store_is_built_again(inputs: Inputs, out: Path, damage: str) -> None:
+    prepare(inputs, SETTINGS, out)
+    before = snapshot(out)
+    file = out / "train.source.npy"
+    file.unlink() if damage == "missing" else file.write_bytes(file.read_bytes()[:-1] + b"\7")
+    assert prepare(inputs, SETTINGS, out)[1]
+    assert snapshot(out) == before
+
+
+def test_an_empty_directory_may_be_used(inputs: Inputs, out: Path) -> None:
+    out.mkdir(parents=True)
+    assert prepare(inputs, SETTINGS, out)[1]
+
+
+@pytest.mark.parametrize("kind", ["directory", "file", "foreign manifest", "broken manifest"])
+def test_what_is_not_a_prepared_corpus_is_never_replaced(inputs: Inputs, out: Path, kind: str) -> None:
+    out.parent.mkdir()
+    if kind == "file":
+        out.write_text("mine")
+    else:
+        out.mkdir()
+        (out / "mine").write_text("mine")
+    if "manifest" in kind:
+        (out / "manifest.json").write_text('{"name": "mine"}' if kind == "foreign manifest" else "[]")
+    before = snapshot(out)
+    with pytest.raises(CorpusError, match=r"not a prepared corpus|does not describe a prepared corpus"):
+        prepare(inputs, SETTINGS, out)
+    assert snapshot(out) == before
+
+
+@pytest.mark.parametrize("stage", ["read_parallel", "_tokenize", "_learn", "_write_part", "_write_manifest"])
+@pytest.mark.parametrize("there", [True, False])
+def test_an_interruption_leaves_what_was_there_and_nothing_else(
+    inputs: Inputs, out: Path, monkeypatch: pytest.MonkeyPatch, stage: str, there: bool
+) -> None:
+    if there:
+        prepare(inputs, with_merges(2), out)
+    before = snapshot(out)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, stage, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(inputs, SETTINGS, out)
+    assert snapshot(out) == before
+    assert [path.name for path in out.parent.iterdir()] == ["store"] * there
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("train.de", None, r"train\.de: no such file"),
+        ("dev.en", "", r"dev\.en: the file is empty"),
+        ("train.de", TARGET + "Noch.\n", r"train\.de:5: document 2"),
+        ("train.de", "<d>\n\n\n\n<d>\n\n", "no words"),
+    ],
+)
+def test_bad_inputs_are_refused_and_nothing_is_written(
+    inputs: Inputs, out: Path, tmp_path: Path, name: str, text: str | None, message: str
+) -> None:
+    (tmp_path / name).unlink() if text is None else (tmp_path / name).write_text(text)
+    if message == "no words":
+        (tmp_path / "train.en").write_text(str(text))
+    with pytest.raises(CorpusError, match=message):
+        prepare(inputs, SETTINGS, out)
+    assert not out.parent.exists() or not list(out.parent.iterdir())
+
+
+def test_contrastive_items_are_checked_and_kept(inputs: Inputs, out: Path, tmp_path: Path) -> None:
+    item = {"id": "1", "phenomenon": "p", "form": "f", "distance": 1, "source": "It.", "right": "Er.", "wrong": ["Es."]}
+    path = tmp_path / "items.jsonl"
+    path.write_text(json.dumps(item | {"history": ["A."], "target_history": ["B."]}) + "\n")
+    store, _ = prepare(replace(inputs, contrastive=path), SETTINGS, out)
+    assert store.contrastive == out / "contrastive.jsonl"
+    assert store.contrastive.read_bytes() == path.read_bytes()
+    path.write_text(json.dumps(item) + "\n")
+    with pytest.raises(CorpusError, match=r"items\.jsonl:1: the field 'history' is missing"):
+        prepare(replace(inputs, contrastive=path), SETTINGS, out)
+    assert Store(out).contrastive is not None
+
+
+def test_parts_are_numbered_by_the_training_vocabulary(inputs: Inputs, out: Path) -> None:
+    inputs.parts["dev"][0].write_text("It was 漢.\n")
+    store, _ = prepare(inputs, SETTINGS, out)
+    assert UNK in np.asarray(store.split("dev").source[0])

@@ -1,0 +1,116 @@
+"""Weights survive a file; a damaged file or one of another model is refused, and a failed save leaves the old one."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.invariants import tiny
+
+from docaps.errors import CheckpointError
+from docaps.model import checkpoint
+from docaps.model.checkpoint import load_weights, read_weights, save_weights, take_over
+from docaps.model.interface import TranslationModel
+from docaps.model.variants import build_model
+
+
+def fresh(name: str = "qcn", *, vocabulary: int = 11, seed: int = 0, **settings: Any) -> TranslationModel:
+    return build_model(tiny.settings(name, **settings), vocabulary=vocabulary, seed=seed)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    save_weights(fresh(), tmp_path / "model.safetensors")
+    return tmp_path / "model.safetensors"
+
+
+def header_length(path: Path) -> int:
+    return int.from_bytes(path.read_bytes()[:8], "little")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.999])
+def test_a_truncated_file_is_refused(path: Path, share: float) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(CheckpointError, match="the weights are damaged") as caught:
+        load_weights(fresh(), path)
+    assert caught.value.path == path
+
+
+def test_a_file_with_something_behind_its_end_is_refused(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(CheckpointError, match="the weights are damaged"):
+        load_weights(fresh(), path)
+
+
+def test_a_bit_flipped_anywhere_in_the_header_is_noticed(path: Path) -> None:
+    whole, model = path.read_bytes(), fresh()
+    bits = 8 * (8 + header_length(path))
+    chosen = [*range(64), *random.Random(1).sample(range(64, bits), 150)]
+    for bit in chosen:
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError):
+            load_weights(model, path)
+
+
+def test_missing_weights_are_named(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no weights here") as caught:
+        load_weights(fresh(), tmp_path / "none.safetensors")
+    assert caught.value.path == tmp_path / "none.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"name": "transformer"}, r"not used \(context, encoder\)"),
+        ({"name": "qcn+reg"}, r"2 new \(regulariser\)"),
+        ({"vocabulary": 12}, r"1 of another shape \(embeddings\)"),
+        ({"embeddings": "separate"}, r"2 new \(embeddings\)"),
+        ({"capsules": 3}, r"1 of another shape \(context\)"),
+    ],
+)
+def test_weights_of_another_model_are_refused(path: Path, other: dict[str, Any], message: str) -> None:
+    with pytest.raises(CheckpointError, match=f"the weights belong to another model.*{message}"):
+        load_weights(fresh(**other), path)
+
+
+def test_taking_over_copies_what_fits_and_tells_the_rest(tmp_path: Path) -> None:
+    earlier, later = fresh("transformer", seed=1), fresh("qcn+reg", seed=2)
+    start = {name: weight.clone() for name, weight in later.named_parameters()}
+    save_weights(earlier, tmp_path / "model.safetensors")
+    report = take_over(later, tmp_path / "model.safetensors")
+    new = tiny.parameter_names(later, containing=["context", "regulariser"])
+    assert set(report.new) == new
+    assert set(report.taken) == dict(earlier.named_parameters()).keys()
+    assert report.left == report.unfit == ()
+    for name, weight in later.named_parameters():
+        expected = start[name] if name in new else dict(earlier.named_parameters())[name]
+        assert torch.equal(weight, expected)
+    assert later.embeddings.output is later.embeddings.source
+
+
+def test_a_shared_table_is_stored_once(path: Path) -> None:
+    header = json.loads(path.read_bytes()[8 : 8 + header_length(path)])
+    assert [name for name in header if name.startswith("embeddings")] == ["embeddings.source.weight"]
+
+
+@pytest.mark.parametrize("fault", [OSError("no space left on device"), KeyboardInterrupt()])
+def test_when_saving_fails_midway_the_old_file_is_intact(
+    path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    before = path.read_bytes()
+
+    def fail(weights: object, place: Path) -> None:
+        place.write_bytes(before[:100])
+        raise fault
+
+    monkeypatch.setattr(checkpoint, "save_file", fail)
+    with pytest.raises(type(fault)):
+        save_weights(fresh(seed=9), path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+    assert read_weights(path).keys() == dict(fresh().named_parameters()).keys()

@@ -1,0 +1,97 @@
+"""The Transformer's parts equal their formulas, written out."""
+
+import math
+
+import pytest
+import torch
+from tests.invariants import tiny
+from torch import Tensor, nn
+
+from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual, sinusoids
+
+
+def double(*shape: int, seed: int) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def attend(attention: Attention, states: Tensor, memory: Tensor, visible: Tensor) -> Tensor:
+    """Eqs. 9-10, one head and one position at a time; `visible` (L, C)."""
+    queries, keys, values = attention.query(states), attention.key(memory), attention.value(memory)
+    size = states.shape[-1] // attention.heads
+    rows = []
+    for place in range(len(states)):
+        heads = []
+        for head in range(attention.heads):
+            part = slice(head * size, (head + 1) * size)
+            seen = [one for one in range(len(memory)) if visible[place, one]]
+            scores = [math.exp((queries[place, part] @ keys[one, part]).item() / math.sqrt(size)) for one in seen]
+            heads.append(sum(s / sum(scores) * values[one, part] for s, one in zip(scores, seen, strict=True)))
+        rows.append(attention.output(torch.cat(heads)))
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_attention_equals_the_printed_formula(causal: bool) -> None:
+    attention = Attention(size=tiny.D, heads=2).double()
+    states = double(2, 4, tiny.D, seed=1)
+    memory = states if causal else double(2, 5, tiny.D, seed=2)
+    mask = torch.tensor([[[True] * 5], [[True, False, True, False, False]]])
+    found = attention(states, attention.project(memory), None if causal else mask, causal=causal)
+    for row in range(2):
+        visible = torch.ones(4, 4).tril().bool() if causal else mask[row].expand(4, -1)
+        torch.testing.assert_close(found[row], attend(attention, states[row], memory[row], visible))
+
+
+def test_keys_and_values_can_be_picked_and_lengthened() -> None:
+    attention = Attention(size=tiny.D, heads=2).double()
+    memory = double(3, 4, tiny.D, seed=3)
+    whole = attention.project(memory)
+    longer = attention.project(memory[:, :1]).append(attention.project(memory[:, 1:]))
+    torch.testing.assert_close(longer.keys, whole.keys)
+    torch.testing.assert_close(longer.values, whole.values)
+    picked = whole.select(torch.tensor([2, 0]))
+    assert isinstance(picked, KeysAndValues)
+    assert torch.equal(picked.values, whole.values[[2, 0]])
+
+
+def test_feed_forward_is_two_linear_maps_with_a_relu() -> None:
+    network = FeedForward(size=2, inner=3).double()
+    with torch.no_grad():
+        network.inner.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]))
+        network.output.weight.copy_(torch.tensor([[1.0, 2.0, 4.0], [0.0, 0.0, 1.0]]))
+        network.output.bias.copy_(torch.tensor([0.5, 0.0]))
+    found = network(torch.tensor([[[3.0, -1.0], [-2.0, 1.0]]], dtype=torch.float64))
+    assert found.tolist() == [[[3.5, 0.0], [10.5, 2.0]]]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_the_norm_stands_before_or_after_the_sublayer(norm: str) -> None:
+    residual = Residual(size=tiny.D, dropout=0.0, norm=norm).double()
+    states = double(1, 3, tiny.D, seed=4)
+    normalise = nn.LayerNorm(tiny.D).double()
+    expected = states + 2 * normalise(states) if norm == "pre" else normalise(states + 2 * states)
+    torch.testing.assert_close(residual(states, lambda inputs: 2 * inputs), expected)
+
+
+def test_dropout_meets_the_sublayer_and_not_the_states() -> None:
+    residual = Residual(size=tiny.D, dropout=0.5, norm="pre").train()
+    states = torch.ones(1, 50, tiny.D)
+    found = residual(states, torch.ones_like)
+    assert set(found.unique().tolist()) == {1.0, 3.0}
+
+
+def test_positions_are_sines_and_cosines() -> None:
+    table = sinusoids(20, 8)
+    for place in range(20):
+        for pair in range(4):
+            angle = place / 10_000 ** (2 * pair / 8)
+            assert table[place, pair].item() == pytest.approx(math.sin(angle), abs=1e-5)
+            assert table[place, 4 + pair].item() == pytest.approx(math.cos(angle), abs=1e-5)
+
+
+def test_positions_grow_with_a_longer_sentence_and_are_not_stored() -> None:
+    short, long = Positions(size=8, length=4), Positions(size=8, length=64)
+    assert torch.equal(short(10), long(10))
+    assert torch.equal(short(3, first=30), long(33)[30:])
+    assert torch.equal(short(2), long(2))
+    assert not short.state_dict()

@@ -1,0 +1,60 @@
+"""The Transformer as a whole: its inputs, its tables of word vectors, and what it refuses."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from tests.invariants import tiny
+
+from docaps.batches.batch import collate
+from docaps.batches.windows import Window
+from docaps.corpus.vocabulary import EOS
+from docaps.model.transformer import Embeddings, Transformer
+
+
+def test_shared_tables_are_one_and_separate_ones_three() -> None:
+    shared = Embeddings(vocabulary=9, size=4, shared=True)
+    assert [name for name, _ in shared.named_parameters()] == ["source.weight"]
+    separate = Embeddings(vocabulary=9, size=4, shared=False)
+    assert len(list(separate.parameters())) == 3
+    states = torch.randn(2, 3, 4)
+    torch.testing.assert_close(separate.logits(states), states @ separate.output.weight.T)
+
+
+def test_word_vectors_have_about_unit_length() -> None:
+    torch.manual_seed(1)
+    table = Embeddings(vocabulary=500, size=64, shared=True).source.weight
+    assert table.norm(dim=-1).mean().item() == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_encoder_reads_scaled_word_vectors_and_positions() -> None:
+    model, batch = tiny.build(tiny.settings("transformer", norm="post")), tiny.sample_batch()
+    assert isinstance(model, Transformer)
+    expected = model.embeddings.source.weight[batch.source] * tiny.D**0.5
+    expected = expected + model.positions.table[: batch.source.shape[1]]
+    torch.testing.assert_close(model._source_inputs(batch), expected)
+
+
+def test_the_order_of_source_words_matters() -> None:
+    model, batch = tiny.build(tiny.settings("transformer")), tiny.sample_batch()
+    swapped = replace(batch, source=batch.source[:, [1, 0, *range(2, batch.source.shape[1])]])
+    assert ((model(batch).logits - model(swapped).logits).abs().amax(dim=(1, 2)) > 1e-6).all()
+
+
+def test_a_batch_without_translations_is_refused_in_training() -> None:
+    model, batch = tiny.build(tiny.settings("qcn")), tiny.sample_batch()
+    with pytest.raises(ValueError, match="no translations"):
+        model(replace(batch, target_input=None, target_output=None))
+
+
+def test_dropout_acts_in_training_only() -> None:
+    model, batch = tiny.build(tiny.settings("qcn"), dropout=0.3), tiny.sample_batch()
+    assert torch.equal(model(batch).logits, model(batch).logits)
+    torch.manual_seed(1)
+    assert not torch.equal(tiny.train_mode(model, batch).logits, tiny.train_mode(model, batch).logits)
+
+
+def test_a_sentence_longer_than_the_table_of_positions_is_read() -> None:
+    model = tiny.build(tiny.settings("transformer"))
+    batch = collate([Window([5] * 400 + [EOS], (), [6] * 300 + [EOS])], 0)
+    assert model(batch).logits.isfinite().all()

@@ -1,0 +1,56 @@
+"""The name of a system decides its parts; the seed decides its weights."""
+
+import pytest
+import torch
+from tests.invariants import tiny
+
+from docaps.model.variants import build_model, count_parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "history", "regulariser"),
+    [("transformer", 0, False), ("transformer+reg", 0, True), ("qcn", tiny.K, False), ("qcn+reg", tiny.K, True)],
+)
+def test_a_system_has_the_parts_its_name_says(name: str, history: int, regulariser: bool) -> None:
+    settings = tiny.settings(name)
+    model = build_model(settings, vocabulary=11)
+    assert model.history == history
+    assert bool(tiny.parameter_names(model, containing=["context"])) == settings.uses_history == bool(history)
+    assert bool(tiny.parameter_names(model, containing=["regulariser"])) == settings.uses_regulariser == regulariser
+
+
+def test_capsules_rounds_and_history_reach_the_network() -> None:
+    model = build_model(tiny.settings("qcn+reg", capsules=5, rounds=2, normalise=True), vocabulary=11)
+    assert model.context.routing.weight.shape == (5, tiny.D, tiny.D)
+    assert model.context.routing.rounds == model.regulariser.source.rounds == 2
+    assert model.context.words.in_features == tiny.D + tiny.K
+    assert isinstance(model.context.norm, torch.nn.LayerNorm)
+    assert not torch.equal(model.regulariser.source.weight, model.regulariser.target.weight)
+
+
+def test_the_seed_decides_the_weights_and_nothing_else_changes() -> None:
+    settings = tiny.settings("qcn+reg")
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    one, same, other = (build_model(settings, vocabulary=11, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(3), expected)  # the caller's random numbers are left alone
+    for a, b in zip(one.parameters(), same.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(one.embeddings.source.weight, other.embeddings.source.weight)
+
+
+def test_weights_are_counted_as_worked_out_by_hand() -> None:
+    """A table of 11 x 8; attention 4 (8 x 8 + 8) = 288, feed-forward 8 x 12 + 12 + 12 x 8 + 8 = 212, norms 16 each."""
+    table, attention, forward, norm = 88, 288, 212, 16
+    encoder = 2 * (attention + forward + 2 * norm)
+    decoder = 2 * (2 * attention + forward + 3 * norm)
+    shared = count_parameters(build_model(tiny.settings("transformer"), vocabulary=11))
+    assert shared == table + encoder + decoder + 2 * norm
+    separate = count_parameters(build_model(tiny.settings("transformer", embeddings="separate"), vocabulary=11))
+    assert separate == shared + 2 * table
+    network = (8 * 8 + 8) + ((8 + 3) * 8 + 8) + 2 * 8 * 8  # g, f and one matrix a capsule
+    qcn = count_parameters(build_model(tiny.settings("qcn"), vocabulary=11))
+    assert qcn == shared + network + 2 * (attention + norm)
+    both = count_parameters(build_model(tiny.settings("qcn+reg"), vocabulary=11))
+    assert both == qcn + 2 * 2 * 8 * 8

@@ -1,0 +1,142 @@
+"""Files appear complete or not at all, whatever happens while they are written."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from docaps.errors import CorpusError, RunError
+from docaps.files import read_json, replacing, replacing_directory, sha256, write_json, write_text_atomically
+
+FAULTS = [ValueError("boom"), KeyboardInterrupt()]
+
+
+@pytest.fixture
+def umask() -> Iterator[None]:
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def fail_while_writing(block: AbstractContextManager[Path], fault: BaseException) -> None:
+    with block as temporary:
+        (temporary / "half" if temporary.is_dir() else temporary).write_text("half")
+        raise fault
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+def test_a_file_keeps_its_old_content_when_writing_fails(tmp_path: Path, fault: BaseException) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(type(fault)):
+        fail_while_writing(replacing(path), fault)
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+def test_a_directory_keeps_its_old_content_when_writing_fails(tmp_path: Path, fault: BaseException) -> None:
+    path = tmp_path / "store"
+    path.mkdir()
+    (path / "old").write_text("old")
+    with pytest.raises(type(fault)):
+        fail_while_writing(replacing_directory(path), fault)
+    assert names(tmp_path) == ["store"]
+    assert names(path) == ["old"]
+
+
+def test_nothing_appears_under_the_name_before_the_end(tmp_path: Path) -> None:
+    with replacing(tmp_path / "deep" / "a") as file, replacing_directory(tmp_path / "b") as directory:
+        file.write_text("new")
+        (directory / "c").write_text("new")
+        assert not (tmp_path / "deep" / "a").exists()
+        assert not (tmp_path / "b").exists()
+        assert file.parent == tmp_path / "deep"  # the same disk, or the last move would copy
+    assert (tmp_path / "deep" / "a").read_text() == "new"
+    assert names(tmp_path) == ["b", "deep"]
+    assert names(tmp_path / "deep") == ["a"]
+
+
+def test_a_directory_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    path.mkdir()
+    (path / "old").write_text("old")
+    with replacing_directory(path) as temporary:
+        (temporary / "new").write_text("new")
+    assert names(path) == ["new"]
+    assert names(tmp_path) == ["store"]
+
+
+@pytest.mark.parametrize("failing", ["old", "new"])
+def test_a_failed_move_brings_the_old_directory_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    path = tmp_path / "store"
+    path.mkdir()
+    (path / "content").write_text("old")
+    move = Path.replace
+
+    def replace(self: Path, target: Path) -> Path:
+        if (Path(target).name == "old") == (failing == "old") and ".old" not in str(self):
+            raise OSError("busy")
+        return move(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(OSError, match="busy"), replacing_directory(path):
+        pass
+    assert names(tmp_path) == ["store"]
+    assert (path / "content").read_text() == "old"
+
+
+def test_permissions_follow_the_umask(tmp_path: Path, umask: None) -> None:
+    write_text_atomically(tmp_path / "a", "text")
+    with replacing_directory(tmp_path / "b"):
+        pass
+    assert mode(tmp_path / "a") == 0o640
+    assert mode(tmp_path / "b") == 0o750
+
+
+def test_json_survives_a_file_and_stays_readable(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    value = {"wörter": ["ß", 1, None], "tief": {"x": 0.1}}
+    write_json(path, value)
+    assert read_json(path, error=RunError) == value
+    assert "wörter" in path.read_text(encoding="utf-8")
+
+
+def test_broken_json_is_told_with_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{\n  "a": 1,\n  "b": oops\n}\n')
+    with pytest.raises(CorpusError) as caught:
+        read_json(path, error=CorpusError)
+    assert str(caught.value).startswith(f"{path}:3: not valid JSON: ")
+    assert (caught.value.path, caught.value.line) == (path, 3)
+
+
+@pytest.mark.parametrize("error", [RunError, CorpusError])
+def test_unreadable_json_raises_the_error_asked_for(tmp_path: Path, error: type[CorpusError | RunError]) -> None:
+    with pytest.raises(error, match=r"absent.json: no such file"):
+        read_json(tmp_path / "absent.json", error=error)
+    with pytest.raises(error, match="cannot be read"):
+        read_json(tmp_path, error=error)
+    (tmp_path / "a").write_bytes(b'"\xff"')
+    with pytest.raises(error, match="cannot be read"):
+        read_json(tmp_path / "a", error=error)
+
+
+def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
+    content = b"\r\n\0" * 100_000
+    (tmp_path / "a").write_bytes(content)
+    assert sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()

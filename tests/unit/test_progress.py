@@ -1,0 +1,53 @@
+"""Progress passes work through unchanged, speaks on stderr only, and is silent in library use."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from docaps import progress
+
+
+@pytest.fixture
+def spoken(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    text = io.StringIO()
+    monkeypatch.setattr(progress.REPORTER, "console", Console(file=text, width=40))
+    return text
+
+
+def test_a_library_is_silent(spoken: io.StringIO) -> None:
+    assert list(progress.track("abc", "work", 3)) == ["a", "b", "c"]
+    progress.say("hello")
+    assert spoken.getvalue() == ""
+
+
+def test_a_pipe_gets_one_plain_line_at_the_end(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress.REPORTER, "enabled", True)
+    with progress.start("work", 5) as task:
+        task.advance(2)
+        task.advance(3, status="fine")
+    assert spoken.getvalue() == "work: 5 fine (0 s)\n"
+
+
+def test_a_pipe_gets_a_line_now_and_then(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress.REPORTER, "enabled", True)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)
+    assert list(progress.track("ab", "work", 2)) == ["a", "b"]
+    assert spoken.getvalue().splitlines() == ["work: 1/2 (0 s)", "work: 2/2 (0 s)", "work: 2 (0 s)"]
+
+
+def test_messages_are_not_cut_or_read_as_markup(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress.REPORTER, "enabled", True)
+    message = "[bold]a[/nope] " + "x" * 60
+    progress.say(message)
+    assert spoken.getvalue() == message + "\n"
+
+
+def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(progress.REPORTER, "enabled", True)
+    monkeypatch.setattr(progress.REPORTER, "console", Console(file=text, force_terminal=True, width=80))
+    with progress.start("work", 2) as task:
+        task.advance(2, status="[fine]")
+    assert "work" in text.getvalue()
+    assert "━" in text.getvalue()

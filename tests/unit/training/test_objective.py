@@ -1,0 +1,89 @@
+"""The loss equals Eq. 11 with its sign turned, summed up in a plain loop."""
+
+import math
+
+import pytest
+import torch
+from tests import oracles
+from tests.invariants import tiny
+from torch import Tensor
+
+from docaps.corpus.vocabulary import PAD
+from docaps.model.interface import Prediction
+from docaps.model.regulariser import Correlations
+from docaps.training.objective import average_correlations, compute_loss
+
+TARGET = torch.tensor([[5, 6, 7, 2], [8, 2, PAD, PAD], [4, 4, 2, PAD]])
+MATCHED = torch.tensor([0.9, -0.4, 0.2])
+MISMATCHED = torch.tensor([0.1, 0.3, -0.7])
+
+
+def prediction(correlations: bool = True) -> Prediction:
+    logits = torch.randn(*TARGET.shape, 9, generator=torch.Generator().manual_seed(1)) * 2
+    return Prediction(logits, Correlations(MATCHED, MISMATCHED) if correlations else None)
+
+
+def log_probabilities(logits: Tensor) -> list[list[float]]:
+    """Of the real words, row by row."""
+    rows = []
+    for scores, words in zip(logits.tolist(), TARGET.tolist(), strict=True):
+        pairs = [(one, word) for one, word in zip(scores, words, strict=True) if word != PAD]
+        rows.append([one[word] - math.log(sum(math.exp(score) for score in one)) for one, word in pairs])
+    return rows
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 0.3])
+def test_the_loss_equals_eq_11(weight: float) -> None:
+    given = prediction()
+    found = compute_loss(given, TARGET, label_smoothing=0.0, regulariser_weight=weight)
+    words = log_probabilities(given.logits)
+    assert found.total.item() == pytest.approx(oracles.loss(words, MATCHED.tolist(), weight), abs=1e-6)
+    assert found.cross_entropy.item() == pytest.approx(oracles.loss(words, [0.0] * 3, weight), abs=1e-6)
+
+
+def test_better_agreement_lowers_the_loss() -> None:
+    matched = MATCHED.clone().requires_grad_()
+    given = Prediction(prediction().logits, Correlations(matched, MISMATCHED))
+    compute_loss(given, TARGET, label_smoothing=0.0, regulariser_weight=2.0).total.backward()
+    assert matched.grad is not None
+    assert matched.grad.tolist() == pytest.approx([-2 * 4 / 9, -2 * 2 / 9, -2 * 3 / 9])
+
+
+def test_correlations_are_weighted_by_target_tokens() -> None:
+    matched, mismatched = average_correlations(Correlations(MATCHED, MISMATCHED), TARGET)
+    assert matched.item() == pytest.approx((4 * 0.9 - 2 * 0.4 + 3 * 0.2) / 9)
+    assert mismatched.item() == pytest.approx((4 * 0.1 + 2 * 0.3 - 3 * 0.7) / 9)
+
+
+def test_mismatched_pairs_are_reported_but_not_trained_on() -> None:
+    given = prediction()
+    other = Prediction(given.logits, Correlations(MATCHED, -MISMATCHED))
+    found = [compute_loss(one, TARGET, label_smoothing=0.0, regulariser_weight=1.0) for one in (given, other)]
+    assert found[0].total.item() == found[1].total.item()
+    assert found[0].mismatched is not None
+    assert found[1].mismatched is not None
+    assert found[0].mismatched.item() == -found[1].mismatched.item() != 0
+
+
+def test_without_a_regulariser_the_loss_is_the_cross_entropy() -> None:
+    found = compute_loss(prediction(correlations=False), TARGET, label_smoothing=0.0, regulariser_weight=1.0)
+    assert found.total.item() == found.cross_entropy.item()
+    assert found.matched is None
+
+
+def test_label_smoothing_as_worked_out_by_hand() -> None:
+    """With 0.1 of the mass spread over all 5 words: 0.9 x -ln 0.3, and 0.02 x the sum of all -ln p."""
+    probabilities = [0.1, 0.2, 0.3, 0.25, 0.15]
+    logits = torch.tensor([[probabilities, [0.9, 0.025, 0.025, 0.025, 0.025]]]).log()
+    found = compute_loss(Prediction(logits), torch.tensor([[2, PAD]]), label_smoothing=0.1, regulariser_weight=1.0)
+    expected = -0.9 * math.log(0.3) - 0.02 * sum(math.log(p) for p in probabilities)
+    assert found.total.item() == pytest.approx(expected, abs=1e-6)
+    assert expected == pytest.approx(1.08358 + 0.16799, abs=1e-5)
+
+
+def test_in_a_model_mismatched_pairs_differ_from_matched_ones() -> None:
+    model, batch = tiny.build(tiny.settings("qcn+reg")), tiny.sample_batch()
+    found = compute_loss(tiny.train_mode(model, batch), batch.translations, label_smoothing=0.0, regulariser_weight=1.0)
+    assert found.matched is not None
+    assert found.mismatched is not None
+    assert abs(found.matched.item() - found.mismatched.item()) > 1e-3

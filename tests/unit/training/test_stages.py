@@ -1,0 +1,185 @@
+"""Stages: each leaves a run directory; finished ones are kept, other ones refused, interrupted ones trained again."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from tests.invariants import tiny
+
+from docaps import progress
+from docaps.batches.batch import collate
+from docaps.batches.windows import window_of
+from docaps.corpus.store import Store
+from docaps.errors import ConfigError, RunError
+from docaps.files import sha256
+from docaps.model.checkpoint import read_weights
+from docaps.runs import Run, open_run, read_metrics
+from docaps.training import stages
+from docaps.training.trainer import Device, Trainer
+from docaps.translation.loading import load_trained
+from docaps.translation.scoring import log_probabilities
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return tiny.prepared(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def trained(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with both stages finished; tests that change it take a copy or put things back."""
+    out = tmp_path_factory.mktemp("runs")
+    stages.train_recipe(tiny.recipe(), store, out)
+    return out
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "say", lines.append)
+    return lines
+
+
+def test_a_finished_run_describes_itself_and_can_be_loaded(trained: Path, store: Store) -> None:
+    run = open_run(trained / "document")
+    description = run.read()
+    assert (description["status"], description["system"], description["steps"]) == ("finished", "qcn+reg", 3)
+    assert description["corpus"]["hash"] == store.hash
+    assert description["settings"]["stage"]["init_from"] == "sentence"
+    rows = list(read_metrics(run.metrics))
+    assert [row["step"] for row in rows if "loss" in row] == [1, 2, 3]
+    assert [row["step"] for row in rows if "dev_loss" in row] == [2, 3]
+    assert load_trained(run.path).model.history == tiny.K
+
+
+def test_a_finished_stage_is_kept(trained: Path, store: Store, said: list[str]) -> None:
+    files = [path for path in trained.rglob("*") if path.is_file()]
+    before = {path: (path.stat().st_mtime_ns, sha256(path)) for path in files}
+    runs = stages.train_recipe(tiny.recipe(), store, trained)
+    assert [run.path.name for run in runs] == ["sentence", "document"]
+    assert {path: (path.stat().st_mtime_ns, sha256(path)) for path in files} == before
+    assert [line.endswith("finished already, kept") for line in said] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [({"stage__sentence__steps": 4}, "settings"), ({"model__heads": 4}, "settings"), ({"seed": 2}, "seed")],
+)
+def test_a_finished_stage_with_other_settings_is_refused(
+    trained: Path, store: Store, change: dict[str, int], what: str
+) -> None:
+    with pytest.raises(RunError, match=f"other {what} is here: choose another --out or give --overwrite") as caught:
+        stages.train_recipe(tiny.recipe(**change), store, trained)
+    assert caught.value.path == trained / "sentence"
+
+
+def test_a_finished_stage_of_another_corpus_is_refused(trained: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="other corpus is here"):
+        stages.train_recipe(tiny.recipe(), tiny.prepared(tmp_path, merges=10), trained)
+
+
+def test_with_overwrite_a_stage_is_trained_again(store: Store, tmp_path: Path) -> None:
+    (run,) = stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"])
+    before = sha256(run.weights)
+    stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"], overwrite=True)
+    assert sha256(run.weights) == before  # the same seed
+    stages.train_recipe(tiny.recipe(seed=2), store, tmp_path, stages=["sentence"], overwrite=True)
+    assert sha256(run.weights) != before
+    assert run.read()["seed"] == 2
+
+
+def test_the_whole_chain_twice_gives_the_same_weights(trained: Path, store: Store, tmp_path: Path) -> None:
+    for run in stages.train_recipe(tiny.recipe(), store, tmp_path):
+        assert sha256(run.weights) == sha256(trained / run.path.name / run.weights.name)
+
+
+def test_a_stage_starts_from_the_weights_of_another(trained: Path, store: Store, said: list[str]) -> None:
+    model, inherited = stages._initialised_model(tiny.recipe(), "document", store, trained)
+    earlier = read_weights(trained / "sentence" / "model.safetensors")
+    own = dict(model.named_parameters())
+    assert set(inherited) == earlier.keys()
+    assert all(torch.equal(own[name], weight) for name, weight in earlier.items())
+    new = tiny.parameter_names(model, containing=["context", "regulariser"])
+    assert own.keys() - earlier.keys() == new
+    (line,) = said
+    assert line == (
+        f"document starts from sentence: {len(earlier)} tensors taken over, "
+        f"{len(new)} new (context, encoder, regulariser)"
+    )
+
+
+def test_inherited_rate_0_freezes_what_was_taken_over(trained: Path, store: Store, tmp_path: Path) -> None:
+    recipe = tiny.recipe(stage__document__inherited_rate=0.0)
+    sentence, document = stages.train_recipe(recipe, store, tmp_path)
+    earlier, later = read_weights(sentence.weights), read_weights(document.weights)
+    assert all(torch.equal(later[name], weight) for name, weight in earlier.items())
+    free = read_weights(trained / "document" / "model.safetensors")
+    assert not any(torch.equal(free[name], weight) for name, weight in earlier.items())
+
+
+def test_a_stage_whose_beginning_is_not_there_is_refused(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no such run") as caught:
+        stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["document"])
+    assert caught.value.path == tmp_path / "sentence"
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, RuntimeError])
+def test_interrupted_training_leaves_no_weights_and_begins_anew(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
+) -> None:
+    def stop(self: Trainer, step: int, batch: object) -> dict[str, float]:
+        if step == 2:
+            raise fault
+        return {"loss": 1.0}
+
+    run = Run(tmp_path / "sentence")
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_step", stop)
+        with pytest.raises(fault):
+            stages.train_recipe(tiny.recipe(), store, tmp_path)
+    assert run.read()["status"] == "interrupted"
+    assert not run.weights.exists()
+    assert not (tmp_path / "document").exists()
+    with pytest.raises(RunError, match="not finished \\(status: interrupted\\)"):
+        open_run(run.path)
+    stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"])
+    assert run.finished
+    assert [row["step"] for row in read_metrics(run.metrics) if "loss" in row] == [1, 2, 3]
+
+
+def test_a_directory_that_is_no_run_is_not_touched(store: Store, tmp_path: Path) -> None:
+    precious = tmp_path / "sentence" / "thesis.tex"
+    precious.parent.mkdir()
+    precious.write_text("ten years of work")
+    for overwrite in (False, True):
+        with pytest.raises(RunError, match="exists and is not a run directory"):
+            stages.train_recipe(tiny.recipe(), store, tmp_path, overwrite=overwrite)
+    assert precious.read_text() == "ten years of work"
+
+
+def test_an_unknown_stage_is_named_with_the_known_ones(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no stage 'dokument' in the recipe: it has sentence, document"):
+        stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["dokument"])
+
+
+@pytest.mark.parametrize("budget", [1, 30, 1000])
+def test_validation_is_the_mean_over_all_target_tokens(store: Store, budget: int) -> None:
+    model = tiny.trained(store).model
+    data = store.split("dev")
+    total, tokens = 0.0, 0
+    for number in range(len(data)):
+        window = window_of(data, number, tiny.K)
+        if len(window.source) > 1:
+            total -= log_probabilities(model, collate([window], tiny.K)).item()
+            tokens += len(data.target[number])
+    found = stages.validate(model.train(), data, Device(torch.device("cpu"), torch.float32), budget=budget)
+    assert found["dev_loss"] == pytest.approx(total / tokens, abs=1e-5)
+    assert found["dev_perplexity"] == pytest.approx(math.exp(total / tokens), rel=1e-4)
+    assert tokens < sum(len(data.target[number]) for number in range(len(data)))  # the empty pair does not count
+
+
+def test_metrics_are_json_lines(trained: Path) -> None:
+    lines = (trained / "sentence" / "metrics.jsonl").read_text().splitlines()
+    assert all(isinstance(json.loads(line), dict) for line in lines)

@@ -1,0 +1,94 @@
+"""Scores of given translations: sums of log-probabilities, with exactly the history a model looks at."""
+
+import pytest
+import torch
+from tests.invariants import tiny
+
+from docaps.batches.batch import collate
+from docaps.batches.windows import Window
+from docaps.corpus.contrastive import ContrastiveItem
+from docaps.corpus.store import Store
+from docaps.corpus.vocabulary import PAD
+from docaps.translation.loading import TrainedModel
+from docaps.translation.scoring import log_probabilities, score_contrastive, score_windows
+
+HISTORY = ("the cat ran", "a dog came", "the cat sat here", "it was old", "the dog slept")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return tiny.prepared(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def trained(store: Store) -> TrainedModel:
+    return tiny.trained(store)
+
+
+def item(history: tuple[str, ...], right: str = "er lief") -> ContrastiveItem:
+    return ContrastiveItem(
+        id="1",
+        phenomenon="pronoun",
+        form="subject",
+        distance=1,
+        history=history,
+        target_history=("",) * len(history),
+        source="it ran",
+        right=right,
+        wrong=("sie lief", "es lief sehr alt"),
+    )
+
+
+def by_hand(trained: TrainedModel, one: ContrastiveItem) -> list[float]:
+    """Score each translation alone; the history is given nearest first."""
+    encode = trained.codec.encode_source
+    history = tuple(encode(text)[:-1] for text in reversed(one.history))[: trained.model.history]
+    scores = []
+    for text in (one.right, *one.wrong):
+        batch = collate([Window(encode(one.source), history, trained.codec.encode_target(text))], trained.model.history)
+        words = torch.log_softmax(trained.model(batch).logits, dim=-1)[0]
+        scores.append(sum(words[place, word].item() for place, word in enumerate(batch.translations[0].tolist())))
+    return scores
+
+
+def test_log_probabilities_are_sums_over_real_words() -> None:
+    model, batch = tiny.build(tiny.settings("qcn")), tiny.sample_batch()
+    words = torch.log_softmax(model(batch).logits, dim=-1)
+    for row, found in enumerate(log_probabilities(model, batch).tolist()):
+        tokens = [token for token in batch.translations[row].tolist() if token != PAD]
+        assert found == pytest.approx(
+            sum(words[row, place, token].item() for place, token in enumerate(tokens)), abs=1e-4
+        )
+
+
+def test_windows_are_scored_in_the_order_given(trained: TrainedModel) -> None:
+    windows = tiny.sample_windows()
+    alone = [score_windows(trained, [window])[0] for window in windows]
+    assert score_windows(trained, windows) == pytest.approx(alone, abs=1e-4)
+    assert len({round(score, 3) for score in alone}) == len(windows)
+
+
+@pytest.mark.parametrize("length", range(6))
+def test_items_are_scored_with_their_last_history_sentences(trained: TrainedModel, length: int) -> None:
+    one = item(HISTORY[len(HISTORY) - length :])
+    assert score_contrastive(trained, [one])[0] == pytest.approx(by_hand(trained, one), abs=1e-4)
+
+
+def test_older_history_is_not_seen_and_nearer_is(trained: TrainedModel) -> None:
+    whole, last = score_contrastive(trained, [item(HISTORY), item(HISTORY[-tiny.K :])])
+    assert whole == pytest.approx(last, abs=1e-5)
+    changed = score_contrastive(trained, [item(("it was old", *HISTORY[-tiny.K + 1 :]))])[0]
+    assert changed[0] != pytest.approx(last[0], abs=1e-4)
+
+
+def test_a_sentence_model_scores_items_without_history(store: Store) -> None:
+    sentence_model = tiny.trained(store, "transformer")
+    with_history, without = score_contrastive(sentence_model, [item(HISTORY), item(())])
+    assert with_history == pytest.approx(without, abs=1e-5)
+
+
+def test_scores_stay_with_their_items_right_translation_first(trained: TrainedModel) -> None:
+    items = [item(HISTORY), item((), right="der Hund kam"), item(HISTORY[:1])]
+    found = score_contrastive(trained, items)
+    for one, scores in zip(items, found, strict=True):
+        assert scores == pytest.approx(by_hand(trained, one), abs=1e-4)
