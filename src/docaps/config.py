@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer, model_validator
 
 from docaps.errors import ConfigError
 
@@ -114,6 +114,9 @@ class StageSettings(Settings):
     inherited_rate: Annotated[float, Field(ge=0)] = Field(
         1.0, description="share of the learning rate for weights taken over from another stage; 0 freezes them"
     )
+    inherited_exempt: tuple[str, ...] = Field(
+        (), strict=False, description="weights whose names begin so learn at the full rate although taken over"
+    )
     beta2: Share = Field(0.999, description="Adam's decay of the squared gradient")
     schedule: Literal["fixed", "inverse-sqrt", "linear"] = "fixed"
     warmup: Annotated[int, Field(ge=0)] = Field(0, description="steps during which the learning rate rises to its peak")
@@ -122,6 +125,10 @@ class StageSettings(Settings):
     clip: Annotated[float, Field(gt=0)] = Field(5.0, description="largest norm of the gradient")
     log_every: Count = 50
     validate_every: Count = 1000
+
+    @field_serializer("inherited_exempt")
+    def _as_json_has_it(self, names: tuple[str, ...]) -> list[str]:
+        return list(names)  # a finished run's settings are compared with those asked for
 
     @model_validator(mode="after")
     def _warmup_ends(self) -> "StageSettings":

@@ -21,6 +21,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "letters").write_text("<d>\na b c\na b\n")
     (tmp_path / "bad.toml").write_text("[model]\nsizes = 3\nheads = 0\n")
     (tmp_path / "folder").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "summary.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -29,7 +31,10 @@ PREPARE = "prepare --train good.en good.de --dev good.en good.de"
 TRAIN = "train minidocs --corpus {corpus} --out new"
 
 FAULTS = [
-    ("minidocs --out folder", "folder: exists already: give --overwrite to replace it"),
+    ("minidocs --out {text}", "exists already: give --overwrite to replace it"),
+    ("minidocs --out mine --overwrite", "mine: exists and is not a corpus of mini-documents: choose another --out"),
+    ("minidocs --out good.en --overwrite", "good.en: exists and is not a corpus of mini-documents"),
+    ("minidocs --out . --overwrite", ".: exists and is not a corpus of mini-documents"),
     ("minidocs --out good.en/x", "good.en: File exists"),
     ("prepare --train good.en absent --dev good.en good.de --out new", "absent: no such file"),
     ("prepare --train good.en longer.de --dev good.en good.de --out new", "longer.de:1: document 1 (near line 1)"),
@@ -72,6 +77,8 @@ FAULTS = [
     ("report {run} --out good.en", "good.en: exists already: give --overwrite to replace it"),
     ("report {run} --out new --corpus folder", "folder: not a prepared corpus"),
     ("demo --dir new --set seed.x=1", "seed is a single value"),
+    ("demo --dir mine", "mine: exists and is not a demo: choose another --dir"),
+    ("demo --dir mine --overwrite", "mine: exists and is not a demo: choose another --dir"),
     ("demo --dir . --documents 1", ".: exists and is not a demo: choose another --dir"),
 ]
 
@@ -79,7 +86,7 @@ FAULTS = [
 @pytest.mark.parametrize(("command", "message"), FAULTS, ids=[command for command, _ in FAULTS])
 def test_a_fault_is_told_and_nothing_is_written(chain: Chain, desk: Path, command: str, message: str) -> None:
     before = listing(desk)
-    words = command.format(run=chain.document, corpus=chain.corpus).split()
+    words = command.format(run=chain.document, corpus=chain.corpus, text=chain.text).split()
     result = docaps(*words)
     assert result.code == 1
     assert message in result.err

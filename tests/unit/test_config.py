@@ -1,5 +1,6 @@
 """Settings: defaults stand in one place, faults are told all at once, each with its place."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -196,6 +197,15 @@ def test_every_bundled_recipe_loads_and_trains_something(path: Path) -> None:
     assert recipe.stage
     assert recipe.name != "unnamed"
     assert recipe_path(path.stem) == path
+
+
+@pytest.mark.parametrize("path", [None, *sorted(RECIPES.glob("*.toml"))], ids=lambda path: path.stem if path else "")
+def test_settings_are_the_same_after_a_json_file(path: Path | None) -> None:
+    """Runs, prepared corpora and demos are recognised by comparing settings with what a file holds."""
+    recipe = load_recipe(path, ["stage.more.inherited_exempt=['a', 'b']"])
+    dumped = recipe.model_dump()
+    assert json.loads(json.dumps(dumped)) == dumped
+    assert Recipe.model_validate(dumped) == recipe
 
 
 def test_a_recipe_is_found_by_name_or_by_path(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def demo(
     from docaps.files import read_json
 
     folder = DemoFolder(dir)
-    if folder.summary.exists() and not overwrite:
+    if folder.request.exists() and folder.summary.exists() and not overwrite:
         summary = read_json(folder.summary, error=RunError)
         again = f"{command_name()} demo --dir {quote(dir)} --seed {seed} --overwrite"
         typer.echo(f"{dir} holds a finished demo, seed {summary['seed']}. Start over: {again}", err=True)

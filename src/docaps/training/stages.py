@@ -67,9 +67,9 @@ def train_stage(recipe: Recipe, name: str, store: Store, run: Run) -> Run:
     """Train one stage of a recipe and leave it in a run directory."""
     model, inherited = _initialised_model(recipe, name, store, run.path.parent)
     device = Device(choose_device(), choose_precision(recipe.precision, choose_device()))
-    store.codec.save(run.text)
     description = _describe(recipe, name, store, model, device)
     run.write({**description, "status": TRAINING})
+    store.codec.save(run.text)
     start = time.monotonic()
     try:
         _train(recipe, name, store, model, device, run, inherited)

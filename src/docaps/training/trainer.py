@@ -73,9 +73,8 @@ class Trainer:
         self._device = device
         self._validate = validate
         self._log = log
-        self._optimizer = torch.optim.Adam(
-            _groups(model, inherited, settings.inherited_rate), lr=0.0, betas=(0.9, settings.beta2), fused=True
-        )
+        groups = _groups(model, _held_back(inherited, settings), settings.inherited_rate)
+        self._optimizer = torch.optim.Adam(groups, lr=0.0, betas=(0.9, settings.beta2), fused=True)
 
     def train(self, batches: Iterator[Batch], description: str) -> None:
         """Go through all steps, showing progress and logging means."""
@@ -123,6 +122,11 @@ class Trainer:
     def _rate(self, step: int) -> float:
         """Return the learning rate of a step."""
         return self._settings.learning_rate * rate_share(step, self._settings)
+
+
+def _held_back(inherited: Collection[str], settings: StageSettings) -> set[str]:
+    """Name the weights taken over from another model that learn at a rate of their own."""
+    return {name for name in inherited if not name.startswith(settings.inherited_exempt)}
 
 
 def _groups(model: TranslationModel, inherited: Collection[str], share: float) -> list[dict[str, Any]]:

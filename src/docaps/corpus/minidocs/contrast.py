@@ -67,7 +67,7 @@ def _draw_set(
     """Tell one story up to its last sentence, once for each variant of that sentence's event."""
     builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()))
     spans, length = plan_last_span(rng, distance)
-    events = [builder.draw_event(rng.choice(PHENOMENA), len(span) - 1) for span in spans[:-1]]
+    events = builder.draw_events(spans, phenomenon)
     last = builder.draw_event(phenomenon, form=form)
     story = builder.build(spans, length, [*events, last])
     return [_cut_item(story.tell({length - 1: last.select(tag)}), f"{name}-{tag}") for tag in tags]

@@ -6,7 +6,6 @@ from docaps.corpus.minidocs.cast import draw_cast
 from docaps.corpus.minidocs.contrast import collect_windows, make_items
 from docaps.corpus.minidocs.documents import MiniCorpus, MiniDocument
 from docaps.corpus.minidocs.lexicon import load_lexicon
-from docaps.corpus.minidocs.phenomena import PHENOMENA
 from docaps.corpus.minidocs.planning import plan_spans
 from docaps.corpus.minidocs.story import StoryBuilder
 
@@ -39,5 +38,4 @@ def _draw_document(rng: Random) -> MiniDocument:
     """Draw a story with one to three events, both phenomena equally often."""
     spans, length = plan_spans(rng)
     builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()))
-    events = [builder.draw_event(rng.choice(PHENOMENA), len(span) - 1) for span in spans]
-    return builder.build(spans, length, events).tell()
+    return builder.build(spans, length, builder.draw_events(spans)).tell()

@@ -32,6 +32,11 @@ def plan_last_span(rng: Random, distance: int) -> tuple[list[Span], int]:
     return [*(others or []), last], length
 
 
+def overlap(one: Span, other: Span) -> bool:
+    """Say whether two events share a stretch of the story."""
+    return one[0] < other[-1] and other[0] < one[-1]
+
+
 def place(rng: Random, shapes: list[tuple[int, ...]], length: int, taken: set[int]) -> list[Span] | None:
     """Find free positions for all events after the opening, at random, or None if there are none."""
     if not shapes:

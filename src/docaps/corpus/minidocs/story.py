@@ -6,9 +6,9 @@ from random import Random
 from docaps.corpus.minidocs.cast import Cast
 from docaps.corpus.minidocs.documents import MiniDocument
 from docaps.corpus.minidocs.entries import GENDERS, Clause
-from docaps.corpus.minidocs.phenomena import Event, Phenomenon, Variant
+from docaps.corpus.minidocs.phenomena import PHENOMENA, Event, Phenomenon, Variant
 from docaps.corpus.minidocs.phenomena.pronoun import draw_class, draw_mentions
-from docaps.corpus.minidocs.planning import Span
+from docaps.corpus.minidocs.planning import Span, overlap
 from docaps.corpus.minidocs.rendering import Pair, choose_front, render
 
 
@@ -62,6 +62,19 @@ class StoryBuilder:
         gaps = {p: self._fill_gap(p, length, placements) for p in range(length) if p not in taken}
         return Story(gaps, placements)
 
+    def draw_events(self, spans: list[Span], last: Phenomenon | None = None) -> list[Event]:
+        """Draw an event for each span, the phenomena at random; no antecedent comes between another one and its *it*.
+
+        With `last` the phenomenon of the last span is given, and that span's event is left out.
+        """
+        chosen: list[tuple[Span, Phenomenon]] = [(spans[-1], last)] if last else []
+        for span in spans[: len(spans) - len(chosen)]:
+            taken = any(phenomenon.mentions_things and overlap(span, other) for other, phenomenon in chosen)
+            free = [phenomenon for phenomenon in PHENOMENA if not (taken and phenomenon.mentions_things)]
+            chosen.append((span, self.rng.choice(free)))
+        drawn = chosen[1:] if last else chosen
+        return [self.draw_event(phenomenon, len(span) - 1) for span, phenomenon in drawn]
+
     def draw_event(self, phenomenon: Phenomenon, count: int = 1, form: str | None = None) -> Event:
         """Draw an event of `count` sentences on a topic that is new to the story."""
         return phenomenon.draw(self.rng, self.cast, self.topics, count, form)
@@ -75,8 +88,13 @@ class StoryBuilder:
             )
         if position == length - 1 and self.rng.random() < 0.7:
             return render(self._choose(lexicon.closings), self.cast.opening_slots(self.rng))
-        competes = any(placed.variant.gender for placed in around)
-        return self._mention_other() if competes or self.rng.random() < 0.3 else self._tell_neutral()
+        pending = any(placed.variant.gender for placed in around)  # another thing would become the antecedent
+        mention = not pending and self._classes_left() and self.rng.random() < 0.5
+        return self._mention_other() if mention else self._tell_neutral()
+
+    def _classes_left(self) -> bool:
+        """Say whether there is a class of things that the story has not mentioned."""
+        return any(things.name not in self.topics for things in self.cast.lexicon.things)
 
     def _choose(self, clauses: tuple[Clause, ...]) -> Clause:
         """Choose a clause that the story has not told yet."""

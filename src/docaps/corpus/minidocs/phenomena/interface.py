@@ -52,6 +52,11 @@ class Phenomenon(Protocol):
         ...
 
     @property
+    def mentions_things(self) -> bool:
+        """Whether the cue mentions a thing, which *it* would then refer to until another thing is mentioned."""
+        ...
+
+    @property
     def contrasts(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The minimal sets to make in each round: a form, and the tags of the variants to contrast."""
         ...

@@ -13,9 +13,10 @@ from docaps.corpus.minidocs.rendering import Pair, choose_adjective, choose_fron
 
 @dataclass(frozen=True, slots=True)
 class Pronoun:
-    """*It* and *its*: the kind of predicate picks the antecedent, its noun picks the German form."""
+    """*It* and *its*: the thing mentioned last is the antecedent, its noun picks the German form."""
 
     name: str = "pronoun"
+    mentions_things: bool = True
     # sein- serves masculine and neuter, so possessives contrast the feminine with each of them in turn.
     contrasts: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("subject", ("m", "f", "n")),
