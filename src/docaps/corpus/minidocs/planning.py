@@ -11,7 +11,7 @@ def plan_spans(rng: Random) -> tuple[list[Span], int]:
     """Draw one to three spans, each with one to three free distances, and the length of a story that holds them."""
     shapes = [_draw_distances(rng) for _ in range(rng.choice((1, 2, 2, 3)))]
     # An opening, the sentences of the events, and now and then some more: about half of a story is labelled.
-    wanted = 1 + sum(1 + len(shape) for shape in shapes) + rng.choice((0, 0, 1, 2))
+    wanted = 1 + sum(1 + len(shape) for shape in shapes) + rng.choice((0, 1, 2, 3))
     for length in range(min(max(SHORTEST, wanted), LONGEST), LONGEST + 1):
         spans = place(rng, shapes, length, set())
         if spans is not None:

@@ -89,7 +89,7 @@ class StoryBuilder:
         if position == length - 1 and self.rng.random() < 0.7:
             return render(self._choose(lexicon.closings), self.cast.opening_slots(self.rng))
         pending = any(placed.variant.gender for placed in around)  # another thing would become the antecedent
-        mention = not pending and self._classes_left() and self.rng.random() < 0.5
+        mention = not pending and self._classes_left() and self.rng.random() < 0.8
         return self._mention_other() if mention else self._tell_neutral()
 
     def _classes_left(self) -> bool:
