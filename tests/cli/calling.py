@@ -51,7 +51,9 @@ def settings(*more: str) -> list[str]:
     return [word for setting in (*TINY, *more) for word in ("--set", setting)]
 
 
-def start(*arguments: str | Path, stdout: int | IO[str] = subprocess.PIPE) -> subprocess.Popen[str]:
+def start(
+    *arguments: str | Path, stdout: int | IO[str] = subprocess.PIPE, cwd: Path | None = None, threads: int | None = 1
+) -> subprocess.Popen[str]:
     """Run a command in a process of its own, one that listens to Ctrl-C whatever started the tests."""
     listening = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     return subprocess.Popen(
@@ -59,8 +61,16 @@ def start(*arguments: str | Path, stdout: int | IO[str] = subprocess.PIPE) -> su
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        cwd=cwd,
+        env=os.environ | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)}),
     )
+
+
+def finish(*arguments: str | Path, cwd: Path | None = None, threads: int | None = 1) -> Result:
+    """Run a command in a process of its own, to its end."""
+    process = start(*arguments, cwd=cwd, threads=threads)
+    out, err = process.communicate()
+    return Result(process.returncode, out, err)
 
 
 def listing(folder: Path) -> dict[str, bytes | None]:

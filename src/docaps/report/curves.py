@@ -25,7 +25,7 @@ class Chart:
 
 
 _CHARTS = (
-    Chart("Training loss", "negative log-likelihood per token", ("nll", "loss")),
+    Chart("Training loss", "cross-entropy per token", ("cross_entropy", "loss"), may_be_log=True),
     Chart("Perplexity", "of the development set", ("dev_perplexity",), may_be_log=True),
     Chart("Correlation (PCC)", "solid: own translation, dashed: another's", ("pcc",), "pcc_mismatched"),
 )

@@ -138,7 +138,7 @@ def read_results(run: Path) -> RunResults:
         system=system,
         status=status,
         description=description,
-        training=tuple(row for row in rows if "loss" in row or "nll" in row),
+        training=tuple(row for row in rows if "loss" in row or "cross_entropy" in row),
         validation=tuple(row for row in rows if "dev_loss" in row or "dev_perplexity" in row),
         scores=_read_if_there(assessment / "scores.json", _scores),
         contrastive=_read_if_there(assessment / "contrastive.json", _contrastive),

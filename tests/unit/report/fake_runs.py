@@ -120,7 +120,7 @@ def metrics(*, pcc: bool) -> list[dict[str, float]]:
         row = {
             "step": step,
             "loss": nll,
-            "nll": nll,
+            "cross_entropy": nll,
             "tokens_per_second": 9100.0,
             "learning_rate": 3e-4,
             "seconds": step / 8,

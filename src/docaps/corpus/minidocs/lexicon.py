@@ -44,6 +44,7 @@ class Sense:
 
     noun: Noun
     cues: tuple[Clause, ...]
+    avoid: frozenset[str] = frozenset()  # topics that would compete with the noun in one story
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,10 @@ def parse_senses(word: str, table: list[dict[str, Any]]) -> tuple[Sense, Sense]:
     for sense in table:
         _require(f"ambiguity.toml ({word})", sense, {"german": 1, "cues": _LEAST_CUES})
     try:
-        first, second = (Sense(parse_translation(word, s["german"]), _parse_clauses(s["cues"])) for s in table)
+        first, second = (
+            Sense(parse_translation(word, s["german"]), _parse_clauses(s["cues"]), frozenset(s.get("avoid", ())))
+            for s in table
+        )
     except ValueError as error:
         raise CorpusError(f"mini-documents: {error}", path=Path("ambiguity.toml")) from error
     return first, second

@@ -21,8 +21,8 @@ class Ambiguity:
     def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:
         """Choose a noun, neutral sentences for it, and a cue for each of its senses."""
         lexicon = cast.lexicon
-        senses = rng.choice([senses for senses in lexicon.ambiguous if senses[0].noun.english not in topics])
-        topics.add(senses[0].noun.english)
+        senses = rng.choice([senses for senses in lexicon.ambiguous if not _topics(senses) & topics])
+        topics |= _topics(senses)
         clauses = rng.sample(lexicon.ambiguity_frames, count)
         sentences = [draw_sentences(rng, cast, senses, clause) for clause in clauses]
         variants = tuple(
@@ -30,6 +30,11 @@ class Ambiguity:
             for place, (tag, cue) in enumerate(zip("ab", render_cues(rng, cast, senses), strict=True))
         )
         return Event(self.name, (form or "noun",) * count, tuple(pairs[0].source for pairs in sentences), variants)
+
+
+def _topics(senses: tuple[Sense, Sense]) -> set[str]:
+    """Return what a story with this noun must not have besides it: the noun itself, and what would compete."""
+    return {senses[0].noun.english}.union(*(sense.avoid for sense in senses))
 
 
 def draw_sentences(rng: Random, cast: Cast, senses: tuple[Sense, Sense], clause: Clause) -> list[Pair]:

@@ -1,0 +1,111 @@
+"""The demo: what it leaves, what a second one says, what Ctrl-C does to it."""
+
+import json
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.calling import docaps, finish, settings, start, succeed
+
+TINY = ["--documents", "60", *settings("history.sentences=3")]
+
+
+@pytest.fixture
+def demo(tiny_demo: Path, tmp_path: Path) -> Path:
+    """A copy of the finished demo."""
+    return Path(shutil.copytree(tiny_demo / "runs" / "demo", tmp_path / "demo"))
+
+
+def test_the_demo_leaves_what_others_build_on(tiny_demo: Path) -> None:
+    folder = tiny_demo / "runs" / "demo"
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert summary.keys() >= {"sentence", "document", "chance", "seconds"}
+    for model in ("sentence", "document"):
+        assert 0 <= summary[model]["bleu"] <= 100
+        assert (folder / "runs" / model / "model.safetensors").is_file()
+    for part in (summary["sentence"]["contrastive"], summary["document"]["contrastive"], summary["chance"]):
+        assert 0 <= part["all"] <= 1
+        assert set(part["by_phenomenon"]) == {"pronoun", "ambiguity"}
+        assert set(part["by_distance"]) == {"1", "2", "3"}
+    assert summary["seconds"]["total"] > summary["seconds"]["train_document"] > 0
+    assert "<table" in (folder / "report.html").read_text(encoding="utf-8")
+    assert not list(tiny_demo.rglob("*.partial"))
+
+
+def test_a_sentence_model_is_at_chance_exactly(tiny_demo: Path) -> None:
+    summary = json.loads((tiny_demo / "runs" / "demo" / "summary.json").read_text(encoding="utf-8"))
+    for name, shares in summary["chance"]["by_phenomenon_and_distance"].items():
+        found = summary["sentence"]["contrastive"]["by_phenomenon_and_distance"][name]
+        assert found == pytest.approx(shares, abs=1e-9)
+
+
+def test_a_second_demo_says_what_is_there_and_how_to_start_over(demo: Path) -> None:
+    before = (demo / "summary.json").read_bytes()
+    result = succeed("demo", "--dir", demo)
+    assert "holds a finished demo, seed 1" in result.err
+    assert "--overwrite" in result.err
+    assert "chance" in result.out
+    assert (demo / "summary.json").read_bytes() == before
+
+
+def test_json_is_the_summary_and_nothing_else(demo: Path) -> None:
+    result = succeed("demo", "--dir", demo, "--json")
+    assert json.loads(result.out) == json.loads((demo / "summary.json").read_text(encoding="utf-8"))
+
+
+def test_an_unfinished_demo_is_not_touched_without_being_told_to(demo: Path) -> None:
+    (demo / "summary.json").unlink()
+    result = docaps("demo", "--dir", demo, *TINY)
+    assert result.code == 1
+    assert "an unfinished demo is here (mini-documents, prepared corpus, sentence model, document model, report)" in (
+        result.err
+    )
+    assert "--resume" in result.err
+    assert "--overwrite" in result.err
+
+
+def test_resuming_repeats_only_what_is_missing(demo: Path) -> None:
+    before = json.loads((demo / "summary.json").read_text(encoding="utf-8"))
+    weights = (demo / "runs" / "sentence" / "model.safetensors").stat().st_mtime_ns
+    (demo / "summary.json").unlink()
+    shutil.rmtree(demo / "runs" / "document")
+    succeed("demo", "--dir", demo, "--resume", *TINY)
+    after = json.loads((demo / "summary.json").read_text(encoding="utf-8"))
+    assert (demo / "runs" / "sentence" / "model.safetensors").stat().st_mtime_ns == weights
+    assert {key: after[key] for key in ("sentence", "document", "chance")} == {
+        key: before[key] for key in ("sentence", "document", "chance")
+    }  # the same seed, the same table
+
+
+def test_resuming_with_other_settings_is_refused(demo: Path) -> None:
+    (demo / "summary.json").unlink()
+    result = docaps("demo", "--dir", demo, "--resume", "--seed", "2", *TINY)
+    assert result.code == 1
+    assert "another seed or other settings" in result.err
+
+
+def test_a_folder_that_is_no_demo_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
+    for option in ((), ("--resume",), ("--overwrite",)):
+        result = docaps("demo", "--dir", tmp_path, *option, *TINY)
+        assert result.code == 1
+        assert "is not a demo" in result.err
+    assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "years of work"
+
+
+def test_ctrl_c_leaves_nothing_half_written_and_the_demo_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    process = start("demo", "--dir", folder, *TINY, "--set", "stage.sentence.steps=100000")
+    run = folder / "runs" / "sentence" / "metrics.jsonl"
+    deadline = time.monotonic() + 60
+    while not (run.exists() and run.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert not list(folder.rglob("*.partial"))
+    assert not (folder / "runs" / "sentence" / "model.safetensors").exists()
+    assert "Go on: --resume" in finish("demo", "--dir", folder, *TINY).err
