@@ -16,7 +16,7 @@ def test_the_demos_report_shows_its_table_and_heat_maps(tiny_demo: Path, browser
     page.on("request", lambda request: requests.append(request.url))
     page.goto((tiny_demo / "runs" / "demo" / "report.html").as_uri())
     table = page.locator("#results").inner_text()
-    assert "sentence-level Transformer" in table
+    assert "Sentence-level Transformer" in table
     assert "Transformer + QCN + regularisation" in table
     assert "hance" in table
     for kind in ("coupling", "pcc"):
