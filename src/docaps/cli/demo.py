@@ -72,7 +72,7 @@ def _print_places(folder: "DemoFolder") -> None:
     """Say what to look at and what to type next."""
     docaps, document = command_name(), quote(folder.run("document").path)
     typer.echo(f"Look at {folder.report} in a browser; the numbers are in {folder.summary}.", err=True)
-    example = "printf 'Anna bought a coat.\\nIt was warm.\\n'"
+    example = "printf 'Anna bought a red blouse in the sale.\\nIt fitted Anna like a glove.\\n'"
     print_next(
         [
             ("translate", f"{example} | {docaps} translate {document}"),
