@@ -31,17 +31,14 @@ class Codec:
 
     def encode_source(self, sentence: str) -> list[int]:
         """Return the token ids of a source sentence, with the end mark."""
-        return self._encode(self._source.tokenize(sentence))
+        return self.encode_words(self._source.tokenize(sentence))
 
     def encode_target(self, sentence: str) -> list[int]:
         """Return the token ids of a target sentence, with the end mark."""
-        return self._encode(self._target.tokenize(sentence))
+        return self.encode_words(self._target.tokenize(sentence))
 
     def encode_words(self, words: Sequence[str]) -> list[int]:
         """Return the token ids of words that are tokenised already, with the end mark."""
-        return self._encode(words)
-
-    def _encode(self, words: Sequence[str]) -> list[int]:
         return [*self.vocabulary.ids(self.subwords.split(words)), EOS]
 
     def decode_target(self, ids: Sequence[int]) -> str:

@@ -24,7 +24,6 @@ from docaps.corpus.formats import read_parallel
 from docaps.errors import CorpusError
 from docaps.files import read_json
 
-SPLITS = ("train", "dev", "test")
 MANIFEST_KEYS = ("settings", "inputs", "counts", "vocabulary", "files", "hash")
 
 
