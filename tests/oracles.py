@@ -30,10 +30,20 @@ def softmax(values: list[Tensor]) -> list[Tensor]:
     return [value / sum(exponentials) for value in exponentials]
 
 
-def route(u: Tensor, W: Tensor, q: Tensor | None, r: int) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+def route(
+    u: Tensor,
+    W: Tensor,
+    q: Tensor | None,
+    r: int,
+    *,
+    p_in_s: bool = True,
+    p_in_alpha: bool = True,
+    gradient: str = "all",
+) -> tuple[Tensor, list[Tensor], list[Tensor]]:
     """Alg. 1 for one sentence: u (n, d), W (m, d, d), q (d); returns v (m, d), and c and PCC of each iteration.
 
-    Without a query: plain dynamic routing (Sabour et al. 2017).
+    Without a query: plain dynamic routing (Sabour et al. 2017). The options leave p out of line 20 or 27. With the
+    gradient `last`, alpha and all v before the last iteration are constants; with `detached-votes`, votes in line 27.
     """
     n, m = len(u), len(W)
     votes = [[W[j] @ u[i] for j in range(m)] for i in range(n)]  # line 4
@@ -48,15 +58,21 @@ def route(u: Tensor, W: Tensor, q: Tensor | None, r: int) -> tuple[Tensor, list[
         if q is not None:
             correlations.append(torch.stack([torch.stack([corr[i][j] for i in range(n)]) for j in range(m)]))
         p = [[torch.tanh(corr[i][j]) if q is not None else None for j in range(m)] for i in range(n)]
-        s = [
-            sum((c[i][j] + (0 if q is None else p[i][j])) * votes[i][j] for i in range(n)) for j in range(m)
-        ]  # line 20
+        s = []
+        for j in range(m):
+            weights = [c[i][j] + p[i][j] if q is not None and p_in_s else c[i][j] for i in range(n)]
+            s.append(sum(weights[i] * votes[i][j] for i in range(n)))  # line 20
         v = [squash(s[j]) for j in range(m)]  # line 21
         for j in range(m):
+            known = v[j].detach() if gradient == "last" else v[j]
             for i in range(n):
-                alpha[i][j] = alpha[i][j] + (1 if q is None else p[i][j]) * (votes[i][j] @ v[j])  # line 27
+                vote = votes[i][j].detach() if gradient == "detached-votes" else votes[i][j]
+                agreement = vote @ known
+                if q is not None and p_in_alpha:
+                    agreement = p[i][j] * agreement
+                alpha[i][j] = alpha[i][j] + (agreement.detach() if gradient == "last" else agreement)  # line 27
             if q is not None:
-                queries[j] = (queries[j] + v[j]) / 2  # line 29
+                queries[j] = (queries[j] + known) / 2  # line 29
                 for i in range(n):
                     corr[i][j] = pcc(u[i], queries[j])  # line 31
     return torch.stack(v), couplings, correlations

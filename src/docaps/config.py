@@ -8,6 +8,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -15,17 +16,35 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 
 from docaps.errors import ConfigError
 
-SystemName = Literal["transformer", "transformer+reg", "qcn", "qcn+reg"]
+SystemName = Literal["transformer", "transformer+reg", "qcn", "qcn+reg", "capsnet", "capsnet+reg"]
+ContextName = Literal["none", "qcn", "capsnet"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
 
-SYSTEM_TITLES: Mapping[SystemName, str] = {
-    "transformer": "sentence-level Transformer",
-    "transformer+reg": "Transformer + regularisation",
-    "qcn": "Transformer + QCN",
-    "qcn+reg": "Transformer + QCN + regularisation",
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What a system is made of, and where the paper has it."""
+
+    title: str
+    context: ContextName = "none"
+    regulariser: bool = False
+    paper: str | None = None
+    """The row of the paper's Table 2; None for what the paper does not have."""
+
+
+SYSTEMS: Mapping[SystemName, System] = {
+    "transformer": System("sentence-level Transformer", paper="Transformer"),
+    "transformer+reg": System(
+        "Transformer + regularisation", regulariser=True, paper="Transformer + Regularization Term"
+    ),
+    "qcn": System("Transformer + QCN", "qcn", paper="Transformer + QCN"),
+    "qcn+reg": System("Transformer + QCN + regularisation", "qcn", True, "Transformer + QCN + Regularization Term"),
+    "capsnet": System("Transformer + plain capsule network", "capsnet"),
+    "capsnet+reg": System("Transformer + plain capsule network + regularisation", "capsnet", True),
 }
+SYSTEM_TITLES: Mapping[SystemName, str] = {name: system.title for name, system in SYSTEMS.items()}
 
 
 class Settings(BaseModel):
@@ -67,20 +86,44 @@ class HistorySettings(Settings):
     """Which sentences before the current one the model sees."""
 
     sentences: Count = Field(3, description="K, the number of previous sentences")
+    positions: bool = Field(
+        False, description="give history words their positions; without them each history sentence is a bag of words"
+    )
 
 
 class QcnSettings(Settings):
-    """The query-guided capsule network."""
+    """The query-guided capsule network; what concerns no query holds for plain capsules (`capsnet`) as well."""
 
-    capsules: Count = Field(4, description="M, output capsules per history sentence")
+    capsules: Count = Field(4, description="M, output capsules per history sentence, or in all if the scope is joint")
     rounds: Count = Field(4, description="routing iterations")
+    capsule_size: Count | None = Field(None, description="size of words, query and capsules; none: the model's size")
+    scope: Literal["sentence", "joint"] = Field(
+        "sentence", description="sentence: route each history sentence alone; joint: route all history words at once"
+    )
+    squash_words: bool = Field(True, description="squash input capsules as well as output capsules (Eq. 8)")
+    query: Literal["sum", "mean"] = Field("sum", description="how the words of the sentence make the query (Eq. 5)")
+    guide_capsules: bool = Field(True, description="let p into the sum that makes a capsule (Alg. 1, line 20)")
+    guide_agreement: bool = Field(True, description="let p into the agreement (Alg. 1, line 27)")
+    gradient: Literal["all", "last", "detached-votes"] = Field(
+        "all",
+        description="all: through every iteration; last: through the last one only; detached-votes: not through the "
+        "votes in the agreement",
+    )
+    spread: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="standard deviation of the vote matrices at the start; none: 1 / root of the capsule size"
+    )
     normalise: bool = Field(False, description="layer-normalise the capsules before the encoder attends to them")
+    gate: bool = Field(False, description="let a gate weigh sentence against context, instead of adding them")
 
 
 class RegulariserSettings(Settings):
     """The term that pulls source and target capsules together."""
 
     weight: Annotated[float, Field(ge=0)] = Field(1.0, description="lambda, the weight of the PCC in the loss")
+    correlation: Literal["capsules", "flattened"] = Field(
+        "capsules", description="capsules: one PCC per capsule, averaged; flattened: one PCC over all capsules joined"
+    )
+    positions: bool = Field(True, description="include word positions, as in the inputs of encoder and decoder")
 
 
 class SystemSettings(Settings):
@@ -95,12 +138,12 @@ class SystemSettings(Settings):
     @property
     def uses_history(self) -> bool:
         """Say whether the system looks at earlier sentences at all."""
-        return self.name in ("qcn", "qcn+reg")
+        return SYSTEMS[self.name].context != "none"
 
     @property
     def uses_regulariser(self) -> bool:
         """Say whether the capsules of source and target are pulled together in training."""
-        return self.name in ("transformer+reg", "qcn+reg")
+        return SYSTEMS[self.name].regulariser
 
 
 class StageSettings(Settings):

@@ -94,6 +94,16 @@ def track(items: Iterable[Item], description: str, total: int | None = None) -> 
             task.advance()
 
 
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """Show nothing of what runs in the block: it is a part of work that is shown itself."""
+    before, REPORTER.enabled = REPORTER.enabled, False
+    try:
+        yield
+    finally:
+        REPORTER.enabled = before
+
+
 def say(message: str) -> None:
     """Tell the user something on stderr."""
     if REPORTER.enabled:

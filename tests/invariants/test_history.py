@@ -1,5 +1,7 @@
 """History: seen by the context models only, as a bag of words at a distance; without it they are sentence models."""
 
+from typing import Any
+
 import pytest
 import torch
 from tests.invariants import tiny
@@ -39,8 +41,17 @@ def test_a_missing_history_sentence_is_the_same_as_an_empty_one(model: Translati
     torch.testing.assert_close(model(batch).logits, model(fewer).logits)
 
 
-def test_the_order_of_words_within_a_history_sentence_changes_nothing(model: TranslationModel) -> None:
-    assert (differences(model, tiny.sample_batch().history.flip(-1)) < 1e-12).all()
+def test_the_order_of_words_within_a_history_sentence_counts_only_with_positions(
+    model: TranslationModel, system: SystemSettings
+) -> None:
+    history = tiny.sample_batch().history.clone()
+    history[0, 1, :2] = history[0, 1, :2].flip(0)
+    moved = differences(model, history)
+    if system.history.positions:
+        assert moved[0] > 1e-6
+    else:
+        assert moved[0] < 1e-12
+    assert (moved[1:] == 0).all()
 
 
 def test_the_distance_of_a_history_sentence_matters(model: TranslationModel, system: SystemSettings) -> None:
@@ -49,16 +60,18 @@ def test_the_distance_of_a_history_sentence_matters(model: TranslationModel, sys
     assert torch.equal(moved, has_two_places & system.uses_history)
 
 
-@pytest.mark.parametrize("regulariser", ["", "+reg"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("embeddings", ["shared", "separate"])
-def test_a_row_without_history_is_translated_by_the_sentence_model(
-    regulariser: str, norm: str, embeddings: str
-) -> None:
+def test_a_row_without_history_is_translated_by_the_sentence_model(system: SystemSettings, norm: Any) -> None:
     """Bit for bit, in float32, next to rows with a history and in a batch without any."""
+    if not system.uses_history:
+        pytest.skip("a sentence model")
+    system = system.model_copy(update={"model": system.model.model_copy(update={"norm": norm})})
+    sentence_system = system.model_copy(
+        update={"name": "transformer+reg" if system.uses_regulariser else "transformer"}
+    )
     sentence_model, context_model = (
-        build_model(tiny.settings(f"{name}{regulariser}", norm=norm, embeddings=embeddings), vocabulary=17).eval()
-        for name in ("transformer", "qcn")
+        build_model(settings, vocabulary=17, seed=seed).eval()
+        for seed, settings in enumerate((sentence_system, system))
     )
     report = context_model.load_state_dict(sentence_model.state_dict(), strict=False)
     assert not report.unexpected_keys
@@ -70,3 +83,13 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(
     assert torch.equal(without, expected)
     same = [torch.equal(one, other) for one, other in zip(mixed, expected, strict=True)]
     assert same == [False, True, False, False, True]
+
+
+def test_the_qcn_without_p_is_a_plain_capsule_network() -> None:
+    """The two switches together take the query out altogether."""
+    plain = tiny.build(tiny.settings("capsnet"))
+    unguided = tiny.build(tiny.settings("qcn", guide_capsules=False, guide_agreement=False), seed=8)
+    report = unguided.load_state_dict(plain.state_dict(), strict=False)
+    assert report.missing_keys == ["context.query.linear.weight", "context.query.linear.bias"]
+    batch = tiny.sample_batch()
+    torch.testing.assert_close(unguided(batch).logits, plain(batch).logits)

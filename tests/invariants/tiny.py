@@ -1,6 +1,6 @@
 """Tiny models, batches and corpora for all tests that need one; nothing here is trained."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -24,15 +24,45 @@ K, M, R, D = 3, 2, 3, 8
 MODEL = {"encoder_layers": 2, "decoder_layers": 2, "size": D, "feed_forward": 12, "heads": 2}
 
 
-def settings(name: str, *, norm: str = "pre", embeddings: str = "shared", **qcn: Any) -> SystemSettings:
+def settings(
+    name: str,
+    *,
+    norm: str = "pre",
+    embeddings: str = "shared",
+    positions: bool = False,
+    regulariser: Mapping[str, Any] | None = None,
+    **qcn: Any,
+) -> SystemSettings:
     return SystemSettings.model_validate(
         {
             "name": name,
             "model": {**MODEL, "norm": norm, "embeddings": embeddings},
-            "history": {"sentences": K},
+            "history": {"sentences": K, "positions": positions},
             "qcn": {"capsules": M, "rounds": R, **qcn},
+            "regulariser": dict(regulariser or {}),
         }
     )
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "joint": {"scope": "joint"},
+    "positions": {"positions": True},
+    "mean": {"query": "mean"},
+    "unsquashed": {"squash_words": False},
+    "no-p-in-s": {"guide_capsules": False},
+    "no-p-in-alpha": {"guide_agreement": False},
+    "last": {"gradient": "last"},
+    "detached": {"gradient": "detached-votes"},
+    "small-capsules": {"capsule_size": 5},
+    "small-joint-capsules": {"scope": "joint", "capsule_size": 5},
+    "gate": {"gate": True},
+    "normalise": {"normalise": True},
+    "one-round": {"rounds": 1},
+    "spread": {"spread": 0.5},
+    "flattened": {"regulariser": {"correlation": "flattened"}},
+    "regulariser-without-positions": {"regulariser": {"positions": False}},
+}
+"""Every option of the method that is not its default, one at a time."""
 
 
 def build(

@@ -51,3 +51,20 @@ def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
         task.advance(2, status="[fine]")
     assert "work" in text.getvalue()
     assert "━" in text.getvalue()
+
+
+def test_a_part_of_shown_work_can_be_silent(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress.REPORTER, "enabled", True)
+    with pytest.raises(ValueError, match="inside"), progress.silent():
+        assert list(progress.track("ab", "inner", 2)) == ["a", "b"]
+        progress.say("inner")
+        raise ValueError("inside")
+    progress.say("outer")
+    assert spoken.getvalue() == "outer\n"
+
+
+def test_silence_does_not_switch_a_library_on(spoken: io.StringIO) -> None:
+    with progress.silent():
+        pass
+    progress.say("hello")
+    assert spoken.getvalue() == ""

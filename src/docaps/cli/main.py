@@ -39,10 +39,12 @@ COMMANDS = {
     "demo": Command("demo:demo", "Show the point: train two small models, with and without context.", "Start here"),
     "minidocs": Command("minidocs:minidocs", "Generate little documents that need context.", "Corpora"),
     "prepare": Command("prepare:prepare", "Turn raw documents into a store of token ids.", "Corpora"),
+    "variants": Command("variants:variants", "List the systems and what they are made of.", "Models"),
     "train": Command("train:train", "Train the stages of a recipe.", "Models"),
     "translate": Command("translate:translate", "Translate documents.", "Models"),
     "evaluate": Command("evaluate:evaluate", "Compare translations with a reference.", "Results"),
     "contrast": Command("contrast:contrast", "Test choices that need context.", "Results"),
+    "experiment": Command("experiment:experiment", "Train and compare many runs.", "Results"),
     "report": Command("report:report", "Write a page about runs: scores, samples, routing.", "Results"),
 }
 

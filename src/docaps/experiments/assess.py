@@ -149,18 +149,15 @@ def trace(
     window = list(windows_of_document(encoded, history))[sentence]
     context = trained.model.encode(collate([window], history).to(trained.device), trace=True).context
     entries = []
-    if context is not None and context.coupling is not None and context.correlation is not None:
+    traced = {"coupling": context.coupling, "pcc": context.correlation} if context is not None else {}
+    if any(values is not None for values in traced.values()):
         for place, words in enumerate(window.history):
-            coupling = context.coupling[:, 0, place, :, : len(words)]
-            correlation = context.correlation[:, 0, place, :, : len(words)]
-            entries.append(
-                {
-                    "distance": place + 1,
-                    "words": trained.codec.pieces(list(words)),
-                    "coupling": _rounded(coupling),
-                    "pcc": _rounded(correlation),
-                }
-            )
+            maps = {
+                name: _rounded(values[:, 0, place, :, : len(words)])
+                for name, values in traced.items()
+                if values is not None
+            }
+            entries.append({"distance": place + 1, "words": trained.codec.pieces(list(words)), **maps})
     return {
         "document": str(number + 1),
         "sentence": sentence,

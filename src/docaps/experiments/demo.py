@@ -18,13 +18,11 @@ from typing import Any
 
 from docaps import progress
 from docaps.config import Recipe
-from docaps.corpus.minidocs import MiniCorpus, generate_corpus
-from docaps.corpus.minidocs.writing import labels_as_json, write_files
-from docaps.corpus.prepare import Inputs, prepare
-from docaps.corpus.store import Store
+from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
-from docaps.experiments.assess import Labels, assess
-from docaps.files import read_json, replacing_directory, write_json
+from docaps.experiments.assess import assess
+from docaps.experiments.minicorpus import items_path, labels_of_test, prepare_once, write_once
+from docaps.files import read_json, write_json
 from docaps.report.page import write_report
 from docaps.report.results import read_results
 from docaps.runs import Run
@@ -55,9 +53,14 @@ class DemoFolder:
         return self.path / "report.html"
 
     @property
+    def text(self) -> Path:
+        """The mini-documents as text."""
+        return self.path / "corpus"
+
+    @property
     def items(self) -> Path:
         """The contrastive items."""
-        return self.path / "corpus" / "contrastive.jsonl"
+        return items_path(self.text)
 
     def run(self, stage: str) -> Run:
         """The run of one stage."""
@@ -100,9 +103,9 @@ def run_demo(folder: DemoFolder, recipe: Recipe, documents: int, *, docaps: str)
     """Run whatever of the chain is not there yet; return the summary."""
     clock = Clock()
     corpus = generate_corpus(documents=documents, seed=recipe.seed)
-    _write_corpus(folder, corpus)
+    write_once(folder.text, corpus)
     clock.lap("corpus")
-    store = _prepare(folder, recipe)
+    store = prepare_once(folder.text, recipe.preparation, folder.path / "prepared")
     clock.lap("prepare")
     for stage in STAGES:
         train_recipe(recipe, store, folder.path / "runs", stages=[stage])
@@ -110,7 +113,7 @@ def run_demo(folder: DemoFolder, recipe: Recipe, documents: int, *, docaps: str)
     clock.lap("train")
     for stage in STAGES:
         progress.say(f"assess the {stage} model")
-        assess(folder.run(stage), store, labels=_labels(corpus))
+        assess(folder.run(stage), store, labels=labels_of_test(corpus))
     clock.lap("assess")
     _write_page(folder, recipe, docaps)
     clock.lap("report")
@@ -139,26 +142,6 @@ class Clock:
         """Return all laps and the total."""
         laps = {**self._laps, "total": time.monotonic() - self._start}
         return {name: round(value, 1) for name, value in laps.items()}
-
-
-def _write_corpus(folder: DemoFolder, corpus: MiniCorpus) -> None:
-    """Write the mini-documents unless they are there."""
-    if not folder.items.exists():
-        with replacing_directory(folder.path / "corpus") as directory:
-            write_files(directory, corpus)
-
-
-def _prepare(folder: DemoFolder, recipe: Recipe) -> Store:
-    """Prepare the mini-documents."""
-    text = folder.path / "corpus"
-    parts = {part: (text / f"{part}.en", text / f"{part}.de") for part in ("train", "dev", "test")}
-    store, _ = prepare(Inputs(parts, folder.items), recipe.preparation, folder.path / "prepared")
-    return store
-
-
-def _labels(corpus: MiniCorpus) -> Labels:
-    """Say which sentences of the test documents need what."""
-    return {number: labels_as_json(document) for number, document in enumerate(corpus.test)}
 
 
 def _write_page(folder: DemoFolder, recipe: Recipe, docaps: str) -> None:

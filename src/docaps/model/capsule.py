@@ -3,18 +3,23 @@
 Reference: Yang et al. (2019). Dimensions: B batch, N words, M capsules, D capsule size, R routing iterations.
 
 Votes W_j u_i are never stored. Both of their uses are linear, so they go through the weighted sum of words instead:
-s_j = W_j (sum_i w_ij u_i), and the agreement of word i with capsule j is u_i . (W_j^T v_j). The result is the same;
-memory falls from O(M N D) to O(N D).
+s_j = W_j (sum_i w_ij u_i), and the agreement of word i with capsule j is u_i . (W_j^T v_j). Squashed words are not
+stored either: squashing multiplies each word by a number, which can as well multiply that word's weight and agreement,
+and which a correlation does not see. The result is the same; memory falls from O(M N D) to O(N D).
 """
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from docaps.model.functional import centred, inverse_norm, squash, standardised
+from docaps.model.functional import inverse_deviation, root, squash, squash_factor, standardised
+from docaps.model.shared import Shared
+
+Gradient = Literal["all", "last", "detached-votes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +31,28 @@ class Routing:
     correlation: Float[Tensor, "R B M N"] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingOptions:
+    """How often routing iterates, and where it departs from Alg. 1, if at all."""
+
+    rounds: int
+    squash_words: bool = True
+    """Whether input capsules are squashed like output capsules."""
+    guide_capsules: bool = True
+    """Whether p stands in line 20, the sum that makes a capsule."""
+    guide_agreement: bool = True
+    """Whether p stands in line 27, the agreement."""
+    gradient: Gradient = "all"
+    """all: through every iteration; last: what earlier iterations found counts as given; detached-votes: the votes
+    in line 27 count as given."""
+
+
 def route(
     words: Float[Tensor, "B N D"],
     word_mask: Bool[Tensor, "B N"],
     weight: Float[Tensor, "M D D"],
     *,
-    rounds: int,
+    options: RoutingOptions,
     query: Float[Tensor, "B D"] | None = None,
     trace: bool = False,
 ) -> Routing:
@@ -39,52 +60,162 @@ def route(
 
     Without a query this is plain dynamic routing (Sabour et al. 2017).
     """
-    batch, count, _ = words.shape
-    capsules = weight.shape[0]
-    real = word_mask.unsqueeze(1).to(words.dtype)  # (B, 1, N)
-    agreement = words.new_zeros(batch, capsules, count)  # alpha, line 5
-    queries, correlation, inverse_deviation = None, None, None
-    if query is not None:
-        queries = query.unsqueeze(1).expand(-1, capsules, -1)  # (B, M, D), line 6
-        inverse_deviation = inverse_norm(centred(words)).transpose(1, 2)  # (B, 1, N)
-        correlation = (standardised(queries) @ words.transpose(1, 2)) * inverse_deviation  # line 7
+    algorithm = _Algorithm(words, word_mask, weight, options)
+    beliefs = algorithm.begin(query)
     couplings, correlations = [], []
-    for iteration in range(rounds):
-        coupling = torch.softmax(agreement, dim=1)  # over capsules, for each word, line 16
-        guidance = None if correlation is None else torch.tanh(correlation)  # p
-        # The mask multiplies c + p, so padding adds nothing to any capsule.
-        share = (coupling if guidance is None else coupling + guidance) * real
-        vectors = squash(apply_each(weight, share @ words))  # (B, M, D), lines 20-21
-        if trace:
-            couplings.append(coupling)
-            correlations.append(coupling if correlation is None else correlation)
-        if iteration == rounds - 1:
-            break
-        back = apply_each(weight.transpose(1, 2), vectors)  # W_j^T v_j
-        if queries is None or guidance is None or inverse_deviation is None:
-            agreement = agreement + back @ words.transpose(1, 2)
-            continue
-        queries = (queries + vectors) / 2  # line 29
-        both = torch.cat((back, standardised(queries)), dim=1) @ words.transpose(1, 2)  # (B, 2 M, N)
-        agreement = agreement + guidance * both[:, :capsules]  # with the old p, line 27
-        correlation = both[:, capsules:] * inverse_deviation  # line 31
+    for iteration in range(options.rounds):
+        is_last = iteration == options.rounds - 1
+        if is_last and query is not None and options.gradient == "last":
+            beliefs = algorithm.reattach(beliefs, query)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and (is_last or options.gradient != "last")):
+            coupling, vectors = algorithm.share_out(beliefs)
+            if trace:
+                couplings.append(coupling)
+                correlations.append(beliefs.correlation)
+            if not is_last:  # what the last iteration would update, nobody reads
+                beliefs = algorithm.revise(beliefs, vectors)
     if not trace:
         return Routing(vectors)
-    return Routing(vectors, torch.stack(couplings), None if query is None else torch.stack(correlations))
+    known = [correlation for correlation in correlations if correlation is not None]
+    return Routing(vectors, torch.stack(couplings), torch.stack(known) if known else None)
 
 
-def apply_each(weight: Float[Tensor, "M D E"], vectors: Float[Tensor, "B M E"]) -> Float[Tensor, "B M D"]:
-    """Multiply the vector of each capsule by that capsule's own matrix."""
-    return torch.bmm(vectors.transpose(0, 1), weight.transpose(1, 2)).transpose(0, 1)
+@dataclass(frozen=True, slots=True)
+class _Beliefs:
+    """What an iteration starts from: alpha, q and the correlations whose tanh is p."""
+
+    agreement: Float[Tensor, "B M N"]
+    queries: Float[Tensor, "B M D"] | None = None
+    correlation: Float[Tensor, "B M N"] | None = None
+
+
+class _Algorithm:
+    """The steps of Alg. 1 on one batch."""
+
+    def __init__(
+        self,
+        words: Float[Tensor, "B N D"],
+        word_mask: Bool[Tensor, "B N"],
+        weight: Float[Tensor, "M D D"],
+        options: RoutingOptions,
+    ) -> None:
+        self._words = _InputCapsules(words, word_mask, squashed=options.squash_words)
+        self._matrices = _Matrices(weight)
+        self._options = options
+        self._start = words.new_zeros(len(words), len(weight), words.shape[1])  # (B, M, N)
+
+    def begin(self, query: Float[Tensor, "B D"] | None) -> _Beliefs:
+        """Start without any preference, and with the same query for all capsules (lines 5-7)."""
+        if query is None:
+            return _Beliefs(self._start)
+        capsules = self._start.shape[1]
+        queries = query.unsqueeze(1)  # (B, 1, D)
+        correlation = self._words.correlate(queries)  # (B, 1, N)
+        return _Beliefs(self._start, queries.expand(-1, capsules, -1), correlation.expand(-1, capsules, -1))
+
+    def share_out(self, beliefs: _Beliefs) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M D"]]:
+        """Return c, over the capsules for each word (line 16), and the capsules v (lines 20-21)."""
+        coupling = torch.softmax(beliefs.agreement, dim=1)
+        shares = coupling
+        if beliefs.correlation is not None and self._options.guide_capsules:
+            shares = coupling + torch.tanh(beliefs.correlation)
+        return coupling, squash(self._matrices.apply(self._words.gather(shares)))
+
+    def revise(self, beliefs: _Beliefs, vectors: Float[Tensor, "B M D"]) -> _Beliefs:
+        """Let words and queries move towards the capsules (lines 27-31); the agreement is weighed with the old p."""
+        if beliefs.queries is None or beliefs.correlation is None:
+            return _Beliefs(beliefs.agreement + self._agree(vectors))
+        queries = (beliefs.queries + vectors) / 2
+        products, correlation = self._agree_and_correlate(vectors, queries)
+        if self._options.guide_agreement:
+            products = torch.tanh(beliefs.correlation) * products
+        return _Beliefs(beliefs.agreement + products, queries, correlation)
+
+    def _agree(self, vectors: Float[Tensor, "B M D"]) -> Float[Tensor, "B M N"]:
+        """Return how well each word's vote fits each capsule, W_j u_i . v_j = u_i . W_j^T v_j."""
+        detached = self._options.gradient == "detached-votes"
+        return self._words.compare(self._matrices.apply_transposed(vectors, detached=detached), detached=detached)
+
+    def _agree_and_correlate(
+        self, vectors: Float[Tensor, "B M D"], queries: Float[Tensor, "B M D"]
+    ) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M N"]]:
+        """Return agreement and correlation, from one product with the words where both see the same words."""
+        if self._options.gradient == "detached-votes":
+            return self._agree(vectors), self._words.correlate(queries)
+        return self._words.compare_and_correlate(self._matrices.apply_transposed(vectors), queries)
+
+    def reattach(self, beliefs: _Beliefs, query: Float[Tensor, "B D"]) -> _Beliefs:
+        """Give the last iteration's p its gradient: it knows words and query, and takes earlier capsules as given."""
+        if beliefs.queries is None:
+            return beliefs
+        own = query.unsqueeze(1) / 2 ** (self._options.rounds - 1)  # line 29 halves it in every iteration
+        queries = own + (beliefs.queries - own).detach()
+        return _Beliefs(beliefs.agreement, queries, self._words.correlate(queries))
+
+
+class _InputCapsules:
+    """The words u_i: what routing computes from them once, and the products with them in every iteration."""
+
+    def __init__(self, words: Float[Tensor, "B N D"], word_mask: Bool[Tensor, "B N"], *, squashed: bool) -> None:
+        self._words = Shared(words)
+        variance, mean = self._words.moments()  # (B, N)
+        size = words.shape[-1]
+        factor = word_mask.to(words.dtype)
+        if squashed:
+            factor = factor * squash_factor(root(size * (variance + mean.square())))
+        self._factor = factor.unsqueeze(1)  # (B, 1, N)
+        self._inverse_deviation = inverse_deviation(variance, mean, size).unsqueeze(1)  # (B, 1, N)
+
+    def gather(self, shares: Float[Tensor, "B M N"]) -> Float[Tensor, "B M D"]:
+        """Add up the words, each with its share; the mask multiplies the share, so padding adds nothing."""
+        return self._words.combine_rows(shares * self._factor)
+
+    def compare(self, directions: Float[Tensor, "B M D"], *, detached: bool = False) -> Float[Tensor, "B M N"]:
+        """Return u_i . direction_j."""
+        if detached:
+            return torch.bmm(directions, self._words.matrices.detach().transpose(1, 2)) * self._factor.detach()
+        return self._words.compare_rows(directions) * self._factor
+
+    def correlate(self, queries: Float[Tensor, "B m D"]) -> Float[Tensor, "B m N"]:
+        """Return the correlation of u_i and q_j (Eq. 7); u_i needs no centring, because q_j is centred."""
+        return self._words.compare_rows(standardised(queries)) * self._inverse_deviation
+
+    def compare_and_correlate(
+        self, directions: Float[Tensor, "B M D"], queries: Float[Tensor, "B M D"]
+    ) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M N"]]:
+        """Do both with one product."""
+        both = self._words.compare_rows(torch.cat((directions, standardised(queries)), dim=1))  # (B, 2 M, N)
+        products, correlations = both.chunk(2, dim=1)
+        return products * self._factor, correlations * self._inverse_deviation
+
+
+class _Matrices:
+    """The matrices W_j, one for each capsule, applied to that capsule's vector."""
+
+    def __init__(self, weight: Float[Tensor, "M D D"]) -> None:
+        self._weight = Shared(weight)
+
+    def apply(self, vectors: Float[Tensor, "B M D"]) -> Float[Tensor, "B M D"]:
+        """Return W_j x_j."""
+        return self._weight.compare_rows(vectors.transpose(0, 1)).transpose(0, 1)
+
+    def apply_transposed(self, vectors: Float[Tensor, "B M D"], *, detached: bool = False) -> Float[Tensor, "B M D"]:
+        """Return W_j^T x_j."""
+        turned = vectors.transpose(0, 1)  # (M, B, D)
+        if detached:
+            return torch.bmm(turned, self._weight.matrices.detach()).transpose(0, 1)
+        return self._weight.combine_rows(turned).transpose(0, 1)
 
 
 class CapsuleRouting(nn.Module):
     """Routing with weights of its own: one matrix for each output capsule, shared by all words."""
 
-    def __init__(self, *, size: int, capsules: int, rounds: int) -> None:
+    def __init__(self, *, size: int, capsules: int, options: RoutingOptions, spread: float | None = None) -> None:
         super().__init__()
-        self.rounds = rounds
-        self.weight = nn.Parameter(torch.randn(capsules, size, size) / math.sqrt(size))
+        self.size = size
+        self.capsules = capsules
+        self.options = options
+        self.weight = nn.Parameter(torch.randn(capsules, size, size) * (spread or 1 / math.sqrt(size)))
 
     def forward(
         self,
@@ -93,8 +224,8 @@ class CapsuleRouting(nn.Module):
         query: Float[Tensor, "B D"] | None = None,
         trace: bool = False,
     ) -> Routing:
-        """Squash the words to input capsules and route them, in float32 whatever the surroundings."""
+        """Route words, in float32 whatever the surroundings."""
         with torch.autocast(words.device.type, enabled=False):
-            inputs = squash(words.to(self.weight.dtype))
             asked = None if query is None else query.to(self.weight.dtype)
-            return route(inputs, word_mask, self.weight, rounds=self.rounds, query=asked, trace=trace)
+            words = words.to(self.weight.dtype)
+            return route(words, word_mask, self.weight, options=self.options, query=asked, trace=trace)

@@ -10,27 +10,38 @@ from torch import Tensor
 
 def squash(vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
     """Shorten each vector to below length 1, keeping its direction (Eq. 8)."""
-    norm: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)  # (*any, 1)
-    # One norm cancels: no division by it, so the all-zero capsule of an empty history is safe, and exact.
-    return vectors * (norm / (1 + norm.square()))
+    return vectors * squash_factor(torch.linalg.vector_norm(vectors, dim=-1, keepdim=True))
 
 
-def centred(vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
-    """Subtract from each vector the mean of its own entries."""
-    return vectors - vectors.mean(dim=-1, keepdim=True)
+def squash_factor(norm: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """Return what squashing multiplies a vector of this length by (Eq. 8).
+
+    One norm cancels: no division by it, so the all-zero capsule of an empty history is safe, and exact.
+    """
+    return norm / (1 + norm.square())
 
 
-def inverse_norm(vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any 1"]:
-    """Return 1 / length of each vector, and 0 for a vector of zeros."""
-    norm = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
-    smallest = torch.finfo(vectors.dtype).tiny ** 0.5
-    return torch.where(norm > smallest, 1 / norm.clamp_min(smallest), 0)
+def root(values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """Take square roots; at 0 the gradient is 0 instead of infinite."""
+    positive = values > torch.finfo(values.dtype).tiny
+    return torch.where(positive, torch.where(positive, values, 1).sqrt(), 0)
+
+
+def inverse_deviation(variance: Float[Tensor, "*any"], mean: Float[Tensor, "*any"], size: int) -> Float[Tensor, "*any"]:
+    """Return 1 / length of centred vectors of `size` numbers; 0 for a constant one, which correlates with nothing.
+
+    A vector counts as constant if its numbers differ by rounding only: dividing by noise would make the gradient huge.
+    """
+    limits = torch.finfo(variance.dtype)
+    varies = variance > (16 * limits.eps * mean).square() + limits.tiny
+    return torch.where(varies, (size * torch.where(varies, variance, 1)).rsqrt(), 0)
 
 
 def standardised(vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
     """Centre each vector and bring it to length 1; a constant vector becomes zero."""
-    deviations = centred(vectors)
-    return deviations * inverse_norm(deviations)
+    mean = vectors.mean(dim=-1, keepdim=True)
+    deviations = vectors - mean
+    return deviations * inverse_deviation(deviations.square().mean(dim=-1, keepdim=True), mean, vectors.shape[-1])
 
 
 def pearson(left: Float[Tensor, "*any D"], right: Float[Tensor, "*any D"]) -> Float[Tensor, "*any"]:

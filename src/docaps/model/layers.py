@@ -33,18 +33,18 @@ class KeysAndValues:
 class Attention(nn.Module):
     """Multi-head attention (Eqs. 9-10)."""
 
-    def __init__(self, *, size: int, heads: int) -> None:
+    def __init__(self, *, size: int, heads: int, memory_size: int | None = None) -> None:
         super().__init__()
         self.heads = heads
         self.query = nn.Linear(size, size)
-        self.key = nn.Linear(size, size)
-        self.value = nn.Linear(size, size)
+        self.key = nn.Linear(memory_size or size, size)
+        self.value = nn.Linear(memory_size or size, size)
         self.output = nn.Linear(size, size)
         for projection in (self.query, self.key, self.value, self.output):
             nn.init.xavier_uniform_(projection.weight)
             nn.init.zeros_(projection.bias)
 
-    def project(self, memory: Float[Tensor, "B C D"]) -> KeysAndValues:
+    def project(self, memory: Float[Tensor, "B C E"]) -> KeysAndValues:
         """Prepare what is attended to."""
         return KeysAndValues(self._split(self.key(memory)), self._split(self.value(memory)))
 
@@ -85,20 +85,40 @@ class FeedForward(nn.Module):
         return self.output(torch.relu(self.inner(states)))  # type: ignore[no-any-return]
 
 
-class Residual(nn.Module):
-    """A sub-layer's surroundings: residual connection, dropout, and norm before (`pre`) or after it (`post`)."""
+class Gate(nn.Module):
+    """A weight between 0 and 1 for each number of two vectors (Zhang et al. 2018)."""
 
-    def __init__(self, *, size: int, dropout: float, norm: Literal["pre", "post"]) -> None:
+    def __init__(self, *, size: int) -> None:
+        super().__init__()
+        self.states = nn.Linear(size, size, bias=False)
+        self.found = nn.Linear(size, size, bias=False)
+        for projection in (self.states, self.found):
+            nn.init.xavier_uniform_(projection.weight)
+
+    def forward(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        """Mix the states and what was found."""
+        share = torch.sigmoid(self.states(states) + self.found(found))
+        return share * states + (1 - share) * found
+
+
+class Residual(nn.Module):
+    """A sub-layer's surroundings: residual connection or gate, dropout, norm before (`pre`) or after it (`post`)."""
+
+    def __init__(self, *, size: int, dropout: float, norm: Literal["pre", "post"], gate: bool = False) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(size)
         self.dropout = nn.Dropout(dropout)
+        self.gate = Gate(size=size) if gate else None
         self.norm_first = norm == "pre"
 
     def forward(self, states: Float[Tensor, "B L D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B L D"]:
         """Run the sub-layer and add what it found to the states."""
         if self.norm_first:
-            return states + self.dropout(sublayer(self.norm(states)))  # type: ignore[no-any-return]
-        return self.norm(states + self.dropout(sublayer(states)))  # type: ignore[no-any-return]
+            return self._merge(states, self.dropout(sublayer(self.norm(states))))
+        return self.norm(self._merge(states, self.dropout(sublayer(states))))  # type: ignore[no-any-return]
+
+    def _merge(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        return states + found if self.gate is None else self.gate(states, found)
 
 
 class Positions(nn.Module):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from docaps.model.capsule import CapsuleRouting
+from docaps.model.capsule import CapsuleRouting, RoutingOptions
 from docaps.model.functional import pearson
 
 
@@ -26,10 +26,15 @@ class Correlations:
 class Regulariser(nn.Module):
     """Two plain capsule networks, over the inputs of encoder and decoder; used in training only."""
 
-    def __init__(self, *, size: int, capsules: int, rounds: int) -> None:
+    def __init__(
+        self, *, size: int, capsules: int, options: RoutingOptions, flattened: bool = False, positions: bool = True
+    ) -> None:
         super().__init__()
-        self.source = CapsuleRouting(size=size, capsules=capsules, rounds=rounds)
-        self.target = CapsuleRouting(size=size, capsules=capsules, rounds=rounds)
+        self.source = CapsuleRouting(size=size, capsules=capsules, options=options)
+        self.target = CapsuleRouting(size=size, capsules=capsules, options=options)
+        self.flattened = flattened
+        self.positions = positions
+        """Whether the inputs should have the positions of words in them, as those of encoder and decoder do."""
 
     def forward(
         self,
@@ -38,9 +43,13 @@ class Regulariser(nn.Module):
         target: Float[Tensor, "B T D"],
         target_mask: Bool[Tensor, "B T"],
     ) -> Correlations:
-        """Return the Pearson correlation of source and target capsules, averaged over capsules."""
+        """Return the Pearson correlation of source and target capsules."""
         left = self.source(source, source_mask).capsules  # (B, M, D)
         right = self.target(target, target_mask).capsules
-        matched = pearson(left, right).mean(dim=-1)
-        mismatched = pearson(left.detach(), right.detach().roll(1, dims=0)).mean(dim=-1)
-        return Correlations(matched, mismatched)
+        return Correlations(self._correlate(left, right), self._correlate(left.detach(), right.detach().roll(1, 0)))
+
+    def _correlate(self, left: Float[Tensor, "B M D"], right: Float[Tensor, "B M D"]) -> Float[Tensor, " B"]:
+        """Correlate capsule by capsule and average, or all capsules joined to one vector."""
+        if self.flattened:
+            return pearson(left.flatten(1), right.flatten(1))
+        return pearson(left, right).mean(dim=-1)

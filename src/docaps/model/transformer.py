@@ -5,7 +5,6 @@ length, K history sentences, N words of a history sentence, D model size, V voca
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -20,8 +19,6 @@ from docaps.model.interface import DecoderState, Encoding, Prediction, Translati
 from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual
 from docaps.model.regulariser import Correlations, Regulariser
 
-ContextNetwork = Callable[..., ContextMemory]
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -33,26 +30,40 @@ class Shape:
     dropout: float
     norm: Literal["pre", "post"]
 
-    def attention(self) -> Attention:
-        """Make an attention of this shape."""
-        return Attention(size=self.size, heads=self.heads)
+    def attention(self, memory_size: int | None = None) -> Attention:
+        """Make an attention of this shape, to vectors of this size or another."""
+        return Attention(size=self.size, heads=self.heads, memory_size=memory_size)
 
-    def residual(self) -> Residual:
+    def residual(self, *, gate: bool = False) -> Residual:
         """Make the surroundings of a sub-layer of this shape."""
-        return Residual(size=self.size, dropout=self.dropout, norm=self.norm)
+        return Residual(size=self.size, dropout=self.dropout, norm=self.norm, gate=gate)
 
     def forward_part(self) -> FeedForward:
         """Make a feed-forward network of this shape."""
         return FeedForward(size=self.size, inner=self.feed_forward)
 
 
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A network that reads the history, and what the encoder needs to know to look at what it finds."""
+
+    network: nn.Module
+    history: int
+    size: int
+    gate: bool = False
+
+    def sublayer(self, shape: Shape) -> ContextSublayer:
+        """Make the sub-layer with which one encoder layer looks at the context."""
+        return ContextSublayer(attention=shape.attention(self.size), residual=shape.residual(gate=self.gate))
+
+
 class EncoderLayer(nn.Module):
     """Self-attention, attention to the context (if any), feed-forward."""
 
-    def __init__(self, shape: Shape, *, with_context: bool) -> None:
+    def __init__(self, shape: Shape, context: ContextSublayer | None) -> None:
         super().__init__()
         self.attention, self.attention_residual = shape.attention(), shape.residual()
-        self.context = ContextSublayer(attention=shape.attention(), residual=shape.residual()) if with_context else None
+        self.context = context
         self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
 
     def forward(
@@ -150,22 +161,22 @@ class Transformer(TranslationModel):
         encoder_layers: int,
         decoder_layers: int,
         embeddings: Embeddings,
-        context: nn.Module | None = None,
-        history: int = 0,
+        context: Context | None = None,
         regulariser: Regulariser | None = None,
     ) -> None:
         super().__init__()
-        self.history = history
+        self.history = 0 if context is None else context.history
         self.embeddings = embeddings
         self.positions = Positions(size=shape.size)
         self.dropout = nn.Dropout(shape.dropout)
         self.scale = math.sqrt(shape.size)
-        with_context = context is not None
-        self.encoder = nn.ModuleList(EncoderLayer(shape, with_context=with_context) for _ in range(encoder_layers))
+        self.encoder = nn.ModuleList(
+            EncoderLayer(shape, None if context is None else context.sublayer(shape)) for _ in range(encoder_layers)
+        )
         self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(decoder_layers))
         self.encoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
         self.decoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
-        self.context = context
+        self.context = None if context is None else context.network
         self.regulariser = regulariser
 
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
@@ -189,8 +200,8 @@ class Transformer(TranslationModel):
         if self.context is None or not batch.history_mask.any():
             return None
         words = self.embeddings.source(batch.history)  # (B, K, N, D), not scaled, no positions
-        sentence = self.embeddings.source(batch.source) * batch.source_mask.unsqueeze(-1)
-        memory: ContextMemory = self.context(words, batch.history_mask, sentence.sum(dim=1), trace)  # Eq. 5: the sum
+        sentence = self.embeddings.source(batch.source)
+        memory: ContextMemory = self.context(words, batch.history_mask, sentence, batch.source_mask, trace)
         return memory
 
     def start(self, encoding: Encoding) -> DecoderState:
@@ -233,6 +244,9 @@ class Transformer(TranslationModel):
         """Compare the capsules of source and target; in training only."""
         if self.regulariser is None or not self.training or batch.target_input is None:
             return None
+        if not self.regulariser.positions:
+            source = self.embeddings.source(batch.source) * self.scale
+            target = self.embeddings.target(batch.target_input) * self.scale
         correlations: Correlations = self.regulariser(source, batch.source_mask, target, batch.target_input != PAD)
         return correlations
 

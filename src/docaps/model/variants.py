@@ -4,11 +4,12 @@ from typing import assert_never
 
 import torch
 
-from docaps.config import SystemSettings
-from docaps.model.context.qcn import QueryGuidedCapsules
+from docaps.config import SYSTEMS, QcnSettings, SystemSettings
+from docaps.model.capsule import CapsuleRouting, RoutingOptions
+from docaps.model.context.capsules import HistoryCapsules, HistoryWords, Query
 from docaps.model.interface import TranslationModel
 from docaps.model.regulariser import Regulariser
-from docaps.model.transformer import Embeddings, Shape, Transformer
+from docaps.model.transformer import Context, Embeddings, Shape, Transformer
 
 
 def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0.0, seed: int = 0) -> TranslationModel:
@@ -20,19 +21,6 @@ def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0
 
 def _build(settings: SystemSettings, vocabulary: int, dropout: float) -> TranslationModel:
     model = settings.model
-    with_history = False
-    with_regulariser = False
-    match settings.name:
-        case "transformer":
-            pass
-        case "transformer+reg":
-            with_regulariser = True
-        case "qcn":
-            with_history = True
-        case "qcn+reg":
-            with_history = with_regulariser = True
-        case unknown:
-            assert_never(unknown)
     return Transformer(
         shape=Shape(
             size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=dropout, norm=model.norm
@@ -40,26 +28,62 @@ def _build(settings: SystemSettings, vocabulary: int, dropout: float) -> Transla
         encoder_layers=model.encoder_layers,
         decoder_layers=model.decoder_layers,
         embeddings=Embeddings(vocabulary=vocabulary, size=model.size, shared=model.embeddings == "shared"),
-        context=_capsules(settings) if with_history else None,
-        history=settings.history.sentences if with_history else 0,
-        regulariser=_regulariser(settings) if with_regulariser else None,
+        context=_context(settings),
+        regulariser=_regulariser(settings) if settings.uses_regulariser else None,
     )
 
 
-def _capsules(settings: SystemSettings) -> QueryGuidedCapsules:
-    """Build the query-guided capsule network."""
-    return QueryGuidedCapsules(
-        size=settings.model.size,
-        history=settings.history.sentences,
-        capsules=settings.qcn.capsules,
-        rounds=settings.qcn.rounds,
-        normalise=settings.qcn.normalise,
+def _context(settings: SystemSettings) -> Context | None:
+    """Build the network that reads the history, if the system has one."""
+    match SYSTEMS[settings.name].context:
+        case "none":
+            return None
+        case "qcn":
+            return _capsules(settings, guided=True)
+        case "capsnet":
+            return _capsules(settings, guided=False)
+        case unknown:
+            assert_never(unknown)
+
+
+def _capsules(settings: SystemSettings, *, guided: bool) -> Context:
+    """Build the query-guided capsule network, or its plain counterpart."""
+    qcn, size, history = settings.qcn, settings.model.size, settings.history
+    capsule_size = qcn.capsule_size or size
+    network = HistoryCapsules(
+        words=HistoryWords(
+            size=size, capsule_size=capsule_size, history=history.sentences, positions=history.positions
+        ),
+        query=Query(size=size, capsule_size=capsule_size, pooling=qcn.query) if guided else None,
+        routing=CapsuleRouting(
+            size=capsule_size, capsules=qcn.capsules, options=_routing_options(qcn), spread=qcn.spread
+        ),
+        scope=qcn.scope,
+        normalise=qcn.normalise,
+    )
+    return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate)
+
+
+def _routing_options(qcn: QcnSettings) -> RoutingOptions:
+    """Say how to route."""
+    return RoutingOptions(
+        rounds=qcn.rounds,
+        squash_words=qcn.squash_words,
+        guide_capsules=qcn.guide_capsules,
+        guide_agreement=qcn.guide_agreement,
+        gradient=qcn.gradient,
     )
 
 
 def _regulariser(settings: SystemSettings) -> Regulariser:
     """Build the regularisation layer; capsules and iterations as in the QCN."""
-    return Regulariser(size=settings.model.size, capsules=settings.qcn.capsules, rounds=settings.qcn.rounds)
+    return Regulariser(
+        size=settings.model.size,
+        capsules=settings.qcn.capsules,
+        options=_routing_options(settings.qcn),
+        flattened=settings.regulariser.correlation == "flattened",
+        positions=settings.regulariser.positions,
+    )
 
 
 def count_parameters(model: TranslationModel) -> int:

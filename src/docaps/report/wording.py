@@ -12,7 +12,6 @@ _NARROW_SPACE = "\u202f"
 
 # Systems of the paper's Table 2 that have no settings class yet, but may appear in a run directory.
 _OTHER_TITLES = {
-    "capsnet": "Transformer + plain capsule network",
     "concat": "Transformer on joined sentences",
     "zhang": "Transformer-DocNMT (Zhang et al. 2018)",
     "han": "HAN-DocNMT (Miculicich et al. 2018)",

@@ -3,7 +3,7 @@
 import math
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -24,19 +24,28 @@ from docaps.runs import FINISHED, INTERRUPTED, TRAINING, MetricsLog, Run, now, o
 from docaps.training.objective import compute_loss
 from docaps.training.trainer import Device, Trainer
 
+Probe = Callable[[TranslationModel, Device], Mapping[str, float]]
+"""Something else to measure whenever the model is validated; its numbers join the log."""
+
 
 def train_recipe(
-    recipe: Recipe, store: Store, out: Path, *, stages: Sequence[str] | None = None, overwrite: bool = False
+    recipe: Recipe,
+    store: Store,
+    out: Path,
+    *,
+    stages: Sequence[str] | None = None,
+    overwrite: bool = False,
+    probe: Probe | None = None,
 ) -> list[Run]:
     """Train the stages of a recipe in order; stages that are finished with the same settings are kept."""
     chosen = list(recipe.stage) if stages is None else [name for name in recipe.stage if name in stages]
     unknown = [name for name in stages or () if name not in recipe.stage]
     if unknown or not chosen:
         raise ConfigError(f"no stage {', '.join(unknown)!r} in the recipe: it has {', '.join(recipe.stage) or 'none'}")
-    return [_train_or_keep(recipe, name, store, out, overwrite) for name in chosen]
+    return [_train_or_keep(recipe, name, store, out, overwrite, probe) for name in chosen]
 
 
-def _train_or_keep(recipe: Recipe, name: str, store: Store, out: Path, overwrite: bool) -> Run:
+def _train_or_keep(recipe: Recipe, name: str, store: Store, out: Path, overwrite: bool, probe: Probe | None) -> Run:
     """Train a stage unless the very same one is finished."""
     run = Run(out / name)
     if run.finished and not overwrite:
@@ -46,7 +55,7 @@ def _train_or_keep(recipe: Recipe, name: str, store: Store, out: Path, overwrite
     if run.path.exists() and not run.description.exists() and any(run.path.iterdir()):
         raise RunError("exists and is not a run directory: choose another --out", path=run.path)
     shutil.rmtree(run.path, ignore_errors=True)
-    return train_stage(recipe, name, store, run)
+    return train_stage(recipe, name, store, run, probe)
 
 
 def _check_same(run: Run, recipe: Recipe, name: str, store: Store) -> None:
@@ -63,7 +72,7 @@ def _check_same(run: Run, recipe: Recipe, name: str, store: Store) -> None:
         )
 
 
-def train_stage(recipe: Recipe, name: str, store: Store, run: Run) -> Run:
+def train_stage(recipe: Recipe, name: str, store: Store, run: Run, probe: Probe | None = None) -> Run:
     """Train one stage of a recipe and leave it in a run directory."""
     model, inherited = _initialised_model(recipe, name, store, run.path.parent)
     device = Device(choose_device(), choose_precision(recipe.precision, choose_device()))
@@ -72,7 +81,7 @@ def train_stage(recipe: Recipe, name: str, store: Store, run: Run) -> Run:
     store.codec.save(run.text)
     start = time.monotonic()
     try:
-        _train(recipe, name, store, model, device, run, inherited)
+        _train(recipe, name, store, model, device, run, inherited, probe)
     except BaseException:
         run.write({**description, "status": INTERRUPTED})
         raise
@@ -130,6 +139,7 @@ def _train(
     device: Device,
     run: Run,
     inherited: Collection[str],
+    probe: Probe | None,
 ) -> None:
     """Run the trainer over the corpus."""
     stage = recipe.stage[name]
@@ -138,12 +148,18 @@ def _train(
     if not len(sampler):
         raise CorpusError("the training part has no pair with words on both sides", path=store.path)
     log = MetricsLog(run.metrics)
+
+    def measure() -> Mapping[str, float]:
+        numbers = validate(model, store.split("dev"), device, budget=stage.batch_tokens)
+        with progress.silent():
+            return numbers if probe is None else {**numbers, **probe(model, device)}
+
     trainer = Trainer(
         model,
         settings=stage,
         regulariser_weight=recipe.regulariser.weight,
         device=device,
-        validate=lambda: validate(model, store.split("dev"), device, budget=stage.batch_tokens),
+        validate=measure,
         log=log.append,
         inherited=inherited,
     )

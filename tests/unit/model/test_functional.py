@@ -3,7 +3,7 @@ import torch
 from scipy import stats
 from tests import oracles
 
-from docaps.model.functional import pearson, squash
+from docaps.model.functional import pearson, root, squash, standardised
 
 
 def test_squash_equals_the_printed_formula() -> None:
@@ -39,6 +39,44 @@ def test_pearson_with_a_constant_vector_is_zero_with_finite_gradients() -> None:
     other = torch.arange(5.0)[None].requires_grad_()
     result = pearson(constant, other)
     result.sum().backward()
-    assert abs(result.item()) < 1e-5
+    assert result.item() == 0
     assert constant.grad is not None
-    assert constant.grad.isfinite().all()
+    assert constant.grad.eq(0).all()
+
+
+@pytest.mark.parametrize("level", [0.0, 0.1, -7.3, 1e4])
+def test_what_differs_by_rounding_only_counts_as_constant(level: float) -> None:
+    """Its length after centring is noise, and dividing by noise would make gradients of any size."""
+    generator = torch.Generator().manual_seed(3)
+    vector = torch.full((512,), level) * (1 + 1e-7 * torch.randn(512, generator=generator))
+    other = torch.randn(512, generator=generator)
+    vector.requires_grad_()
+    result = pearson(vector, other)
+    result.backward()
+    assert result.item() == 0
+    assert vector.grad is not None
+    assert vector.grad.eq(0).all()
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 100.0])
+def test_what_differs_by_more_is_correlated(level: float) -> None:
+    generator = torch.Generator().manual_seed(4)
+    noise = torch.randn(512, generator=generator)
+    vector = level + 0.01 * noise
+    assert pearson(vector, noise).item() == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("left", [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+def test_standardised_vectors_have_mean_0_and_length_1_or_are_zero(left: list[float]) -> None:
+    found = standardised(torch.tensor([left, [1.0, 2.0, 6.0]], dtype=torch.float64))
+    assert found[0].eq(0).all()
+    assert found[1].sum().item() == pytest.approx(0, abs=1e-15)
+    assert found[1].norm().item() == pytest.approx(1)
+
+
+def test_the_root_of_zero_is_zero_with_gradient_zero() -> None:
+    values = torch.tensor([0.0, 4.0], requires_grad=True)
+    root(values).sum().backward()
+    assert root(values).tolist() == [0, 2]
+    assert values.grad is not None
+    assert values.grad.tolist() == [0, 0.25]

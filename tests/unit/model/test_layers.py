@@ -73,6 +73,32 @@ def test_the_norm_stands_before_or_after_the_sublayer(norm: str) -> None:
     torch.testing.assert_close(residual(states, lambda inputs: 2 * inputs), expected)
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_a_gate_weighs_states_against_what_was_found(norm: str) -> None:
+    """Lambda h + (1 - lambda) s with lambda = sigmoid(W_i h + W_s s), number by number."""
+    residual = Residual(size=tiny.D, dropout=0.0, norm=norm, gate=True).double()
+    states = double(1, 3, tiny.D, seed=4)
+    normalise = nn.LayerNorm(tiny.D).double()
+    found = 2 * (normalise(states) if norm == "pre" else states)
+    assert residual.gate is not None
+    expected = torch.empty_like(states)
+    for place in range(3):
+        scores = residual.gate.states.weight @ states[0, place] + residual.gate.found.weight @ found[0, place]
+        for number in range(tiny.D):
+            share = 1 / (1 + math.exp(-scores[number].item()))
+            expected[0, place, number] = share * states[0, place, number] + (1 - share) * found[0, place, number]
+    expected = expected if norm == "pre" else normalise(expected)
+    torch.testing.assert_close(residual(states, lambda inputs: 2 * inputs), expected)
+
+
+def test_attention_can_look_at_vectors_of_another_size() -> None:
+    attention = Attention(size=tiny.D, heads=2, memory_size=5).double()
+    states, memory = double(1, 4, tiny.D, seed=1), double(1, 3, 5, seed=2)
+    visible = torch.ones(4, 3, dtype=torch.bool)
+    found = attention(states, attention.project(memory))
+    torch.testing.assert_close(found[0], attend(attention, states[0], memory[0], visible))
+
+
 def test_dropout_meets_the_sublayer_and_not_the_states() -> None:
     residual = Residual(size=tiny.D, dropout=0.5, norm="pre").train()
     states = torch.ones(1, 50, tiny.D)

@@ -1,11 +1,14 @@
 """The regulariser compares plain capsules of source and target, in training only."""
 
+from typing import Any
+
 import pytest
 import torch
 from tests import oracles
 from tests.invariants import tiny
 from torch import Tensor
 
+from docaps.model.capsule import RoutingOptions
 from docaps.model.regulariser import Regulariser
 
 M, R, D = tiny.M, tiny.R, tiny.D
@@ -19,8 +22,12 @@ def double(*shape: int, seed: int) -> Tensor:
 
 @pytest.fixture
 def regulariser() -> Regulariser:
+    return build()
+
+
+def build(**options: Any) -> Regulariser:
     torch.manual_seed(1)
-    return Regulariser(size=D, capsules=M, rounds=R).double()
+    return Regulariser(size=D, capsules=M, options=RoutingOptions(rounds=R), **options).double()
 
 
 def capsules(words: Tensor, mask: Tensor, weight: Tensor) -> Tensor:
@@ -39,6 +46,33 @@ def test_correlations_equal_plain_routing_and_eq_7(regulariser: Regulariser) -> 
         torch.testing.assert_close(found.matched[row], matched)
         torch.testing.assert_close(found.mismatched[row], mismatched)
         assert abs(matched - mismatched) > 1e-3
+
+
+def test_all_capsules_can_be_correlated_as_one_vector() -> None:
+    regulariser = build(flattened=True)
+    source, target = double(3, 4, D, seed=2), double(3, 3, D, seed=3)
+    found = regulariser(source, SOURCE_MASK, target, TARGET_MASK)
+    left = [capsules(source[row], SOURCE_MASK[row], regulariser.source.weight).flatten() for row in range(3)]
+    right = [capsules(target[row], TARGET_MASK[row], regulariser.target.weight).flatten() for row in range(3)]
+    for row in range(3):
+        torch.testing.assert_close(found.matched[row], oracles.pcc(left[row], right[row]), rtol=0, atol=1e-9)
+        torch.testing.assert_close(found.mismatched[row], oracles.pcc(left[row], right[row - 1]), rtol=0, atol=1e-9)
+
+
+def test_gradients_of_the_correlation_equal_those_of_the_loops(regulariser: Regulariser) -> None:
+    source, target = double(3, 4, D, seed=2).requires_grad_(), double(3, 3, D, seed=3).requires_grad_()
+    weights = [source, target, *regulariser.parameters()]
+    found = regulariser(source, SOURCE_MASK, target, TARGET_MASK).matched
+    direction = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
+    fast = torch.autograd.grad((found * direction).sum(), weights)
+    total = torch.zeros((), dtype=torch.float64)
+    for row in range(3):
+        left = capsules(source[row], SOURCE_MASK[row], regulariser.source.weight)
+        right = capsules(target[row], TARGET_MASK[row], regulariser.target.weight)
+        total = total + direction[row] * sum(oracles.pcc(left[j], right[j]) for j in range(M)) / M
+    slow = torch.autograd.grad(total, weights)
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
 
 
 def test_the_same_words_with_the_same_weights_correlate_fully(regulariser: Regulariser) -> None:
@@ -64,13 +98,15 @@ def test_a_model_correlates_in_training_only(name: str) -> None:
     torch.testing.assert_close(model(batch).logits, trained.logits)
 
 
-def test_a_model_correlates_the_inputs_of_encoder_and_decoder() -> None:
-    """Word vectors times the root of their size, plus positions."""
-    model, batch = tiny.build(tiny.settings("transformer+reg", embeddings="separate")), tiny.sample_batch()
+@pytest.mark.parametrize("positions", [True, False])
+def test_a_model_correlates_the_inputs_of_encoder_and_decoder(positions: bool) -> None:
+    """Word vectors times the root of their size, plus positions unless these are left out."""
+    settings = tiny.settings("transformer+reg", embeddings="separate", regulariser={"positions": positions})
+    model, batch = tiny.build(settings), tiny.sample_batch()
     assert batch.target_input is not None
     assert model.regulariser is not None
     source, target = (
-        table(words) * D**0.5 + model.positions(words.shape[1])
+        table(words) * D**0.5 + (model.positions(words.shape[1]) if positions else 0)
         for table, words in (
             (model.embeddings.source, batch.source),
             (model.embeddings.target, batch.target_input),

@@ -1,15 +1,26 @@
 """The name of a system decides its parts; the seed decides its weights."""
 
+from typing import Any
+
 import pytest
 import torch
 from tests.invariants import tiny
+from torch import Tensor
 
 from docaps.model.variants import build_model, count_parameters
+from docaps.training.objective import compute_loss
 
 
 @pytest.mark.parametrize(
     ("name", "history", "regulariser"),
-    [("transformer", 0, False), ("transformer+reg", 0, True), ("qcn", tiny.K, False), ("qcn+reg", tiny.K, True)],
+    [
+        ("transformer", 0, False),
+        ("transformer+reg", 0, True),
+        ("qcn", tiny.K, False),
+        ("qcn+reg", tiny.K, True),
+        ("capsnet", tiny.K, False),
+        ("capsnet+reg", tiny.K, True),
+    ],
 )
 def test_a_system_has_the_parts_its_name_says(name: str, history: int, regulariser: bool) -> None:
     settings = tiny.settings(name)
@@ -17,15 +28,35 @@ def test_a_system_has_the_parts_its_name_says(name: str, history: int, regularis
     assert model.history == history
     assert bool(tiny.parameter_names(model, containing=["context"])) == settings.uses_history == bool(history)
     assert bool(tiny.parameter_names(model, containing=["regulariser"])) == settings.uses_regulariser == regulariser
+    assert bool(tiny.parameter_names(model, containing=["query.linear"])) == name.startswith("qcn")
 
 
 def test_capsules_rounds_and_history_reach_the_network() -> None:
     model = build_model(tiny.settings("qcn+reg", capsules=5, rounds=2, normalise=True), vocabulary=11)
     assert model.context.routing.weight.shape == (5, tiny.D, tiny.D)
-    assert model.context.routing.rounds == model.regulariser.source.rounds == 2
-    assert model.context.words.in_features == tiny.D + tiny.K
+    assert model.context.routing.options.rounds == model.regulariser.source.options.rounds == 2
+    assert model.context.words.linear.in_features == tiny.D + tiny.K
     assert isinstance(model.context.norm, torch.nn.LayerNorm)
     assert not torch.equal(model.regulariser.source.weight, model.regulariser.target.weight)
+
+
+def test_every_option_reaches_the_model() -> None:
+    """Each makes another model of the same weights, or other weights."""
+    batch = tiny.sample_batch()
+
+    def gradients(**options: Any) -> list[Tensor]:
+        model = build_model(tiny.settings("qcn+reg", **options), vocabulary=tiny.VOCABULARY).double().train()
+        prediction = model(batch)
+        compute_loss(prediction, batch.translations, label_smoothing=0.0, regulariser_weight=1.0).total.backward()
+        return [weight.grad for weight in model.parameters() if weight.grad is not None]
+
+    plain = gradients()
+    for name, options in tiny.OPTIONS.items():
+        found = gradients(**options)
+        same = len(found) == len(plain) and all(
+            one.shape == other.shape and torch.allclose(one, other) for one, other in zip(found, plain, strict=True)
+        )
+        assert not same, name
 
 
 def test_the_seed_decides_the_weights_and_nothing_else_changes() -> None:
@@ -52,5 +83,13 @@ def test_weights_are_counted_as_worked_out_by_hand() -> None:
     network = (8 * 8 + 8) + ((8 + 3) * 8 + 8) + 2 * 8 * 8  # g, f and one matrix a capsule
     qcn = count_parameters(build_model(tiny.settings("qcn"), vocabulary=11))
     assert qcn == shared + network + 2 * (attention + norm)
+    small = count_parameters(build_model(tiny.settings("qcn", capsule_size=5), vocabulary=11))
+    smaller_network = (8 * 5 + 5) + ((8 + 3) * 5 + 5) + 2 * 5 * 5
+    smaller_attention = 2 * (8 * 8 + 8) + 2 * (5 * 8 + 8)
+    assert small == shared + smaller_network + 2 * (smaller_attention + norm)
+    gated = count_parameters(build_model(tiny.settings("qcn", gate=True), vocabulary=11))
+    assert gated == qcn + 2 * 2 * 8 * 8
+    plain = count_parameters(build_model(tiny.settings("capsnet"), vocabulary=11))
+    assert plain == qcn - (8 * 8 + 8)
     both = count_parameters(build_model(tiny.settings("qcn+reg"), vocabulary=11))
     assert both == qcn + 2 * 2 * 8 * 8

@@ -1,7 +1,7 @@
 """Context memory: the vectors that an encoder may look at besides its own sentence, and the sub-layer that looks.
 
 Dimensions: B batch, S source length, C context vectors, K history sentences, N words of a history sentence,
-M capsules, D model size, R routing iterations.
+M capsules, D model size, E capsule size, R routing iterations.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from docaps.model.layers import Attention, Residual
 class ContextMemory:
     """What the encoder may look at besides the sentence itself."""
 
-    vectors: Float[Tensor, "B C D"]
+    vectors: Float[Tensor, "B C E"]
     mask: Bool[Tensor, "B C"]  # True where a vector comes from a history sentence with words
     coupling: Float[Tensor, "R B K M N"] | None = None
     correlation: Float[Tensor, "R B K M N"] | None = None

@@ -1,0 +1,113 @@
+"""`docaps experiment`: many runs, one table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
+
+if TYPE_CHECKING:
+    from docaps.experiments.comparison import Comparison
+    from docaps.experiments.readings import Reading
+
+
+def experiment(
+    name: Annotated[
+        Literal["routing"], typer.Argument(help="routing: readings of the method compared on mini-documents.")
+    ],
+    dir: Annotated[Path, typer.Option("--dir", help="Where everything goes; finished runs there are kept.")] = Path(
+        "runs/routing"
+    ),
+    seeds: Annotated[str, typer.Option(help="Seeds of documents and weights, with commas between.")] = "1",
+    only: Annotated[list[str] | None, typer.Option(help="Only this reading (may be given several times).")] = None,
+    documents: Annotated[int, typer.Option(min=1, help="Training documents.")] = 8000,
+    set: SetOption = None,
+    into: Annotated[
+        Path | None, typer.Option(help="Also put the table into this Markdown file, between its two marks.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be trained, and stop.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Train a sentence model per seed, then one document model for each reading, and compare their choices.
+
+    The readings are the options the paper leaves open and the controls of its claims: scopes, gradients, capsules
+    without a query, p taken out of one place or the other. Stop it at any time: the same command goes on.
+
+    Example: docaps experiment routing --seeds 1,2 --only qcn --only capsnet --into docs/results.md
+    """
+    from docaps.config import load_recipe, recipe_path
+    from docaps.experiments.comparison import Comparison, check_request, compare
+    from docaps.experiments.marks import put_between_marks, split_at_marks
+    from docaps.report.readings import as_markdown
+
+    numbers = _numbers(seeds)
+    # Each seed will stand in for the recipe's; if the largest can, all can.
+    recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={max(numbers)}"])
+    comparison = Comparison(dir, recipe, _chosen(only), numbers, documents)
+    check_request(comparison)
+    if into is not None:
+        split_at_marks(into, name)  # a fault is found now, not after hours of training
+    if dry_run:
+        _print_plan(comparison, json=json)
+        return
+    results = compare(comparison)
+    if into is not None:
+        put_between_marks(into, name, as_markdown(results))
+    if json:
+        print_json(results)
+        return
+    _print_results(comparison, results)
+
+
+def _chosen(only: list[str] | None) -> list["Reading"]:
+    """Return the readings that were asked for, or all."""
+    from docaps.errors import ConfigError
+    from docaps.experiments.readings import READINGS
+
+    unknown = [name for name in only or () if name not in READINGS]
+    if unknown:
+        raise ConfigError(f"no reading {', '.join(unknown)!r}: there are {', '.join(READINGS)}")
+    return [reading for name, reading in READINGS.items() if only is None or name in only]
+
+
+def _numbers(text: str) -> list[int]:
+    """Read seeds."""
+    from docaps.errors import ConfigError
+
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise ConfigError(f"--seeds {text}: expected whole numbers with commas between, for example 1,2,3")
+    return list(dict.fromkeys(int(part) for part in parts))
+
+
+def _print_plan(comparison: "Comparison", *, json: bool) -> None:
+    """Say which runs are there and which would be trained."""
+    cells = [
+        {
+            "seed": seed,
+            "reading": reading.name,
+            "title": reading.title,
+            "finished": comparison.run(seed, reading.name).finished,
+        }
+        for seed, reading in comparison.cells()
+    ]
+    if json:
+        print_json({"runs": cells})
+        return
+    rows = [
+        [f"{cell['reading']}: {cell['title']}", str(cell["seed"]), "finished" if cell["finished"] else "to train"]
+        for cell in cells
+    ]
+    print_table(f"Runs in {comparison.directory}", ["reading", "seed", "state"], rows)
+
+
+def _print_results(comparison: "Comparison", results: dict[str, Any]) -> None:
+    """Print the table, where it is, and how to look at the first reading."""
+    from docaps.report.readings import as_rows
+
+    print_table("Right choices in %", *as_rows(results))
+    typer.echo(f"The table is in {comparison.table}, the numbers are in {comparison.results}.", err=True)
+    names = ("sentence", comparison.readings[0].name)
+    runs = " ".join(quote(comparison.run(comparison.seeds[0], name).path) for name in names)
+    print_next([("look", f"{command_name()} report {runs} --out routing.html")])

@@ -1,0 +1,38 @@
+"""`docaps variants`: the systems that can be trained."""
+
+from docaps.cli.console import JsonOption, command_name, print_json, print_next, print_table
+
+
+def variants(json: JsonOption = False) -> None:
+    """List the systems by name: what each looks at, and which row of the paper's Table 2 it is.
+
+    Example: docaps variants --json
+    """
+    from docaps.config import SYSTEMS
+
+    systems = [
+        {
+            "name": name,
+            "title": system.title,
+            "context": system.context,
+            "regulariser": system.regulariser,
+            "table2": system.paper,
+        }
+        for name, system in SYSTEMS.items()
+    ]
+    if json:
+        print_json({"variants": systems})
+        return
+    rows = [
+        [
+            str(system["name"]),
+            str(system["title"]),
+            "–" if system["context"] == "none" else "earlier source sentences",
+            "yes" if system["regulariser"] else "–",
+            str(system["table2"] or "–"),
+        ]
+        for system in systems
+    ]
+    print_table("Systems", ["name", "system", "context", "regulariser", "row of Table 2"], rows)
+    example = f"{command_name()} train minidocs --corpus PREPARED --out RUNS --set stage.document.system=capsnet"
+    print_next([("train one", example)])

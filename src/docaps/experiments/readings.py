@@ -1,0 +1,53 @@
+"""Readings of the method: what the paper leaves open, what it claims, and what can be switched off, one at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from docaps.config import Recipe, SystemName
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read or change the method: the system and the settings that differ from the recipe's."""
+
+    name: str
+    title: str
+    system: SystemName = "qcn"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Dotted keys of the recipe and their values."""
+
+
+READINGS: Mapping[str, Reading] = {
+    reading.name: reading
+    for reading in (
+        Reading("qcn", "the QCN as the recipe has it"),
+        Reading("joint", "all history words routed at once", changes={"qcn.scope": "joint"}),
+        Reading("last", "gradient through the last iteration only", changes={"qcn.gradient": "last"}),
+        Reading("detached", "votes detached in the agreement", changes={"qcn.gradient": "detached-votes"}),
+        Reading("capsnet", "plain capsules, no query", "capsnet"),
+        Reading("no-p-in-s", "p taken out of s (line 20)", changes={"qcn.guide_capsules": False}),
+        Reading("no-p-in-alpha", "p taken out of alpha (line 27)", changes={"qcn.guide_agreement": False}),
+        Reading("raw", "capsules not normalised before attention", changes={"qcn.normalise": False}),
+        Reading("reg", "with the regularisation term", "qcn+reg"),
+        Reading("mean", "query from the mean of the words", changes={"qcn.query": "mean"}),
+        Reading("positions", "history words with positions", changes={"history.positions": True}),
+        Reading("gate", "a gate on the context sub-layer", changes={"qcn.gate": True}),
+        Reading("unsquashed", "input capsules not squashed", changes={"qcn.squash_words": False}),
+        Reading("spread", "vote matrices started at 0.01", changes={"qcn.spread": 0.01}),
+    )
+}
+
+
+def apply(reading: Reading, recipe: Recipe, *, check_every: int) -> Recipe:
+    """Return the recipe with the reading as its only stage after the sentence model, named after the reading."""
+    values = recipe.model_dump()
+    document = values["stage"]["document"] | {"system": reading.system, "validate_every": check_every}
+    values["stage"] = {"sentence": values["stage"]["sentence"], reading.name: document}
+    for key, value in reading.changes.items():
+        *tables, last = key.split(".")
+        place = values
+        for table in tables:
+            place = place[table]
+        place[last] = value
+    return Recipe.model_validate(values)

@@ -1,0 +1,124 @@
+"""Capsules of the history: earlier sentences clustered, with the current one in mind (Eqs. 5-6, Alg. 1) or without.
+
+Reference: Yang et al. (2019). Dimensions: B batch, S source length, K history sentences, N words of a history
+sentence, M capsules, C capsules in all, D model size, E capsule size, R routing iterations.
+
+Unless positions are asked for, each history sentence is a bag of words: apart from its distance, no order enters.
+"""
+
+import math
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from docaps.model.capsule import CapsuleRouting, Routing
+from docaps.model.context.memory import ContextMemory
+from docaps.model.layers import Positions
+
+
+class Query(nn.Module):
+    """The current sentence as one vector: a linear map of the sum, or mean, of its words (Eq. 5)."""
+
+    def __init__(self, *, size: int, capsule_size: int, pooling: Literal["sum", "mean"]) -> None:
+        super().__init__()
+        self.linear = initialised(nn.Linear(size, capsule_size))  # g
+        self.pooling = pooling
+
+    def forward(self, words: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B E"]:
+        """Pool the words, padding left out."""
+        real = mask.to(words.dtype)  # (B, S)
+        pooled = torch.bmm(real.unsqueeze(1), words).squeeze(1)  # (B, D)
+        if self.pooling == "mean":
+            pooled = pooled / real.sum(dim=1, keepdim=True).clamp_min(1)
+        return self.linear(pooled)  # type: ignore[no-any-return]
+
+
+class HistoryWords(nn.Module):
+    """Words of the history as input capsules: a linear map of each word and its sentence's distance (Eq. 6)."""
+
+    def __init__(self, *, size: int, capsule_size: int, history: int, positions: bool) -> None:
+        super().__init__()
+        self.linear = initialised(nn.Linear(size + history, capsule_size))  # f
+        nn.init.zeros_(self.linear.weight[:, size:])  # the distance
+        self.positions = Positions(size=size) if positions else None
+
+    def forward(self, words: Float[Tensor, "B K N D"]) -> Float[Tensor, "B K N E"]:
+        """Transform each word; distances are those of the places 1 to K."""
+        count, length, size = words.shape[1:]
+        if self.positions is not None:
+            # The encoder adds positions to embeddings scaled by the root of their size; these are not scaled.
+            words = words + self.positions(length) / math.sqrt(size)
+        by_word, by_distance = self.linear.weight.split((size, self.linear.in_features - size), dim=1)
+        # A one-hot distance picks a column of the weight, so it need not be joined to every word.
+        offsets = by_distance.T[:count] + self.linear.bias  # (K, E)
+        transformed: Tensor = F.linear(words, by_word) + offsets.unsqueeze(1)
+        return transformed
+
+
+def initialised(linear: nn.Linear) -> nn.Linear:
+    """Start a map with what tells words apart: what all words share would add up over a sentence and drown it."""
+    nn.init.xavier_uniform_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return linear
+
+
+class HistoryCapsules(nn.Module):
+    """Cluster the words of the history into M capsules per sentence, or M in all (`joint`); with a query: the QCN."""
+
+    def __init__(
+        self,
+        *,
+        words: HistoryWords,
+        query: Query | None,
+        routing: CapsuleRouting,
+        scope: Literal["sentence", "joint"] = "sentence",
+        normalise: bool = False,
+    ) -> None:
+        super().__init__()
+        self.words = words
+        self.query = query
+        self.routing = routing
+        self.norm = nn.LayerNorm(routing.size) if normalise else nn.Identity()
+        self.scope = scope
+
+    def forward(
+        self,
+        words: Float[Tensor, "B K N D"],
+        word_mask: Bool[Tensor, "B K N"],
+        sentence: Float[Tensor, "B S D"],
+        sentence_mask: Bool[Tensor, "B S"],
+        trace: bool = False,
+    ) -> ContextMemory:
+        """Return the capsules of each row's history; `words` and `sentence` are embeddings, not scaled."""
+        batch, count, length, _ = words.shape
+        groups, together = (count, 1) if self.scope == "sentence" else (1, count)  # sentences routed as one
+        rows = batch * groups
+        mask = word_mask.reshape(rows, together * length)
+        query = None if self.query is None else self.query(sentence, sentence_mask)  # (B, E)
+        routing = self.routing(
+            self.words(words).reshape(rows, together * length, -1),
+            mask,
+            None if query is None else query.repeat_interleave(groups, dim=0),
+            trace,
+        )
+        vectors = self.norm(routing.capsules).reshape(batch, groups * self.routing.capsules, -1)  # (B, C, E)
+        visible = mask.any(dim=-1).reshape(batch, groups).repeat_interleave(self.routing.capsules, dim=1)  # (B, C)
+        traces = _by_sentence(routing, batch, groups, count) if trace else (None, None)
+        return ContextMemory(vectors, visible, *traces)
+
+
+def _by_sentence(routing: Routing, batch: int, groups: int, count: int) -> tuple[Tensor | None, Tensor | None]:
+    """Lay out what the routing did by history sentence, whether these were routed alone or together."""
+
+    def lay_out(values: Float[Tensor, "R BG M GN"] | None) -> Float[Tensor, "R B K M N"] | None:
+        if values is None:
+            return None
+        rounds, _, capsules, words = values.shape
+        together = count // groups
+        split = values.reshape(rounds, batch, groups, capsules, together, words // together)
+        return split.transpose(3, 4).reshape(rounds, batch, count, capsules, words // together)
+
+    return lay_out(routing.coupling), lay_out(routing.correlation)

@@ -1,0 +1,137 @@
+"""A large matrix in many small products, with its gradient made in one piece.
+
+Routing multiplies the same words, and the same weights, by something small in every iteration. Autograd would write a
+gradient as large as the words for each of these products and add them up; here each product only notes its two small
+factors, and one product of all of them gives the sum. The numbers are the same; time and memory are not.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+@dataclass(slots=True)
+class Notes:
+    """What the gradient of the matrices will be made of, written down on the way back."""
+
+    products: list[tuple[Float[Tensor, "A few X"], Float[Tensor, "A few Y"]]] = field(default_factory=list)
+    """Pairs whose product, the first transposed, is a part of the gradient."""
+    lines: list[tuple[Float[Tensor, "A X"], Float[Tensor, "A X"]]] = field(default_factory=list)
+    """Slope and offset of each row: slope x row + offset is a part of the gradient."""
+
+    def sum_up(self, matrices: Float[Tensor, "A X Y"], gradient: Float[Tensor, "A X Y"] | None) -> Tensor | None:
+        """Return the whole gradient and forget the notes."""
+        products, lines = list(self.products), list(self.lines)
+        self.products.clear()
+        self.lines.clear()
+        for slope, offset in lines:
+            part = torch.addcmul(offset.unsqueeze(-1), matrices, slope.unsqueeze(-1))
+            gradient = part if gradient is None else gradient + part
+        if not products:
+            return gradient
+        over_rows, over_columns = (torch.cat(parts, dim=1) for parts in zip(*products, strict=True))
+        if gradient is None:
+            return torch.bmm(over_rows.transpose(1, 2), over_columns)
+        if not lines:  # the gradient is not our own to write into
+            return torch.baddbmm(gradient, over_rows.transpose(1, 2), over_columns)
+        return gradient.baddbmm_(over_rows.transpose(1, 2), over_columns)
+
+
+class Shared:
+    """A batch of large matrices (X rows, Y columns) that small ones are multiplied with, again and again."""
+
+    def __init__(self, matrices: Float[Tensor, "A X Y"]) -> None:
+        self._notes = Notes()
+        self.matrices: Float[Tensor, "A X Y"] = _Enter.apply(matrices, self._notes)  # type: ignore[no-untyped-call]
+
+    def combine_rows(self, small: Float[Tensor, "A few X"]) -> Float[Tensor, "A few Y"]:
+        """Add up the rows with given weights: small @ matrices."""
+        combined: Tensor = _CombineRows.apply(small, self.matrices, self._notes)  # type: ignore[no-untyped-call]
+        return combined
+
+    def compare_rows(self, small: Float[Tensor, "A few Y"]) -> Float[Tensor, "A few X"]:
+        """Take the inner product of each row with given vectors: small @ matrices^T."""
+        compared: Tensor = _CompareRows.apply(small, self.matrices, self._notes)  # type: ignore[no-untyped-call]
+        return compared
+
+    def moments(self) -> tuple[Float[Tensor, "A X"], Float[Tensor, "A X"]]:
+        """Return the variance (divided by Y, not Y - 1) and the mean of each row."""
+        variance, mean = _Moments.apply(self.matrices, self._notes)  # type: ignore[no-untyped-call]
+        return variance, mean
+
+
+class _Enter(torch.autograd.Function):
+    """Let the matrices in; on the way back, after all else, sum up what was noted."""
+
+    @staticmethod
+    def forward(ctx: Any, matrices: Tensor, notes: Notes) -> Tensor:
+        ctx.save_for_backward(matrices)
+        ctx.notes = notes
+        ctx.set_materialize_grads(False)
+        return matrices.view_as(matrices)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor | None) -> tuple[Tensor | None, None]:
+        if torch.is_grad_enabled():  # as with create_graph=True: what was noted carries no graph
+            raise RuntimeError("routing has no second derivative")
+        return ctx.notes.sum_up(*ctx.saved_tensors, gradient), None
+
+
+class _CombineRows(torch.autograd.Function):
+    """small @ matrices."""
+
+    @staticmethod
+    def forward(ctx: Any, small: Tensor, matrices: Tensor, notes: Notes) -> Tensor:
+        ctx.save_for_backward(small, matrices)
+        ctx.notes = notes
+        return torch.bmm(small, matrices)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
+        small, matrices = ctx.saved_tensors
+        if ctx.needs_input_grad[1]:
+            ctx.notes.products.append((small, gradient))
+        return torch.bmm(gradient, matrices.transpose(1, 2)) if ctx.needs_input_grad[0] else None, None, None
+
+
+class _CompareRows(torch.autograd.Function):
+    """small @ matrices^T."""
+
+    @staticmethod
+    def forward(ctx: Any, small: Tensor, matrices: Tensor, notes: Notes) -> Tensor:
+        ctx.save_for_backward(small, matrices)
+        ctx.notes = notes
+        return torch.bmm(small, matrices.transpose(1, 2))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
+        small, matrices = ctx.saved_tensors
+        if ctx.needs_input_grad[1]:
+            ctx.notes.products.append((gradient, small))
+        return torch.bmm(gradient, matrices) if ctx.needs_input_grad[0] else None, None, None
+
+
+class _Moments(torch.autograd.Function):
+    """Variance and mean of each row; nothing as large as the matrices is kept for the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, matrices: Tensor, notes: Notes) -> tuple[Tensor, Tensor]:
+        mean = matrices.mean(dim=-1)
+        variance = (matrices - mean.unsqueeze(-1)).square_().mean(dim=-1)
+        ctx.save_for_backward(mean)
+        ctx.notes, ctx.size = notes, matrices.shape[-1]
+        return variance, mean
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_variance: Tensor, of_mean: Tensor) -> tuple[None, None]:
+        (mean,) = ctx.saved_tensors
+        slope = 2 / ctx.size * of_variance  # the variance's derivative is 2 (x - mean) / size
+        ctx.notes.lines.append((slope, of_mean / ctx.size - slope * mean))
+        return None, None
