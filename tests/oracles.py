@@ -78,12 +78,20 @@ def route(
     return torch.stack(v), couplings, correlations
 
 
-def loss(log_probabilities: list[list[float]], correlations: list[float], weight: float) -> float:
-    """Eq. 11 with its sign turned, per token: each token adds its log-probability and its sentence's PCC."""
-    total, tokens = 0.0, 0
-    for sentence, correlation in zip(log_probabilities, correlations, strict=True):
-        for log_probability in sentence:
-            total += log_probability + weight * correlation
+def log_probability(scores: Tensor, word: int) -> Tensor:
+    """Softmax over the vocabulary, at one word."""
+    return scores[word] - torch.log(sum(torch.exp(score) for score in scores))
+
+
+def loss(logits: Tensor, target: list[list[int]], correlations: Tensor, weight: float) -> Tensor:
+    """Eq. 11 with its sign turned, per token: each token adds its log-probability and its sentence's PCC.
+
+    Each sentence of `target` has only its real words.
+    """
+    total, tokens = torch.zeros((), dtype=logits.dtype), 0
+    for j, sentence in enumerate(target):
+        for i, word in enumerate(sentence):
+            total = total + log_probability(logits[j, i], word) + weight * correlations[j]
             tokens += 1
     return -total / tokens
 

@@ -82,11 +82,12 @@ def route(
 
 @dataclass(frozen=True, slots=True)
 class _Beliefs:
-    """What an iteration starts from: alpha, q and the correlations whose tanh is p."""
+    """What an iteration starts from: alpha, q, the correlations, and p, which is their tanh."""
 
     agreement: Float[Tensor, "B M N"]
     queries: Float[Tensor, "B M D"] | None = None
     correlation: Float[Tensor, "B M N"] | None = None
+    guidance: Float[Tensor, "B M N"] | None = None
 
 
 class _Algorithm:
@@ -111,25 +112,26 @@ class _Algorithm:
         capsules = self._start.shape[1]
         queries = query.unsqueeze(1)  # (B, 1, D)
         correlation = self._words.correlate(queries)  # (B, 1, N)
-        return _Beliefs(self._start, queries.expand(-1, capsules, -1), correlation.expand(-1, capsules, -1))
+        guidance = torch.tanh(correlation)
+        return _Beliefs(self._start, *(values.expand(-1, capsules, -1) for values in (queries, correlation, guidance)))
 
     def share_out(self, beliefs: _Beliefs) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M D"]]:
         """Return c, over the capsules for each word (line 16), and the capsules v (lines 20-21)."""
         coupling = torch.softmax(beliefs.agreement, dim=1)
         shares = coupling
-        if beliefs.correlation is not None and self._options.guide_capsules:
-            shares = coupling + torch.tanh(beliefs.correlation)
+        if beliefs.guidance is not None and self._options.guide_capsules:
+            shares = coupling + beliefs.guidance
         return coupling, squash(self._matrices.apply(self._words.gather(shares)))
 
     def revise(self, beliefs: _Beliefs, vectors: Float[Tensor, "B M D"]) -> _Beliefs:
         """Let words and queries move towards the capsules (lines 27-31); the agreement is weighed with the old p."""
-        if beliefs.queries is None or beliefs.correlation is None:
+        if beliefs.queries is None or beliefs.guidance is None:
             return _Beliefs(beliefs.agreement + self._agree(vectors))
         queries = (beliefs.queries + vectors) / 2
         products, correlation = self._agree_and_correlate(vectors, queries)
         if self._options.guide_agreement:
-            products = torch.tanh(beliefs.correlation) * products
-        return _Beliefs(beliefs.agreement + products, queries, correlation)
+            products = beliefs.guidance * products
+        return _Beliefs(beliefs.agreement + products, queries, correlation, torch.tanh(correlation))
 
     def _agree(self, vectors: Float[Tensor, "B M D"]) -> Float[Tensor, "B M N"]:
         """Return how well each word's vote fits each capsule, W_j u_i . v_j = u_i . W_j^T v_j."""
@@ -150,7 +152,8 @@ class _Algorithm:
             return beliefs
         own = query.unsqueeze(1) / 2 ** (self._options.rounds - 1)  # line 29 halves it in every iteration
         queries = own + (beliefs.queries - own).detach()
-        return _Beliefs(beliefs.agreement, queries, self._words.correlate(queries))
+        correlation = self._words.correlate(queries)
+        return _Beliefs(beliefs.agreement, queries, correlation, torch.tanh(correlation))
 
 
 class _InputCapsules:

@@ -27,6 +27,7 @@ class Chart:
 _CHARTS = (
     Chart("Training loss", "cross-entropy per token", ("cross_entropy", "loss"), may_be_log=True),
     Chart("Perplexity", "of the development set", ("dev_perplexity",), may_be_log=True),
+    Chart("Right choices", "share on some contrastive items", ("choices",)),
     Chart("Correlation (PCC)", "solid: own translation, dashed: another's", ("pcc",), "pcc_mismatched"),
 )
 
@@ -65,7 +66,7 @@ def _last_values(series: Sequence[Series]) -> str:
 def _series(results: Sequence[RunResults], chart: Chart) -> list[Series]:
     series = []
     for index, (run, label) in enumerate(zip(results, label_runs(results), strict=True)):
-        rows = run.validation if chart.keys[0].startswith("dev_") else run.training
+        rows = (*run.training, *run.validation)
         series.append(Series(label, _points(rows, chart.keys), index))
         if chart.dashed:
             series.append(Series(f"{label}, mismatched", _points(rows, (chart.dashed,)), index, dashed=True))

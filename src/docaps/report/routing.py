@@ -69,11 +69,11 @@ def _kinds(history: Sequence[RoutedHistory]) -> list[Kind]:
     """Fix the colours of a sample: one scale per quantity over all its sentences and iterations, so maps compare."""
     capsules = max((len(matrix) for part in history for matrix in part.coupling), default=1)
     coupling = coupling_scale(_values(matrix for part in history for matrix in part.coupling), capsules)
-    correlation = correlation_scale(_values(matrix for part in history for matrix in part.pcc))
-    return [
-        Kind("coupling", "Coupling coefficients c", coupling, f"1/{capsules}, equal shares"),
-        Kind("pcc", "Pearson correlation p", correlation, "no correlation"),
-    ]
+    correlations = _values(matrix for part in history for matrix in part.pcc)
+    kinds = [Kind("coupling", "Coupling coefficients c", coupling, f"1/{capsules}, equal shares")]
+    if correlations:  # capsules without a query have none
+        kinds.append(Kind("pcc", "Pearson correlation p", correlation_scale(correlations), "no correlation"))
+    return kinds
 
 
 def _values(matrices: Iterable[Matrix]) -> list[float]:

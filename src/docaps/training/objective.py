@@ -6,6 +6,7 @@ Departure from the paper: Eq. 11 is maximised, this loss is minimised, so its si
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
@@ -29,9 +30,9 @@ def compute_loss(
     prediction: Prediction, target: Int[Tensor, "B T"], *, label_smoothing: float, regulariser_weight: float
 ) -> Loss:
     """Weigh how unlikely the translation was against how well the capsules agree."""
-    cross_entropy = F.cross_entropy(
-        prediction.logits.flatten(0, 1).float(), target.flatten(), ignore_index=PAD, label_smoothing=label_smoothing
-    )
+    logits = prediction.logits.flatten(0, 1)
+    exact = logits.to(torch.promote_types(logits.dtype, torch.float32))  # (B T, V), never half precision
+    cross_entropy = F.cross_entropy(exact, target.flatten(), ignore_index=PAD, label_smoothing=label_smoothing)
     if prediction.correlations is None:
         return Loss(cross_entropy, cross_entropy)
     matched, mismatched = average_correlations(prediction.correlations, target)

@@ -82,7 +82,7 @@ class Trainer:
         with progress.start(description, self._settings.steps) as task:
             for step in range(1, self._settings.steps + 1):
                 batch = next(batches)
-                values = self._step(step, batch)
+                values = self.step(step, batch)
                 averages.add(values, _count_tokens(batch))
                 status = None
                 if step % self._settings.log_every == 0 or step == self._settings.steps:
@@ -93,7 +93,7 @@ class Trainer:
                 if step % self._settings.validate_every == 0 or step == self._settings.steps:
                     self._log({"step": step, **self._validate(), "seconds": time.monotonic() - start})
 
-    def _step(self, step: int, batch: Batch) -> dict[str, float]:
+    def step(self, step: int, batch: Batch) -> dict[str, float]:
         """Make the model a little better on one batch."""
         self._model.train()
         for group in self._optimizer.param_groups:

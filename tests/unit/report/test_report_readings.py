@@ -67,9 +67,9 @@ def test_the_markdown_is_a_caption_and_a_table() -> None:
 
 def test_seeds_of_a_reading_share_a_row() -> None:
     _, rows = as_rows(TWO_SEEDS)
+    shares = ["85.0 (80.0-90.0)", "21.2 (20.0-22.5)", "42.5 (40.0-45.0)", "85.0 (80.0-90.0)"]
     assert rows == [
-        ["qcn: the qcn one", "85.0 (80.0-90.0)", "21.2 (20.0-22.5)", "42.5 (40.0-45.0)", "85.0 (80.0-90.0)"]
-        + ["1,200, –", "99.3"],
+        ["qcn: the qcn one", *shares, "1,200, –", "99.3"],
         ["joint: the joint one", "50.0", "12.5", "25.0", "50.0", "400, 300", "85.0 (80.0-90.0)"],
         ["chance", "45.0", "50.0", "40.0", "45.0", "", ""],
     ]

@@ -6,7 +6,6 @@ import pytest
 import torch
 from tests import oracles
 from tests.invariants import tiny
-from torch import Tensor
 
 from docaps.corpus.vocabulary import PAD
 from docaps.model.interface import Prediction
@@ -14,31 +13,35 @@ from docaps.model.regulariser import Correlations
 from docaps.training.objective import average_correlations, compute_loss
 
 TARGET = torch.tensor([[5, 6, 7, 2], [8, 2, PAD, PAD], [4, 4, 2, PAD]])
-MATCHED = torch.tensor([0.9, -0.4, 0.2])
-MISMATCHED = torch.tensor([0.1, 0.3, -0.7])
+WORDS = [[5, 6, 7, 2], [8, 2], [4, 4, 2]]
+MATCHED = torch.tensor([0.9, -0.4, 0.2], dtype=torch.float64)
+MISMATCHED = torch.tensor([0.1, 0.3, -0.7], dtype=torch.float64)
 
 
 def prediction(correlations: bool = True) -> Prediction:
-    logits = torch.randn(*TARGET.shape, 9, generator=torch.Generator().manual_seed(1)) * 2
+    generator = torch.Generator().manual_seed(1)
+    logits = torch.randn(*TARGET.shape, 9, generator=generator, dtype=torch.float64) * 2
     return Prediction(logits, Correlations(MATCHED, MISMATCHED) if correlations else None)
 
 
-def log_probabilities(logits: Tensor) -> list[list[float]]:
-    """Of the real words, row by row."""
-    rows = []
-    for scores, words in zip(logits.tolist(), TARGET.tolist(), strict=True):
-        pairs = [(one, word) for one, word in zip(scores, words, strict=True) if word != PAD]
-        rows.append([one[word] - math.log(sum(math.exp(score) for score in one)) for one, word in pairs])
-    return rows
-
-
 @pytest.mark.parametrize("weight", [0.0, 1.0, 0.3])
-def test_the_loss_equals_eq_11(weight: float) -> None:
-    given = prediction()
+def test_the_loss_and_its_gradients_equal_eq_11(weight: float) -> None:
+    logits, matched = prediction().logits.requires_grad_(), MATCHED.clone().requires_grad_()
+    given = Prediction(logits, Correlations(matched, MISMATCHED))
     found = compute_loss(given, TARGET, label_smoothing=0.0, regulariser_weight=weight)
-    words = log_probabilities(given.logits)
-    assert found.total.item() == pytest.approx(oracles.loss(words, MATCHED.tolist(), weight), abs=1e-6)
-    assert found.cross_entropy.item() == pytest.approx(oracles.loss(words, [0.0] * 3, weight), abs=1e-6)
+    expected = oracles.loss(logits, WORDS, matched, weight)
+    torch.testing.assert_close(found.total, expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(found.cross_entropy, oracles.loss(logits, WORDS, matched, 0.0), rtol=0, atol=1e-9)
+    fast, slow = (torch.autograd.grad(total, [logits, matched]) for total in (found.total, expected))
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+
+
+def test_scores_in_half_precision_are_summed_up_in_full() -> None:
+    logits = prediction().logits.bfloat16()
+    found = compute_loss(Prediction(logits), TARGET, label_smoothing=0.0, regulariser_weight=0.0)
+    assert found.total.dtype == torch.float32
+    assert found.total.item() == pytest.approx(oracles.loss(logits.double(), WORDS, MATCHED, 0.0).item(), abs=1e-5)
 
 
 def test_better_agreement_lowers_the_loss() -> None:

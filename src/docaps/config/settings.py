@@ -1,20 +1,11 @@
-"""Settings: TOML in, frozen and checked objects out; every default stands here and nowhere else.
+"""The settings themselves: frozen and checked; every default stands here and nowhere else."""
 
-A recipe says everything about an experiment: how the corpus is prepared, how large the model is, which stages train
-it and how it decodes. All faults of a recipe are reported at once, an unknown key with the nearest known one.
-"""
-
-import difflib
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer, model_validator
-
-from docaps.errors import ConfigError
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
 SystemName = Literal["transformer", "transformer+reg", "qcn", "qcn+reg", "capsnet", "capsnet+reg"]
 ContextName = Literal["none", "qcn", "capsnet"]
@@ -193,6 +184,9 @@ class Recipe(Settings):
     """Everything about an experiment."""
 
     name: str = "unnamed"
+    profile: str | None = Field(
+        None, description="a recipe that this one builds on: the name of a bundled one, or a file beside this one"
+    )
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     precision: Precision = "auto"
     preparation: PreparationSettings = PreparationSettings()
@@ -222,132 +216,3 @@ class Recipe(Settings):
             qcn=self.qcn,
             regulariser=self.regulariser,
         )
-
-
-def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe (None: all defaults) and apply `--set a.b=c` overrides; all faults are reported in one message."""
-    text = _read_text(path) if path else ""
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as fault:
-        raise ConfigError(f"not valid TOML: {fault}", path=path) from None
-    for override in overrides:
-        _apply_override(values, override)
-    try:
-        return Recipe.model_validate(values)
-    except ValidationError as fault:
-        raise ConfigError(describe_faults(fault, Recipe, path=path, text=text, overrides=overrides)) from None
-
-
-def _read_text(path: Path) -> str:
-    """Read a recipe's text."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
-    except (UnicodeDecodeError, OSError) as fault:
-        raise ConfigError(f"cannot be read: {fault}", path=path) from None
-
-
-def recipe_path(name: str) -> Path:
-    """Find a recipe: a file, or the name of one that comes with docaps."""
-    path = Path(name)
-    if path.suffix == ".toml" or path.exists():
-        return path
-    return bundled_recipes().get(name, path)
-
-
-def bundled_recipes() -> dict[str, Path]:
-    """List the recipes that come with docaps, in an installed package or in a clone."""
-    here = Path(__file__).parent
-    folders = (here / "recipes", here.parents[1] / "recipes")
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
-
-
-def _apply_override(values: dict[str, Any], override: str) -> None:
-    """Set one dotted key, `a.b=c`; the value is read as TOML, or else as plain text."""
-    key, separator, value = override.partition("=")
-    names = key.strip().split(".")
-    if not separator or not all(names):
-        raise ConfigError(f"--set {override}: expected KEY=VALUE, for example --set stage.sentence.steps=100")
-    for depth, name in enumerate(names[:-1], start=1):
-        values = values.setdefault(name, {})
-        if not isinstance(values, dict):
-            raise ConfigError(f"--set {override}: {'.'.join(names[:depth])} is a single value, not a table")
-    try:
-        values[names[-1]] = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        values[names[-1]] = value.strip()
-
-
-def describe_faults(
-    fault: ValidationError,
-    model: type[BaseModel],
-    *,
-    path: Path | None = None,
-    text: str = "",
-    overrides: Sequence[str] = (),
-) -> str:
-    """Tell all faults of some settings, one a line, each with its place and, for unknown keys, the nearest name."""
-    lines = []
-    for error in fault.errors():
-        location = tuple(str(part) for part in error["loc"])
-        place = _overriding(location, overrides) or _place_in_file(location, path, text)
-        key = ".".join(location)
-        lines.append(": ".join(part for part in (place, key, _describe(error, model, location)) if part))
-    return "\n".join(lines)
-
-
-def _overriding(location: Sequence[str], overrides: Sequence[str]) -> str | None:
-    """Return the last `--set` that set a dotted key or a table around it."""
-    for override in reversed(overrides):
-        names = override.partition("=")[0].strip().split(".")
-        if list(location[: len(names)]) == names:
-            return f"--set {override}"
-    return None
-
-
-def _place_in_file(location: Sequence[str], path: Path | None, text: str) -> str:
-    """Name the file and the line that sets a dotted key, or the table around it."""
-    lines = (_line_of(location[:depth], text) for depth in range(len(location), 0, -1))
-    found = next((line for line in lines if line is not None), None)
-    return ":".join(str(part) for part in (path, found) if part is not None)
-
-
-def _describe(error: Any, model: type[BaseModel], location: tuple[str, ...]) -> str:
-    """Say in words what is wrong with one value."""
-    if error["type"] == "extra_forbidden":
-        known = _names_at(model, location[:-1])
-        nearest = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
-        hint = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(known)}"
-        return f"unknown key; {hint}"
-    message = error["msg"].removeprefix("Value error, ")
-    if isinstance(error["input"], str | int | float | bool):
-        return f"{message} (found {error['input']!r})"
-    return str(message)
-
-
-def _names_at(model: type[BaseModel], location: Sequence[str]) -> list[str]:
-    """List the keys that are known at a place in the settings."""
-    for name in location:
-        field = model.model_fields.get(name)
-        if field is None:  # the key of a table of settings, such as the name of a stage
-            continue
-        inner = [field.annotation, *get_args(field.annotation)]
-        model = next(kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel))
-    return list(model.model_fields)
-
-
-def _line_of(location: Sequence[str], text: str) -> int | None:
-    """Find the line of a TOML text that sets a dotted key, or None if it came from elsewhere."""
-    section: tuple[str, ...] = ()
-    best = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        header = re.match(r"\s*\[([^\[\]]+)\]", line)
-        if header:
-            section = tuple(part.strip().strip('"') for part in header[1].split("."))
-            best = number if section == tuple(location) else best
-        key = re.match(r"\s*([\w.\"-]+)\s*=", line)
-        if key and (*section, *key[1].replace('"', "").split(".")) == tuple(location):
-            return number
-    return best

@@ -1,0 +1,120 @@
+"""A training step of the full method against one of the plain Transformer, at the paper's sizes: speed and memory.
+
+Speed: tokens per second of `qcn+reg` / those of `transformer`, in float32 and bfloat16, on the same batches. Memory:
+how much more a process needs (peak resident size) when each sentence has a history of three sentences of 400 words.
+The last line is JSON with the ratios.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+
+import torch
+
+from docaps.batches.batch import Batch, collate
+from docaps.batches.windows import Window
+from docaps.config import StageSettings, SystemName, bundled_recipes, load_recipe
+from docaps.corpus.vocabulary import EOS, UNK
+from docaps.model.precision import has_native_bfloat16
+from docaps.model.variants import build_model
+from docaps.training.trainer import Device, Trainer
+from measuring import medians
+
+VOCABULARY = 30_000
+LENGTH, HISTORY_LENGTH, LONG_HISTORY_LENGTH = 25, 25, 400
+PLAIN: SystemName = "transformer"
+FULL: SystemName = "qcn+reg"
+CPU = torch.device("cpu")
+BUDGET = 2.0
+"""GB that the long history may cost."""
+
+
+def make_batch(tokens: int, history_length: int) -> Batch:
+    """Draw sentences of one length until the batch is full."""
+    generator = torch.Generator().manual_seed(1)
+
+    def draw(length: int) -> list[int]:
+        return [*torch.randint(UNK + 1, VOCABULARY, (length - 1,), generator=generator).tolist(), EOS]
+
+    windows = [
+        Window(draw(LENGTH), tuple(draw(history_length) for _ in range(3)), draw(LENGTH))
+        for _ in range(tokens // (2 * LENGTH))
+    ]
+    return collate(windows, 3)
+
+
+def make_trainer(system: SystemName, settings: StageSettings, precision: torch.dtype) -> Trainer:
+    """Build a model of the paper's sizes and what trains it."""
+    recipe = load_recipe(bundled_recipes()["paper"])
+    chosen = recipe.system("document").model_copy(update={"name": system})
+    model = build_model(chosen, vocabulary=VOCABULARY, dropout=settings.dropout, seed=1)
+    device = Device(CPU, precision)
+    return Trainer(model, settings=settings, regulariser_weight=1.0, device=device, validate=dict, log=print)
+
+
+def compare_speed(tokens: int, precision: torch.dtype, repeats: int) -> float:
+    """Return tokens per second of the full method as a share of the plain model's."""
+    batch = make_batch(tokens, HISTORY_LENGTH)
+    stage = load_recipe(bundled_recipes()["paper"]).stage["document"]
+    plain, full = (make_trainer(system, stage, precision) for system in (PLAIN, FULL))
+    found = medians({PLAIN: lambda: plain.step(1, batch), FULL: lambda: full.step(1, batch)}, repeats)
+    share = found[PLAIN] / found[FULL]
+    name = str(precision).removeprefix("torch.")
+    note = "" if precision == torch.float32 or has_native_bfloat16(CPU) else ", which this machine emulates"
+    print(
+        f"{name:<10} {PLAIN} {1000 * found[PLAIN]:6.0f} ms a step   {FULL} {1000 * found[FULL]:6.0f} ms   "
+        f"{share:.2f} of the speed{note}",
+        flush=True,
+    )
+    return share
+
+
+def resident(system: str, tokens: int) -> float:
+    """Return the peak resident size in GB of a process of its own that trains two steps with long histories."""
+    command = [sys.executable, __file__, "--memory-of", system, "--tokens", str(tokens)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def train_with_long_history(system: SystemName, tokens: int) -> float:
+    """Train two steps and return this process's peak resident size in GB."""
+    stage = load_recipe(bundled_recipes()["paper"]).stage["document"]
+    trainer, batch = make_trainer(system, stage, torch.float32), make_batch(tokens, LONG_HISTORY_LENGTH)
+    for step in (1, 2):
+        trainer.step(step, batch)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats, at least 5")
+    parser.add_argument("--tokens", type=int, default=1500, help="source and target tokens of a batch")
+    parser.add_argument("--data", help="accepted for uniformity; this benchmark needs no text")
+    parser.add_argument("--memory-of", choices=[PLAIN, FULL], help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.memory_of:
+        print(train_with_long_history(arguments.memory_of, arguments.tokens))
+        return
+    print(f"4+4 layers of 512, {VOCABULARY:,} words, batches of {arguments.tokens} tokens, history of 3 x 25 words")
+    # Memory first: a child's peak begins with the size its parent has when it starts.
+    plain, full = (resident(system, arguments.tokens) for system in (PLAIN, FULL))
+    print(
+        f"3 x 400 words of history: {PLAIN} {plain:.2f} GB, {FULL} {full:.2f} GB, {full - plain:.2f} GB more",
+        flush=True,
+    )
+    float32, bfloat16 = (
+        compare_speed(arguments.tokens, precision, arguments.repeats) for precision in (torch.float32, torch.bfloat16)
+    )
+    ratios = {
+        "tokens_per_second_float32": float32,
+        "tokens_per_second_bfloat16": bfloat16,
+        "long_history_gb_of_budget": (full - plain) / BUDGET,
+    }
+    print(json.dumps({name: round(ratio, 3) for name, ratio in ratios.items()}))
+
+
+if __name__ == "__main__":
+    main()

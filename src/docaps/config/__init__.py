@@ -1,0 +1,51 @@
+"""Settings: TOML in, frozen and checked objects out.
+
+A recipe says everything about an experiment: how the corpus is prepared, how large the model is, which stages train
+it and how it decodes. All faults of a recipe are reported at once, an unknown key with the nearest known one.
+
+settings   what can be set, and every default
+recipes    TOML files, the recipes they build on, and overrides
+faults     what is wrong, in words, with file and line
+"""
+
+from docaps.config.faults import describe_faults
+from docaps.config.recipes import bundled_recipes, load_recipe, recipe_path
+from docaps.config.settings import (
+    SYSTEM_TITLES,
+    SYSTEMS,
+    ContextName,
+    DecodingSettings,
+    HistorySettings,
+    ModelSettings,
+    Precision,
+    PreparationSettings,
+    QcnSettings,
+    Recipe,
+    RegulariserSettings,
+    StageSettings,
+    System,
+    SystemName,
+    SystemSettings,
+)
+
+__all__ = [
+    "SYSTEMS",
+    "SYSTEM_TITLES",
+    "ContextName",
+    "DecodingSettings",
+    "HistorySettings",
+    "ModelSettings",
+    "Precision",
+    "PreparationSettings",
+    "QcnSettings",
+    "Recipe",
+    "RegulariserSettings",
+    "StageSettings",
+    "System",
+    "SystemName",
+    "SystemSettings",
+    "bundled_recipes",
+    "describe_faults",
+    "load_recipe",
+    "recipe_path",
+]

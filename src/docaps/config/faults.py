@@ -1,0 +1,93 @@
+"""Faults of settings in words: all at once, each with its place and, for an unknown key, the nearest known one."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A file that settings came from."""
+
+    path: Path
+    text: str
+
+
+def describe_faults(
+    fault: ValidationError,
+    model: type[BaseModel],
+    *,
+    layers: Sequence[Layer] = (),
+    overrides: Sequence[str] = (),
+) -> str:
+    """Tell all faults of some settings, one a line, each with its place and, for unknown keys, the nearest name."""
+    lines = []
+    for error in fault.errors():
+        location = tuple(str(part) for part in error["loc"])
+        place = _overriding(location, overrides) or _place_in_files(location, layers)
+        key = ".".join(location)
+        lines.append(": ".join(part for part in (place, key, _describe(error, model, location)) if part))
+    return "\n".join(lines)
+
+
+def _overriding(location: Sequence[str], overrides: Sequence[str]) -> str | None:
+    """Return the last `--set` that set a dotted key or a table around it."""
+    for override in reversed(overrides):
+        names = override.partition("=")[0].strip().split(".")
+        if list(location[: len(names)]) == names:
+            return f"--set {override}"
+    return None
+
+
+def _place_in_files(location: Sequence[str], layers: Sequence[Layer]) -> str:
+    """Name the file and the line that set a dotted key, or the table around it; the nearest file first."""
+    for depth in range(len(location), 0, -1):
+        for layer in layers:
+            line = _line_of(location[:depth], layer.text)
+            if line is not None:
+                return f"{layer.path}:{line}"
+    return str(layers[0].path) if layers else ""
+
+
+def _describe(error: Any, model: type[BaseModel], location: tuple[str, ...]) -> str:
+    """Say in words what is wrong with one value."""
+    if error["type"] == "extra_forbidden":
+        known = _names_at(model, location[:-1])
+        nearest = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(known)}"
+        return f"unknown key; {hint}"
+    message = error["msg"].removeprefix("Value error, ")
+    if isinstance(error["input"], str | int | float | bool):
+        return f"{message} (found {error['input']!r})"
+    return str(message)
+
+
+def _names_at(model: type[BaseModel], location: Sequence[str]) -> list[str]:
+    """List the keys that are known at a place in the settings."""
+    for name in location:
+        field = model.model_fields.get(name)
+        if field is None:  # the key of a table of settings, such as the name of a stage
+            continue
+        inner = [field.annotation, *get_args(field.annotation)]
+        model = next(kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel))
+    return list(model.model_fields)
+
+
+def _line_of(location: Sequence[str], text: str) -> int | None:
+    """Find the line of a TOML text that sets a dotted key, or None if it came from elsewhere."""
+    section: tuple[str, ...] = ()
+    best = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = re.match(r"\s*\[([^\[\]]+)\]", line)
+        if header:
+            section = tuple(part.strip().strip('"') for part in header[1].split("."))
+            best = number if section == tuple(location) else best
+        key = re.match(r"\s*([\w.\"-]+)\s*=", line)
+        if key and (*section, *key[1].replace('"', "").split(".")) == tuple(location):
+            return number
+    return best

@@ -1,0 +1,108 @@
+"""Recipes: TOML files on top of one another, and `--set` on top of them all."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from docaps.config.faults import Layer, describe_faults
+from docaps.config.settings import Recipe
+from docaps.errors import ConfigError
+
+
+def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a recipe (None: all defaults) and apply `--set a.b=c` overrides; all faults are reported in one message."""
+    layers = [_read_layer(path)] if path else []
+    values = _parse(layers[0]) if layers else {}
+    for override in overrides:
+        _apply_override(values, override)
+    values = _on_profile(values, layers)
+    try:
+        return Recipe.model_validate(values)
+    except ValidationError as fault:
+        raise ConfigError(describe_faults(fault, Recipe, layers=layers, overrides=overrides)) from None
+
+
+def _read_layer(path: Path) -> Layer:
+    """Read a recipe's text."""
+    try:
+        return Layer(path, path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
+    except (UnicodeDecodeError, OSError) as fault:
+        raise ConfigError(f"cannot be read: {fault}", path=path) from None
+
+
+def _parse(layer: Layer) -> dict[str, Any]:
+    """Read TOML."""
+    try:
+        return tomllib.loads(layer.text)
+    except tomllib.TOMLDecodeError as fault:
+        raise ConfigError(f"not valid TOML: {fault}", path=layer.path) from None
+
+
+def _on_profile(values: dict[str, Any], layers: list[Layer]) -> dict[str, Any]:
+    """Lay a recipe's values over those of the recipe it builds on, which may build on another one in turn.
+
+    The texts that were read are added to `layers`, nearest first.
+    """
+    name = values.get("profile")
+    if not isinstance(name, str):  # none, or a fault that is reported with all others
+        return values
+    user = layers[-1].path if layers else None
+    base = _find_profile(name, user)
+    if any(base.resolve() == layer.path.resolve() for layer in layers):
+        raise ConfigError(f"profile: {name!r} builds on itself", path=user)
+    layers.append(_read_layer(base))
+    return merge(_on_profile(_parse(layers[-1]), layers), values)
+
+
+def _find_profile(name: str, user: Path | None) -> Path:
+    """Find the recipe that another one builds on: a file beside it, or one that comes with docaps."""
+    beside = user.parent / name if user else Path(name)
+    found = beside if beside.suffix == ".toml" else bundled_recipes().get(name, beside)
+    if not found.is_file():
+        raise ConfigError(f"profile: no recipe {name!r}. Bundled recipes: {', '.join(bundled_recipes())}", path=user)
+    return found
+
+
+def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Combine two nested tables; where both have a value, the upper one counts."""
+    merged = {**below, **above}
+    for key in below.keys() & above.keys():
+        if isinstance(below[key], dict) and isinstance(above[key], dict):
+            merged[key] = merge(below[key], above[key])
+    return merged
+
+
+def recipe_path(name: str) -> Path:
+    """Find a recipe: a file, or the name of one that comes with docaps."""
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return path
+    return bundled_recipes().get(name, path)
+
+
+def bundled_recipes() -> dict[str, Path]:
+    """List the recipes that come with docaps, in an installed package or in a clone."""
+    package = Path(__file__).parents[1]
+    folders = (package / "recipes", package.parents[1] / "recipes")
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+
+
+def _apply_override(values: dict[str, Any], override: str) -> None:
+    """Set one dotted key, `a.b=c`; the value is read as TOML, or else as plain text."""
+    key, separator, value = override.partition("=")
+    names = key.strip().split(".")
+    if not separator or not all(names):
+        raise ConfigError(f"--set {override}: expected KEY=VALUE, for example --set stage.sentence.steps=100")
+    for depth, name in enumerate(names[:-1], start=1):
+        values = values.setdefault(name, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"--set {override}: {'.'.join(names[:depth])} is a single value, not a table")
+    try:
+        values[names[-1]] = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        values[names[-1]] = value.strip()
