@@ -45,8 +45,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def desk(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with a copy of it."""
-    monkeypatch.chdir(shutil.copytree(made, tmp_path / "desk"))
-    return tmp_path / "desk"
+    monkeypatch.chdir(shutil.copytree(made, tmp_path / "my desk"))
+    return tmp_path / "my desk"
 
 
 def read(path: Path) -> Any:

@@ -136,7 +136,7 @@ def test_interrupted_training_leaves_no_weights_and_begins_anew(
 
     run = Run(tmp_path / "sentence")
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_step", stop)
+        patch.setattr(Trainer, "step", stop)
         with pytest.raises(fault):
             stages.train_recipe(tiny.recipe(), store, tmp_path)
     assert run.read()["status"] == "interrupted"
