@@ -52,8 +52,8 @@ def test_raw_files_are_counted_for_people(desk: Path) -> None:
     assert ["all", "source", "65", "4", "4.62", "%", "16.2", "60", "1"] in rows
     assert ["all", "target", "5", "4", "40.00", "%", "1.2", "2", "0"] in rows
     assert "Longest source sentence: 60 tokens (document 2, sentence 1)" in found
-    assert ["all", "1", "3", "75.00", "%", "2"] in rows
-    assert ["all", "2", "2", "50.00", "%", "2"] in rows
+    assert ["1", "3", "75.00", "%", "2"] in rows
+    assert ["2", "2", "50.00", "%", "2"] in rows
 
 
 def test_without_a_training_text_no_word_is_unknown(desk: Path) -> None:
@@ -72,7 +72,12 @@ def test_a_prepared_corpus_is_counted_by_part_and_in_all(chain: Chain) -> None:
     assert found["average_document_length"] == found["sentences"] / found["documents"]
     assert found["parts"]["train"]["source"]["unknown"] == 0
     assert (found["unit"], "filters" in found) == ("pieces", False)
-    printed = succeed("corpus", chain.corpus).out
+    limited = json.loads(succeed("corpus", chain.corpus, "--limit", "1", "--json").out)
+    assert dict(limited["limits"][0])["sentences"] > 0
+    printed = succeed("corpus", chain.corpus, "--limit", "1").out
+    dropped = [part["limits"][0]["sentences"] for part in (*limited["parts"].values(), limited)]
+    row = next(line.replace("│", " ").split() for line in printed.splitlines() if line.startswith("│ 1 "))
+    assert row[1:5] == [f"{count:,}" for count in dropped]
     assert f"{chain.corpus}; tokens are pieces of words" in printed
     for name in ("train source", "dev target", "all source"):
         assert name in printed

@@ -87,7 +87,7 @@ def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Map
     parts = {**description.get("parts", {}), ALL: description}
     header = ["part", "documents", "sentences", "average length", "one sentence", "ratio"]
     typer.echo(title)
-    subtitle = "Documents (average length in sentences; ratio: target tokens for one source token)"
+    subtitle = "Documents (length in sentences; ratio: target tokens for one source token)"
     print_table(subtitle, header, [[name, *_sizes(part)] for name, part in parts.items()])
     sides = [(f"{name} {side}", part[side]) for name, part in parts.items() for side in ("source", "target")]
     header = ["side", "tokens", "types", "unknown", "average", "longest", "empty"]
@@ -136,11 +136,10 @@ def _print_histogram(bins: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _print_limits(parts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say what each limit would drop from each part."""
-    rows = [
-        [name, f"{row['limit']:,}", f"{row['sentences']:,}", f"{100 * row['share']:.2f} %", f"{row['documents']:,}"]
-        for name, part in parts.items()
-        for row in part["limits"]
-    ]
-    title = "What a length limit would drop (docaps needs none)"
-    print_table(title, ["part", "longer than", "pairs", "share", "documents torn"], rows)
+    """Say how many pairs each limit would drop from each part, and how many documents it would tear in all."""
+    rows = []
+    for number, total in enumerate(parts[ALL]["limits"]):
+        dropped = [f"{part['limits'][number]['sentences']:,}" for part in parts.values()]
+        rows.append([f"{total['limit']:,}", *dropped, f"{100 * total['share']:.2f} %", f"{total['documents']:,}"])
+    title = "Pairs that a length limit would drop (docaps needs none)"
+    print_table(title, ["longer than", *parts, "share", "documents torn"], rows)
