@@ -171,6 +171,9 @@ def test_a_fault_while_overwriting_keeps_the_old_file_and_is_told(desk: Path, se
     assert "the server answered 404 Not Found" in result.err
     assert "missing" not in result.err
     assert listing(desk) == before
+    Path("c.toml").write_text(f'[files."dev.en"]\nurl = "https://a/b"\nsha256 = "{"0" * 64}"\n')
+    result = fetch(server, "--overwrite", "--catalogue", "c.toml")
+    assert "train.en: the server answered 404 Not Found" in result.err
 
 
 def test_a_broken_download_is_kept_aside_and_goes_on(desk: Path, server: Server) -> None:

@@ -113,6 +113,22 @@ def test_a_file_that_changes_in_between_is_received_anew(server: Server, place: 
     assert listing(place.parent) == {"train.en": CONTENT[:size]}
 
 
+@pytest.mark.parametrize("tag", [None, '"constant"'])
+@pytest.mark.parametrize("size", [200_000, len(CONTENT)])
+def test_a_change_shows_in_the_mark_or_in_the_size(server: Server, place: Path, tag: str | None, size: int) -> None:
+    old = b"x" * len(CONTENT)
+    server.answers["/a"] = file = File(old, breaks=[1000], if_range=False, tag=tag)
+
+    def change(number: int) -> None:
+        if number == 2:
+            file.content = CONTENT[:size]
+
+    file.before = change
+    download(Address(server.url("/a")), place, QUICK)
+    unseen = tag is not None and size == len(old)  # a server that says it is the same file has to be believed
+    assert place.read_bytes() == (old[:1000] + CONTENT[1000:] if unseen else CONTENT[:size])
+
+
 def test_another_part_than_was_asked_for_is_refused(server: Server, place: Path) -> None:
     file = File(CONTENT, breaks=[1000])
 

@@ -162,7 +162,15 @@ def test_raw_text_and_token_ids_are_counted_alike(tmp_path_factory: pytest.TempP
         )
 
 
-@pytest.mark.parametrize("parts", [{"train": (*PARTS["train"][:2], [2])}, {"train": ([[5, 2]], [[5, 2], [2]], [1])}])
+MISFITS = [
+    ([[5, 2], [6, 2]], [[5, 2], [6, 2]], [1]),
+    ([[5, 2]], [[5, 2], [2]], [1]),
+    ([[5, 2]], [[5, 2]], [1, 0]),
+    ([[5, 2], []], [[5, 2], [2]], [2]),
+]
+
+
+@pytest.mark.parametrize("parts", [{"train": part} for part in MISFITS])
 def test_arrays_that_do_not_fit_together_are_told(tmp_path: Path, parts: Any) -> None:
     with pytest.raises(CorpusError, match=r"damaged: the arrays of train do not fit together\. Prepare it again"):
         count_store(make_store(tmp_path, parts))

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from docaps import progress
 from docaps.corpus.fetch.connection import Response, TemporaryError, check_url, open_url
@@ -77,16 +76,10 @@ def _transfer(address: Address, partial: Partial, name: str, timeout: float) -> 
         with progress.start(f"fetch {name} (bytes)", origin.total) as task, partial.path.open("ab") as file:
             task.advance(offset)
             for chunk in _chunks(response):
-                _append(file, chunk)
+                file.write(chunk)
                 task.advance(len(chunk))
     if origin.total is not None and partial.size != origin.total:
         raise TemporaryError(f"the connection broke after {partial.size:,} of {origin.total:,} bytes")
-
-
-def _append(file: IO[bytes], chunk: bytes) -> None:
-    """Write out at once: what was received must count, whatever comes next."""
-    file.write(chunk)
-    file.flush()
 
 
 def _headers(known: Origin | None, partial: Partial) -> dict[str, str]:
