@@ -3,6 +3,7 @@
     DocapsError            1   anything a user can mend
     ├── ConfigError        1   settings: unknown key, wrong value, broken TOML
     ├── CorpusError        1   text files: unequal lines, bad encoding, no documents
+    ├── FetchError         1   downloads: no network, no such file, another content than expected
     ├── RunError           1   run directories: missing, unfinished, in the way
     │   └── CheckpointError    1   weights: truncated, damaged, of another model
     └── TrainingError      1   training cannot go on (the loss is not a number)
@@ -31,6 +32,10 @@ class ConfigError(DocapsError):
 
 class CorpusError(DocapsError):
     """Text that cannot be read as documents."""
+
+
+class FetchError(DocapsError):
+    """Files that could not be had from the network."""
 
 
 class RunError(DocapsError):

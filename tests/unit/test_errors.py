@@ -16,7 +16,9 @@ def test_a_message_begins_with_its_place(path: Path | None, line: int | None, ex
     assert (str(error), error.path, error.line) == (expected, path, line)
 
 
-@pytest.mark.parametrize("name", ["ConfigError", "CorpusError", "RunError", "CheckpointError", "TrainingError"])
+@pytest.mark.parametrize(
+    "name", ["ConfigError", "CorpusError", "FetchError", "RunError", "CheckpointError", "TrainingError"]
+)
 def test_every_fault_is_a_docaps_error_with_an_exit_code(name: str) -> None:
     kind = getattr(errors, name)
     assert issubclass(kind, errors.DocapsError)

@@ -38,6 +38,8 @@ class Command:
 COMMANDS = {
     "demo": Command("demo:demo", "Show the point: train two small models, with and without context.", "Start here"),
     "minidocs": Command("minidocs:minidocs", "Generate little documents that need context.", "Corpora"),
+    "fetch": Command("fetch:fetch", "Download a public corpus, or say where its files belong.", "Corpora"),
+    "corpus": Command("corpus:corpus", "Count a corpus: sizes, lengths, unknown words.", "Corpora"),
     "prepare": Command("prepare:prepare", "Turn raw documents into a store of token ids.", "Corpora"),
     "variants": Command("variants:variants", "List the systems and what they are made of.", "Models"),
     "train": Command("train:train", "Train the stages of a recipe.", "Models"),

@@ -1,0 +1,145 @@
+"""`docaps corpus`: how much a corpus holds, and what is odd about it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from docaps.cli.console import JsonOption, print_json, print_table
+
+if TYPE_CHECKING:
+    from docaps.corpus.statistics import Statistics
+
+ALL = "all"
+UNITS = {"words": "words between spaces", "pieces": "pieces of words, end marks not counted"}
+
+
+def corpus(
+    source: Annotated[Path, typer.Argument(help="Raw documents of the source, or the directory of a prepared corpus.")],
+    target: Annotated[Path | None, typer.Argument(help="Raw documents of the target.")] = None,
+    train: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="SOURCE TARGET", help="With raw files: words that are not in this text are unknown."),
+    ] = None,
+    limit: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1, metavar="WORDS", help="Count what this length limit would drop (default: 50, 80, 100, 200)."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Count sentences, documents, words and unknown words; show lengths, and what a length limit would drop.
+
+    The first table is the paper's Table 1. A pair is over a limit if either side is. Nothing is changed.
+
+    Examples: docaps corpus data/ted/dev.en data/ted/dev.de --train data/ted/train.en data/ted/train.de;
+    docaps corpus data/ted-prepared --limit 60
+    """
+    from docaps.corpus.statistics import LIMITS, combine, describe
+
+    limits = sorted(set(limit)) if limit else LIMITS
+    filters: Mapping[str, Mapping[str, int]] = {}
+    if target is not None:
+        name, unit, parts = f"{source}, {target}", "words", {ALL: _count_raw(source, target, train)}
+        description = {"paths": [str(source), str(target)], "unit": unit, **describe(parts[ALL], limits)}
+    else:
+        name, unit, (parts, filters) = str(source), "pieces", _count_prepared(source, train)
+        description = {"paths": [str(source)], "unit": unit, **describe(combine(parts.values()), limits)}
+        description["parts"] = {part: describe(found, limits) for part, found in parts.items()}
+        description |= {"filters": filters} if filters else {}
+    if json:
+        print_json(description)
+        return
+    _print(f"{name}; tokens are {UNITS[unit]}", description, filters)
+
+
+def _count_raw(source: Path, target: Path, train: tuple[Path, Path] | None) -> "Statistics":
+    """Count two raw files."""
+    from docaps import progress
+    from docaps.corpus.formats import read_parallel
+    from docaps.corpus.statistics import count_documents, read_words
+
+    known = (read_words(train[0]), read_words(train[1])) if train else None
+    documents = progress.track(read_parallel(source, target), "count documents")
+    return count_documents(documents, known)
+
+
+def _count_prepared(
+    path: Path, train: tuple[Path, Path] | None
+) -> tuple[dict[str, "Statistics"], dict[str, dict[str, int]]]:
+    """Count the parts of a prepared corpus, and what its cleaning dropped."""
+    from docaps.corpus.statistics import count_store, read_filters
+    from docaps.corpus.store import open_store
+    from docaps.errors import CorpusError
+
+    if train:
+        raise CorpusError("--train goes with raw files: a prepared corpus knows its unknown words", path=path)
+    if path.is_file():
+        raise CorpusError("a file alone: give both sides, or the directory of a prepared corpus", path=path)
+    store = open_store(path)
+    return count_store(store), read_filters(store)
+
+
+def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Mapping[str, int]]) -> None:
+    """Print the tables and the histogram for people."""
+    parts = {**description.get("parts", {}), ALL: description}
+    header = ["part", "documents", "sentences", "average length", "one sentence", "ratio"]
+    typer.echo(title)
+    subtitle = "Documents (length in sentences; ratio: target tokens for one source token)"
+    print_table(subtitle, header, [[name, *_sizes(part)] for name, part in parts.items()])
+    sides = [(f"{name} {side}", part[side]) for name, part in parts.items() for side in ("source", "target")]
+    header = ["side", "tokens", "types", "unknown", "average", "longest", "empty"]
+    print_table("Sentences", header, [[name, *_side(side)] for name, side in sides])
+    _print_longest(description)
+    _print_histogram(description["histogram"])
+    _print_limits(parts)
+    if filters:
+        names = list(dict.fromkeys(part for counts in filters.values() for part in counts))
+        rows = [[name, *(f"{counts.get(part, 0):,}" for part in names)] for name, counts in filters.items()]
+        print_table("Dropped by the cleaning filters", ["filter", *names], rows)
+
+
+def _sizes(part: Mapping[str, Any]) -> list[str]:
+    """Write a row of the paper's Table 1, and what is odd."""
+    counts = [f"{part[key]:,}" for key in ("documents", "sentences")]
+    average = f"{part['average_document_length']:.2f}"
+    return [*counts, average, f"{part['one_sentence_documents']:,}", f"{part['length_ratio']:.3f}"]
+
+
+def _side(side: Mapping[str, Any]) -> list[str]:
+    """Write a row about one side of a part."""
+    unknown = "-" if side["unknown"] is None else f"{100 * side['unknown_rate']:.2f} %"
+    counts = [f"{side['tokens']:,}", f"{side['types']:,}", unknown, f"{side['average_length']:.1f}"]
+    return [*counts, f"{side['longest']['length']:,}", f"{side['empty']:,}"]
+
+
+def _print_longest(description: Mapping[str, Any]) -> None:
+    """Say where the longest sentences stand."""
+    for side in ("source", "target"):
+        place = description[side]["longest"]
+        if not place["length"]:
+            continue
+        part = f"{place['part']}, " if place.get("part") else ""
+        where = f"{part}document {place['document']:,}, sentence {place['sentence']:,}"
+        typer.echo(f"Longest {side} sentence: {place['length']:,} tokens ({where})")
+
+
+def _print_histogram(bins: Sequence[Mapping[str, Any]]) -> None:
+    """Draw the lengths of sentences."""
+    from docaps.cli.histogram import draw_histogram
+    from docaps.corpus.statistics import Bin
+
+    items = [Bin(item["from"], item["to"], item["source"], item["target"]) for item in bins]
+    typer.echo("\n".join(["", "Sentences by length", *draw_histogram(items), ""]))
+
+
+def _print_limits(parts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Say how many pairs each limit would drop from each part, and how many documents it would tear in all."""
+    rows = []
+    for number, total in enumerate(parts[ALL]["limits"]):
+        dropped = [f"{part['limits'][number]['sentences']:,}" for part in parts.values()]
+        rows.append([f"{total['limit']:,}", *dropped, f"{100 * total['share']:.2f} %", f"{total['documents']:,}"])
+    title = "Pairs that a length limit would drop (docaps needs none)"
+    print_table(title, ["longer than", *parts, "share", "documents torn"], rows)

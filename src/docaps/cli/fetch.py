@@ -1,0 +1,89 @@
+"""`docaps fetch`: a public corpus, from the network or from the user's own hands."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from docaps.cli.console import (
+    JsonOption,
+    OverwriteOption,
+    command_name,
+    print_json,
+    print_next,
+    print_table,
+    quote,
+)
+
+if TYPE_CHECKING:
+    from docaps.corpus.fetch import Collection
+
+
+def fetch(
+    corpus: Annotated[str, typer.Argument(metavar="CORPUS", help="One of ted, news, europarl.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Directory for it (default: data/CORPUS).")] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option("--from", metavar="URL", help="Addresses, with {part} and {language} for what differs."),
+    ] = None,
+    catalogue: Annotated[
+        Path | None, typer.Option(help="Addresses, hashes and sizes of files (TOML or JSON, such as a fetch.json).")
+    ] = None,
+    attempts: Annotated[int, typer.Option(min=1, help="How often to try where the connection breaks.")] = 5,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for an answer.")] = 30.0,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Fetch the files of a public corpus that are not there yet, and check that they are parallel documents.
+
+    A broken download goes on where it broke. Files that you put in place yourself are taken as they are. Where no
+    address is known, the command says which files it needs, and from which page.
+
+    Examples: docaps fetch ted --out data/ted;
+    docaps fetch news --from https://example.org/{corpus}/{part}.{language}
+    """
+    from docaps.corpus.fetch import Patience, collect, find_addresses, known_corpus
+    from docaps.corpus.fetch.collection import explain_missing
+    from docaps.errors import FetchError
+
+    wanted = known_corpus(corpus)
+    folder = out or Path("data") / corpus
+    addresses = find_addresses(wanted, pattern, catalogue)
+    patience = Patience(attempts=attempts, timeout=timeout)
+    found = collect(wanted, addresses, folder, overwrite=overwrite, patience=patience)
+    if json:
+        _print_json(found)
+    if found.missing:
+        raise FetchError(explain_missing(found))
+    if found.fault:
+        raise FetchError(found.fault)
+    if not json:
+        _print(found)
+
+
+def _print_json(found: "Collection") -> None:
+    """Print the state of every file and the size of every part."""
+    fetched = found.record.get("files", {})
+    files = {name: {"state": state, **fetched.get(name, {})} for name, state in found.states.items()}
+    summary = {"corpus": found.corpus.name, "path": str(found.folder), "files": files, "parts": found.parts}
+    print_json({**summary, "missing": found.missing, "fault": found.fault})
+
+
+def _print(found: "Collection") -> None:
+    """Print the size of every part beside the paper's, and what to type next."""
+    rows = []
+    for name, part in found.parts.items():
+        paper = found.corpus.parts[name]
+        sizes = [f"{part['documents']:,}", f"{part['sentences']:,}", f"{part['average_document_length']:.2f}"]
+        rows.append([name, *sizes, f"{paper.sentences:,}", f"{paper.average:.2f}"])
+    header = ["part", "documents", "sentences", "average length", "in the paper", "average"]
+    print_table(f"{found.corpus.title} in {found.folder}", header, rows)
+    sides = {part: [quote(found.folder / f"{part}.{language}") for language in ("en", "de")] for part in found.parts}
+    options = " ".join(f"--{part} {source} {target}" for part, (source, target) in sides.items())
+    prepared = quote(found.folder.with_name(found.folder.name + "-prepared"))
+    print_next(
+        [
+            ("look at it", f"{command_name()} corpus {' '.join(sides['train'])}"),
+            ("prepare", f"{command_name()} prepare --recipe paper {options} --out {prepared}"),
+        ]
+    )

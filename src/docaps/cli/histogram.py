@@ -1,0 +1,49 @@
+"""A histogram of sentence lengths for the terminal: a line for each bin, a bar for each side, 80 columns wide."""
+
+import sys
+from collections.abc import Sequence
+
+from docaps.corpus.statistics import Bin
+
+BAR_WIDTH = 22
+LABEL_WIDTH, COUNT_WIDTH = 9, 11
+EIGHTHS = "▏▎▍▌▋▊▉█"
+
+
+def draw_histogram(bins: Sequence[Bin]) -> list[str]:
+    """Draw the bins up to the last one that holds a sentence; the longest bar of all is full."""
+    last = max((number for number, item in enumerate(bins) if item.source or item.target), default=0)
+    most = max((count for item in bins for count in (item.source, item.target)), default=0)
+    heads = f"{'source':>{COUNT_WIDTH}}  {'':{BAR_WIDTH}}  {'target':>{COUNT_WIDTH}}"
+    lines = [f"{'tokens':>{LABEL_WIDTH}}  {heads}"]
+    for item in bins[: last + 1]:
+        source, target = (f"{count:>{COUNT_WIDTH},}  {_bar(count, most)}" for count in (item.source, item.target))
+        lines.append(f"{_label(item):>{LABEL_WIDTH}}  {source:<{COUNT_WIDTH + 2 + BAR_WIDTH}}  {target}".rstrip())
+    return lines
+
+
+def _label(item: Bin) -> str:
+    """Write the lengths of a bin."""
+    if item.last is None:
+        return f">{item.first - 1}"
+    return str(item.first) if item.first == item.last else f"{item.first}-{item.last}"
+
+
+def _bar(count: int, most: int) -> str:
+    """Draw a bar in eighths of a character; whatever is not nothing can be seen."""
+    if not count:
+        return ""
+    eighths = max(round(8 * BAR_WIDTH * count / most), 1)
+    if not _draws_blocks():
+        return "#" * max(round(eighths / 8), 1)
+    whole, rest = divmod(eighths, 8)
+    return EIGHTHS[-1] * whole + (EIGHTHS[rest - 1] if rest else "")
+
+
+def _draws_blocks() -> bool:
+    """Say whether stdout can show block characters."""
+    try:
+        EIGHTHS.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

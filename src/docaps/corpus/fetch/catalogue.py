@@ -1,0 +1,179 @@
+"""The catalogue: which public corpora there are, which files they consist of, and what is known of their addresses.
+
+What comes with docaps is in `catalogue.toml`. A user adds addresses with a pattern, or with a file of this form, TOML
+or JSON; the `fetch.json` that a download leaves behind is one:
+
+    [files."train.en"]
+    url = "https://..."
+    sha256 = "..."          # optional
+    size = 123456           # optional, in bytes
+"""
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+
+from docaps.config.faults import Layer, describe_faults
+from docaps.corpus.fetch.connection import check_url
+from docaps.corpus.fetch.download import Address
+from docaps.errors import ConfigError, FetchError
+
+LANGUAGES = ("en", "de")
+PLACEHOLDERS = ("corpus", "part", "language")
+
+
+class KnownPart(BaseModel):
+    """One part of a public corpus: its size in the paper, and where to get it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    sentences: int
+    average: float
+    pages: list[str]
+    en: str | None = None
+    de: str | None = None
+
+
+class KnownCorpus(BaseModel):
+    """A public corpus."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str
+    title: str
+    base: str
+    parts: dict[str, KnownPart]
+
+    def names(self) -> dict[str, tuple[str, str]]:
+        """Return the part and the language of each file, by the name that docaps expects."""
+        return {f"{part}.{language}": (part, language) for part in self.parts for language in LANGUAGES}
+
+    def pages(self, name: str) -> list[str]:
+        """Return where people find a file."""
+        part, _ = self.names()[name]
+        return self.parts[part].pages
+
+    def addresses(self) -> dict[str, Address]:
+        """Return the addresses that come with docaps, by file name."""
+        found = {name: getattr(self.parts[part], language) for name, (part, language) in self.names().items()}
+        return {name: Address(f"{self.base}/{file}") for name, file in found.items() if file}
+
+
+@cache
+def known_corpora() -> dict[str, KnownCorpus]:
+    """Read the catalogue that comes with docaps."""
+    text = (files("docaps.corpus.fetch") / "catalogue.toml").read_text(encoding="utf-8")
+    return {name: KnownCorpus(name=name, **entry) for name, entry in tomllib.loads(text).items()}
+
+
+def known_corpus(name: str) -> KnownCorpus:
+    """Return a public corpus by its name."""
+    corpora = known_corpora()
+    if name not in corpora:
+        raise FetchError(f"no public corpus {name!r}; {_nearest(name, list(corpora))}")
+    return corpora[name]
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    """Suggest what was meant."""
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {found[0]!r}?" if found else f"known: {', '.join(known)}"
+
+
+class Entry(BaseModel):
+    """One file of a user's catalogue."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    url: str
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
+    size: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("size", "bytes"))
+    time: str | None = None
+
+
+class Catalogue(BaseModel):
+    """A user's catalogue."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    files: dict[str, Entry]
+    corpus: str | None = None
+
+
+def find_addresses(corpus: KnownCorpus, pattern: str | None, catalogue: Path | None) -> dict[str, Address]:
+    """Return the address of every file that has one: from the user's catalogue, the pattern, or the one of docaps."""
+    found = corpus.addresses()
+    if pattern is not None:
+        found |= {name: Address(url) for name, url in expand(pattern, corpus).items()}
+    if catalogue is not None:
+        found |= read_catalogue(catalogue, corpus)
+    ordered = {name: found[name] for name in corpus.names() if name in found}
+    _check(ordered)
+    return ordered
+
+
+def _check(addresses: Mapping[str, Address]) -> None:
+    """Refuse addresses that cannot be fetched from, and one address for two files."""
+    names: dict[str, str] = {}
+    for name, address in addresses.items():
+        check_url(address.url)
+        other = names.setdefault(address.url, name)
+        if other != name:
+            raise FetchError(f"{other} and {name} have the same address: {address.url}")
+
+
+def expand(pattern: str, corpus: KnownCorpus) -> dict[str, str]:
+    """Fill a pattern, such as https://host/{corpus}/{part}.{language}, for every file of a corpus."""
+    wanted = set(re.findall(r"\{(.*?)\}", pattern))
+    unknown = sorted(wanted - set(PLACEHOLDERS))
+    if unknown:
+        known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        raise FetchError(f"--from {pattern}: unknown placeholder {{{unknown[0]}}}; known: {known}")
+    if not {"part", "language"} <= wanted:
+        raise FetchError(f"--from {pattern}: needs {{part}} and {{language}}, or all files would be the same")
+    return {
+        name: pattern.replace("{corpus}", corpus.name).replace("{part}", part).replace("{language}", language)
+        for name, (part, language) in corpus.names().items()
+    }
+
+
+def read_catalogue(path: Path, corpus: KnownCorpus) -> dict[str, Address]:
+    """Read the addresses of a user's catalogue."""
+    text = _read_text(path)
+    try:
+        found = Catalogue.model_validate(_parse(path, text))
+    except ValidationError as fault:
+        raise ConfigError(describe_faults(fault, Catalogue, layers=[Layer(path, text)])) from None
+    if found.corpus not in (None, corpus.name):
+        raise ConfigError(f"is a catalogue of {found.corpus}, not of {corpus.name}", path=path)
+    known = list(corpus.names())
+    for name in found.files:
+        if name not in known:
+            raise ConfigError(f"{name}: no file of {corpus.name}; {_nearest(name, known)}", path=path)
+    return {
+        name: Address(entry.url, entry.sha256.lower() if entry.sha256 else None, entry.size)
+        for name, entry in found.files.items()
+    }
+
+
+def _read_text(path: Path) -> str:
+    """Read a catalogue's text."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError("no such catalogue", path=path) from None
+    except (UnicodeDecodeError, OSError) as fault:
+        raise ConfigError(f"cannot be read: {fault}", path=path) from None
+
+
+def _parse(path: Path, text: str) -> Mapping[str, Any]:
+    """Read JSON or TOML, whichever the file's name says."""
+    try:
+        return dict(json.loads(text)) if path.suffix == ".json" else tomllib.loads(text)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as fault:
+        kind = "a JSON object" if path.suffix == ".json" else "TOML"
+        raise ConfigError(f"not valid as {kind}: {fault}", path=path) from None

@@ -1,0 +1,134 @@
+"""A collection: the files of a public corpus in one directory, fetched or put there by hand, and checked.
+
+train.en train.de dev.en dev.de test.en test.de    the documents
+fetch.json                                         what was fetched: address, bytes, SHA-256, time
+"""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from docaps import progress
+from docaps.corpus.documents import count_sentences
+from docaps.corpus.fetch.catalogue import LANGUAGES, KnownCorpus
+from docaps.corpus.fetch.download import Address, Patience, download
+from docaps.corpus.formats import read_parallel
+from docaps.errors import FetchError
+from docaps.files import read_json, sha256, write_json
+from docaps.runs import now
+
+FETCHED, IN_PLACE, MISSING = "fetched", "in place", "missing"
+
+
+@dataclass
+class Collection:
+    """What there is of a corpus: the state of each file, the size of each part, and why fetching ended early."""
+
+    corpus: KnownCorpus
+    folder: Path
+    states: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fault: str | None = None
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of the files that are not there."""
+        return [name for name, state in self.states.items() if state == MISSING]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What was fetched into this directory, now or before."""
+        return _read_record(self.folder / "fetch.json", self.corpus)
+
+
+def collect(
+    corpus: KnownCorpus, addresses: Mapping[str, Address], folder: Path, *, overwrite: bool, patience: Patience
+) -> Collection:
+    """Fetch every file that is not there and has an address, then read what is there as parallel documents."""
+    found = Collection(corpus, folder)
+    _read_record(folder / "fetch.json", corpus)
+    for name in corpus.names():
+        found.states[name] = _settle(found, name, addresses.get(name), overwrite, patience)
+    for part in corpus.parts:
+        names = [f"{part}.{language}" for language in LANGUAGES]
+        if not set(names) & set(found.missing):
+            found.parts[part] = _measure(*(folder / name for name in names))
+    return found
+
+
+def _settle(found: Collection, name: str, address: Address | None, overwrite: bool, patience: Patience) -> str:
+    """Make sure of one file, if it can be had; after a fault nothing more is fetched."""
+    path = found.folder / name
+    replaced = overwrite and address is not None and found.fault is None
+    if path.exists() and not replaced:
+        if address is not None and not overwrite:
+            _check_in_place(path, address)
+        return IN_PLACE
+    if address is None or found.fault is not None:
+        return MISSING
+    try:
+        _fetch(found, name, address, patience)
+    except FetchError as fault:
+        found.fault = str(fault)
+        return IN_PLACE if path.exists() else MISSING
+    return FETCHED
+
+
+def _fetch(found: Collection, name: str, address: Address, patience: Patience) -> None:
+    """Fetch one file and write down what it was."""
+    path = found.folder / name
+    digest = download(address, path, patience)
+    entry = {"url": address.url, "bytes": path.stat().st_size, "sha256": digest, "time": now()}
+    files = {**found.record.get("files", {}), name: entry}
+    write_json(found.folder / "fetch.json", {"corpus": found.corpus.name, "files": files})
+    progress.say(f"{path}: {entry['bytes']:,} bytes, SHA-256 {digest}")
+
+
+def _check_in_place(path: Path, address: Address) -> None:
+    """Refuse a file that is not what the catalogue says."""
+    fault = None
+    if address.size not in (None, path.stat().st_size):
+        fault = f"has {path.stat().st_size:,} bytes, expected {address.size:,}"
+    elif address.sha256 is not None and sha256(path) != address.sha256:
+        fault = f"its SHA-256 is {sha256(path)}, expected {address.sha256}"
+    if fault:
+        raise FetchError(f"{fault}: give --overwrite to fetch it again", path=path)
+
+
+def _measure(source: Path, target: Path) -> dict[str, Any]:
+    """Read two files as parallel documents and count them."""
+    documents = read_parallel(source, target)
+    sentences = count_sentences(documents)
+    return {
+        "documents": len(documents),
+        "sentences": sentences,
+        "average_document_length": sentences / len(documents),
+    }
+
+
+def _read_record(path: Path, corpus: KnownCorpus) -> dict[str, Any]:
+    """Read what was fetched before; refuse the directory of another corpus."""
+    if not path.exists():
+        return {}
+    found = read_json(path, error=FetchError)
+    if not isinstance(found, dict) or not isinstance(found.get("files"), dict):
+        raise FetchError("does not describe a fetched corpus: choose another --out", path=path)
+    if found.get("corpus") != corpus.name:
+        raise FetchError(f"belongs to {found.get('corpus')}, not to {corpus.name}: choose another --out", path=path)
+    return found
+
+
+def explain_missing(found: Collection) -> str:
+    """Say which files to put where, and from which page, so that a person can do what the program could not."""
+    lines = [found.fault] if found.fault else []
+    lines.append(
+        f"{found.corpus.name}: {len(found.missing)} of {len(found.states)} files missing. Put them here, plain or gzip:"
+    )
+    for pages, names in itertools.groupby(found.missing, key=found.corpus.pages):
+        lines += [f"  {found.folder / name}" for name in names]
+        lines.append(f"    from {' or '.join(pages)}")
+    lines.append("One sentence a line, a line <d> before each document, the same lines on both sides.")
+    lines.append("Then type the same command again; or give the files' addresses with --from or --catalogue.")
+    return "\n".join(lines)

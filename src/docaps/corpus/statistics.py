@@ -1,0 +1,260 @@
+"""Statistics: how much a corpus holds, how long its sentences and documents are, and what is odd about them.
+
+Tokens are words between spaces in raw text, and pieces of words, without end marks, in a prepared corpus.
+The first three numbers are those of the paper's Table 1.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from docaps.corpus.documents import ParallelDocument, all_sentences
+from docaps.corpus.formats import read_documents
+from docaps.corpus.store import Split, Store, TokenArray
+from docaps.corpus.vocabulary import SPECIALS, UNK
+from docaps.errors import CorpusError
+
+LIMITS = (50, 80, 100, 200)
+BIN_ENDS = (0, *range(10, 101, 10), 200)
+Types = set[Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the longest sentence stands, counted from 1, and how long it is."""
+
+    length: int = 0
+    document: int = 0
+    sentence: int = 0
+    part: str | None = None
+
+
+@dataclass(slots=True)
+class Side:
+    """What was counted on one side of a corpus."""
+
+    lengths: Counter[int] = field(default_factory=Counter)  # sentences by their number of tokens
+    types: Types = field(default_factory=set)
+    unknown: int | None = None  # None where there is no vocabulary to know words from
+    longest: Place = Place()
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens."""
+        return sum(length * count for length, count in self.lengths.items())
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What was counted in a corpus, or in a part of it; everything that is printed follows from it."""
+
+    source: Side
+    target: Side
+    documents: Counter[int] = field(default_factory=Counter)  # documents by their number of sentences
+    pairs: Counter[int] = field(default_factory=Counter)  # sentence pairs by the length of their longer side
+    longest_pairs: Counter[int] = field(default_factory=Counter)  # documents by the length of their longest pair
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentence pairs."""
+        return self.pairs.total()
+
+    @property
+    def average_document_length(self) -> float:
+        """Sentence pairs in a document, on average."""
+        return _share(self.sentences, self.documents.total())
+
+    @property
+    def length_ratio(self) -> float:
+        """Tokens of the target for one token of the source."""
+        return _share(self.target.tokens, self.source.tokens)
+
+
+def count_documents(documents: Iterable[ParallelDocument], known: tuple[Types, Types] | None = None) -> Statistics:
+    """Count raw documents in one pass; `known` are the words of the two sides that count as known."""
+    found = Statistics(Side(), Side())
+    words_known = known or (None, None)
+    for number, document in enumerate(documents, start=1):
+        source = _add_sentences(found.source, number, document.source, words_known[0])
+        target = _add_sentences(found.target, number, document.target, words_known[1])
+        longer = list(map(max, source, target))
+        found.pairs.update(longer)
+        found.documents[len(longer)] += 1
+        found.longest_pairs[max(longer)] += 1
+    return found
+
+
+def _add_sentences(side: Side, document: int, sentences: Sequence[str], known: Types | None) -> list[int]:
+    """Count one side of a document; return the lengths of its sentences."""
+    words = [sentence.split() for sentence in sentences]
+    lengths = [len(sentence) for sentence in words]
+    side.lengths.update(lengths)
+    side.types.update(*words)
+    if known is not None:
+        side.unknown = (side.unknown or 0) + sum(word not in known for sentence in words for word in sentence)
+    longest = max(lengths)
+    if longest > side.longest.length:
+        side.longest = Place(longest, document, lengths.index(longest) + 1)
+    return lengths
+
+
+def read_words(path: Path) -> Types:
+    """Return the different words of a text."""
+    words: Types = set()
+    words.update(*(sentence.split() for sentence in all_sentences(read_documents(path))))
+    return words
+
+
+def count_store(store: Store) -> dict[str, Statistics]:
+    """Count every part of a prepared corpus."""
+    return {name: _count_split(name, store.split(name), store.path) for name in store.manifest["counts"]}
+
+
+def _count_split(name: str, split: Split, path: Path) -> Statistics:
+    """Count one part of a prepared corpus."""
+    starts = split.documents
+    if not all(_fits(side, starts) for side in (split.source, split.target)):
+        message = f"the prepared corpus is damaged: the arrays of {name} do not fit together. Prepare it again"
+        raise CorpusError(message, path=path)
+    longer = np.maximum(split.source.lengths, split.target.lengths) - 1
+    return Statistics(
+        source=_count_tokens(name, split.source, starts),
+        target=_count_tokens(name, split.target, starts),
+        documents=_tally(np.diff(starts)),
+        pairs=_tally(longer),
+        longest_pairs=_tally(np.maximum.reduceat(longer, starts[:-1])) if len(longer) else Counter(),
+    )
+
+
+def _fits(side: TokenArray, documents: NDArray[np.int64]) -> bool:
+    """Say whether documents cover all sentences, sentences all tokens, and none of them is empty."""
+    covering = ((documents, len(side)), (side.starts, len(side.tokens)))
+    return all(len(ends) and ends[-1] == total and (np.diff(ends) > 0).all() for ends, total in covering)
+
+
+def _count_tokens(name: str, side: TokenArray, documents: NDArray[np.int64]) -> Side:
+    """Count one side of a part; every sentence ends with a mark that is no token of the text."""
+    lengths = side.lengths - 1
+    ids = np.bincount(side.tokens, minlength=len(SPECIALS))
+    types: Types = set((np.flatnonzero(ids[len(SPECIALS) :]) + len(SPECIALS)).tolist())
+    return Side(_tally(lengths), types, int(ids[UNK]), _find_longest(name, lengths, documents))
+
+
+def _find_longest(name: str, lengths: NDArray[np.int64], documents: NDArray[np.int64]) -> Place:
+    """Find the first of the longest sentences."""
+    if not len(lengths) or not lengths.max():
+        return Place(part=name)
+    index = int(lengths.argmax())
+    document = int(np.searchsorted(documents, index, side="right"))
+    return Place(int(lengths[index]), document, index - int(documents[document - 1]) + 1, name)
+
+
+def _tally(numbers: NDArray[np.int64]) -> Counter[int]:
+    """Count how often each number occurs."""
+    values, counts = np.unique(numbers, return_counts=True)
+    return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+
+
+def combine(parts: Iterable[Statistics]) -> Statistics:
+    """Add up the parts of a corpus; a word of several parts is one type."""
+    found = Statistics(Side(), Side())
+    for part in parts:
+        found.documents.update(part.documents)
+        found.pairs.update(part.pairs)
+        found.longest_pairs.update(part.longest_pairs)
+        for total, side in ((found.source, part.source), (found.target, part.target)):
+            total.lengths.update(side.lengths)
+            total.types |= side.types
+            total.longest = max(total.longest, side.longest, key=lambda place: place.length)
+            if side.unknown is not None:
+                total.unknown = (total.unknown or 0) + side.unknown
+    return found
+
+
+def read_filters(store: Store) -> dict[str, dict[str, int]]:
+    """Return how many sentence pairs each cleaning filter dropped from each part, if that was written down."""
+    found = store.manifest.get("filters", {})
+    counts = [count for parts in found.values() for count in parts.values()] if _is_nested(found) else [None]
+    if not all(isinstance(count, int) for count in counts):
+        message = f"filters: expected counts by filter and part, found {found!r}"
+        raise CorpusError(message, path=store.path / "manifest.json")
+    return {name: dict(parts) for name, parts in found.items()}
+
+
+def _is_nested(found: Any) -> bool:
+    """Say whether this is a table of tables."""
+    return isinstance(found, dict) and all(isinstance(parts, dict) for parts in found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """How many sentences of the two sides have from `first` to `last` tokens (None: and more)."""
+
+    first: int
+    last: int | None
+    source: int
+    target: int
+
+
+def histogram(found: Statistics) -> list[Bin]:
+    """Count sentences by length, in tens up to a hundred."""
+    ends: list[int | None] = [*BIN_ENDS, None]
+    firsts = [0, *(end + 1 for end in BIN_ENDS)]
+    return [
+        Bin(first, last, *(_count_between(side.lengths, first, last) for side in (found.source, found.target)))
+        for first, last in zip(firsts, ends, strict=True)
+    ]
+
+
+def _count_between(lengths: Mapping[int, int], first: int, last: int | None) -> int:
+    """Count what is at least `first` and at most `last` long."""
+    return sum(count for length, count in lengths.items() if first <= length and (last is None or length <= last))
+
+
+def describe(found: Statistics, limits: Sequence[int] = LIMITS) -> dict[str, Any]:
+    """Say everything that was counted, and what each limit of length would drop, as one JSON object."""
+    return {
+        "documents": found.documents.total(),
+        "sentences": found.sentences,
+        "average_document_length": found.average_document_length,
+        "one_sentence_documents": found.documents[1],
+        "length_ratio": found.length_ratio,
+        "source": _describe_side(found.source),
+        "target": _describe_side(found.target),
+        "histogram": [
+            {"from": item.first, "to": item.last, "source": item.source, "target": item.target}
+            for item in histogram(found)
+        ],
+        "limits": [_describe_limit(found, limit) for limit in limits],
+    }
+
+
+def _describe_side(side: Side) -> dict[str, Any]:
+    """Say what was counted on one side."""
+    place = {"length": side.longest.length, "document": side.longest.document, "sentence": side.longest.sentence}
+    return {
+        "tokens": side.tokens,
+        "types": len(side.types),
+        "unknown": side.unknown,
+        "unknown_rate": None if side.unknown is None else _share(side.unknown, side.tokens),
+        "average_length": _share(side.tokens, side.lengths.total()),
+        "longest": place | ({"part": side.longest.part} if side.longest.part else {}),
+        "empty": side.lengths[0],
+    }
+
+
+def _describe_limit(found: Statistics, limit: int) -> dict[str, Any]:
+    """Say how many sentence pairs are longer than a limit on either side, and how many documents they would tear."""
+    dropped = _count_between(found.pairs, limit + 1, None)
+    torn = _count_between(found.longest_pairs, limit + 1, None)
+    return {"limit": limit, "sentences": dropped, "share": _share(dropped, found.sentences), "documents": torn}
+
+
+def _share(part: int, whole: int) -> float:
+    """Divide; of nothing, every share is 0."""
+    return part / whole if whole else 0.0
