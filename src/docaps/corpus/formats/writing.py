@@ -114,9 +114,13 @@ def write_translations(
 
 
 def _write_whole_directory(path: Path, entries: Iterable[Entry]) -> None:
-    """Write a directory of documents, complete or not at all."""
+    """Write a directory of documents, complete or not at all; files of other names are never lost."""
     with replacing_directory(path) as directory:
         write_directory(directory, entries)
+        written = {place.name for place in directory.iterdir()}
+        others = sorted(place.name for place in path.iterdir() if place.name not in written) if path.exists() else []
+        if others:
+            raise CorpusError(f"the directory holds something else ({others[0]}): choose another one", path=path)
 
 
 def write_parallel(
