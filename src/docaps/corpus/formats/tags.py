@@ -15,7 +15,7 @@ from docaps.corpus.formats.opening import one_line
 from docaps.errors import CorpusError
 
 TAGS = ("url", "keywords", "speaker", "talkid", "title", "description", "reviewer", "translator", "transcript", "doc")
-TAG_LINE = re.compile(rf"\s*</?(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
+TAG_LINE = re.compile(rf"\s*</?(?:{'|'.join(TAGS)})(?:\s[^>]*)?>", re.IGNORECASE)
 TALK_ID = re.compile(r"\s*<talkid>(.*?)(?:</talkid>|$)", re.IGNORECASE)
 DOCUMENT_TAG = re.compile(r"\s*<doc\b([^>]*)>", re.IGNORECASE)
 
