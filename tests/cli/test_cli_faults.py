@@ -60,7 +60,7 @@ FAULTS = [
     ("translate absent good.en", "absent: no such run"),
     ("translate folder good.en", "folder: not a run directory"),
     ("translate {run} absent", "absent: no such file"),
-    ("translate {run} folder", "folder: cannot be opened: Is a directory"),
+    ("translate {run} folder", "folder: the directory is empty"),
     ("translate {run} latin.en", "latin.en:2: not UTF-8 at byte 3 of the line (0xe4)"),
     ("translate {run} empty -o new", "empty: the file is empty"),
     ("translate {run} good.en -o good.de", "good.de: exists already: give --overwrite to replace it"),

@@ -14,6 +14,15 @@ from rich.table import Table
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="How the documents are written, if their content does not tell it well: "
+        "lines, blank, tags, sgml, xml, jsonl, tsv, starts, bars, text or directory.",
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

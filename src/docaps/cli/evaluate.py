@@ -21,10 +21,10 @@ def evaluate(
     from docaps.corpus.formats import read_documents
     from docaps.evaluation.bleu import bleu, check_same_shape
 
-    references = read_documents(reference)
+    references = read_documents(reference, side="target")
     results = []
     for path in hypothesis:
-        documents = read_documents(path)
+        documents = read_documents(path, side="hypothesis")
         check_same_shape(documents, references, path=path)
         score = bleu(list(all_sentences(documents)), list(all_sentences(references)))
         results.append({"hypothesis": str(path), "bleu": score.score, "signature": score.signature})

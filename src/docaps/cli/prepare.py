@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
+from docaps.cli.console import (
+    FormatOption,
+    JsonOption,
+    SetOption,
+    command_name,
+    print_json,
+    print_next,
+    print_table,
+    quote,
+)
 
 Pair = tuple[Path, Path]
 
@@ -21,12 +30,14 @@ def prepare(
     source_language: Annotated[str | None, typer.Option(help="Language code of the source (default: en).")] = None,
     target_language: Annotated[str | None, typer.Option(help="Language code of the target (default: de).")] = None,
     merges: Annotated[int | None, typer.Option(help="Joint BPE merge operations (default: 30000).")] = None,
+    format: FormatOption = None,
     set: SetOption = None,
     json: JsonOption = False,
 ) -> None:
     """Tokenise documents, learn joint subwords on the training part, and store token ids.
 
-    Files hold one sentence a line, a line <d> before each document, the same lines on both sides; plain or gzip.
+    Files hold one sentence a line, a line <d> before each document, the same lines on both sides; other formats
+    (docs/file-formats.md) are known by their content. Plain, gzip or zstd. A file that holds both sides is given twice.
     The same inputs and settings are not worked on twice.
 
     Example: docaps prepare --train train.en train.de --dev dev.en dev.de --out data/prepared
@@ -39,7 +50,7 @@ def prepare(
     overrides = [f"preparation.{key}={dumps(value)}" for key, value in wishes.items() if value is not None]
     settings = load_recipe(recipe_path(recipe) if recipe else None, [*(set or ()), *overrides]).preparation
     parts = {"train": train, "dev": dev} | ({"test": test} if test else {})
-    store, built = prepare_corpus(Inputs(parts, contrastive), settings, out)
+    store, built = prepare_corpus(Inputs(parts, contrastive, format), settings, out)
     summary = {"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **store.manifest["counts"]}
     if json:
         print_json(summary)

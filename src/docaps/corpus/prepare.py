@@ -14,7 +14,7 @@ from docaps.config import PreparationSettings
 from docaps.corpus.codec import Codec
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import ParallelDocument, count_sentences
-from docaps.corpus.formats import read_parallel, write_parallel
+from docaps.corpus.formats import find_starts, list_files, read_parallel, write_parallel
 from docaps.corpus.store import Store, open_store, write_document_starts, write_split
 from docaps.corpus.subwords import Subwords, learn_codes
 from docaps.corpus.tokenization import Tokenizer
@@ -27,20 +27,42 @@ Words = list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The raw files of a corpus: for each part its source and target, and perhaps contrastive items."""
+    """The raw files of a corpus: for each part its source and target (one file may be both), and contrastive items.
+
+    Without the name of a format, each file's content tells it.
+    """
 
     parts: Mapping[str, tuple[Path, Path]]
     contrastive: Path | None = None
+    format: str | None = None
 
     def hashes(self) -> dict[str, str]:
-        """Return the SHA-256 of every input by its role."""
+        """Return the SHA-256 of every input by its role, and the format where one is named."""
         roles = {f"{name}.{side}": path for name, pair in self.parts.items() for side, path in _sides(pair)}
+        roles |= {f"{role}.starts": starts for role, path in roles.items() if (starts := find_starts(path))}
         if self.contrastive:
             roles["contrastive"] = self.contrastive
-        for path in roles.values():
-            if not path.is_file():
-                raise CorpusError("no such file", path=path)
-        return {role: sha256(path) for role, path in roles.items()}
+        found = {role: _hash(path) for role, path in roles.items()}
+        return found | ({"format": self.format} if self.format else {})
+
+    def read(self, part: str, settings: PreparationSettings) -> list[ParallelDocument]:
+        """Read both sides of a part."""
+        return read_parallel(
+            *self.parts[part],
+            format=self.format,
+            language=settings.source_language,
+            target_language=settings.target_language,
+        )
+
+
+def _hash(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and files of a directory."""
+    if path.is_dir():
+        files = {place.name: sha256(place) for place in list_files(path)}
+        return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+    if not path.is_file():
+        raise CorpusError("no such file", path=path)
+    return sha256(path)
 
 
 def _sides(pair: tuple[Path, Path]) -> Iterable[tuple[str, Path]]:
@@ -77,7 +99,7 @@ def _is_whole(out: Path, hashes: Mapping[str, str]) -> bool:
 
 def _build(inputs: Inputs, settings: PreparationSettings, directory: Path, request: Mapping[str, Any]) -> None:
     """Write all files of a prepared corpus."""
-    corpora = {name: read_parallel(*pair) for name, pair in inputs.parts.items()}
+    corpora = {name: inputs.read(name, settings) for name in inputs.parts}
     words = {name: _tokenize(name, documents, settings) for name, documents in corpora.items()}
     codec = _learn(words["train"], settings)
     codec.save(directory / "text")

@@ -96,7 +96,7 @@ def test_a_bad_file_is_named_with_its_line(tmp_path: Path, content: bytes, line:
 
 def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
     assert str(fault(tmp_path / "absent")) == f"{tmp_path / 'absent'}: no such file"
-    assert str(fault(tmp_path)) == f"{tmp_path}: cannot be opened: Is a directory"
+    assert str(fault(tmp_path)) == f"{tmp_path}: the directory is empty: expected one file for each document"
 
 
 @pytest.mark.parametrize("content", [TEXT.encode(), gzip.compress(TEXT.encode())], ids=["plain", "gzip"])

@@ -1,0 +1,87 @@
+"""One sentence a line: with a line `<d>` before each document, or with blank lines between documents."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from docaps.corpus.documents import Document, Layout
+from docaps.corpus.formats.interface import Entry, ReadingOptions, WritingOptions, empty_file, fill, layout_of
+from docaps.corpus.formats.opening import one_line
+from docaps.errors import CorpusError
+
+DOCUMENT_MARK = "<d>"
+EMPTY_SENTENCE = "\u200b"  # a zero-width space stands for an empty sentence where an empty line ends the document
+
+
+def split_documents(lines: Iterable[str], path: Path) -> list[Document]:
+    """Cut lines into documents at their marks; `path` is named in messages."""
+    return list(iterate_marked(lines, path))
+
+
+def read_marked(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
+    """Go through the documents of lines with marks; lines without any are one document."""
+    return iterate_marked(map(one_line, lines), options.path)
+
+
+def iterate_marked(lines: Iterable[str], path: Path) -> Iterator[Document]:
+    """Cut lines into documents at their marks, one document at a time."""
+    sentences: list[str] = []
+    start = number = 0
+    before = ""
+    for number, line in enumerate(lines, start=1):
+        if line != DOCUMENT_MARK:
+            sentences.append(line)
+            continue
+        if number > 1:
+            yield _marked_document(sentences, path, Layout("lines", max(start, 1), before))
+        sentences, start, before = [], number, f"{DOCUMENT_MARK}\n"
+    if number == 0:
+        raise empty_file(ReadingOptions(path), "one sentence a line")
+    yield _marked_document(sentences, path, Layout("lines", max(start, 1), before))
+
+
+def _marked_document(sentences: list[str], path: Path, layout: Layout) -> Document:
+    """Make a document of the lines after a mark."""
+    if not sentences:
+        message = f"a document without sentences: remove this {DOCUMENT_MARK} line"
+        raise CorpusError(message, path=path, line=layout.line)
+    return Document(tuple(sentences), layout=layout)
+
+
+def write_marked(entries: Iterable[Entry], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
+    """Write one sentence a line; a sentence `<d>` gets a space, or it would be read as a mark."""
+    for entry in entries:
+        layout = layout_of(entry.document, "lines") or Layout("lines", before=f"{DOCUMENT_MARK}\n")
+        yield fill(layout, [_plain(one_line(sentence)) for sentence in entry.text])
+
+
+def _plain(sentence: str) -> str:
+    return "< d>" if sentence == DOCUMENT_MARK else sentence
+
+
+def read_blank(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
+    """Go through documents with blank lines between them; each is given as soon as it ends."""
+    sentences: list[str] = []
+    found, gap, start = False, 0, 1
+    for number, line in enumerate(map(one_line, lines), start=1):
+        if line == DOCUMENT_MARK:
+            message = f"a {DOCUMENT_MARK} mark among documents with blank lines between them: name the format 'lines'"
+            raise CorpusError(message, path=options.path, line=number)
+        if line:
+            start = start if sentences else number
+            sentences.append("" if line == EMPTY_SENTENCE else line)
+        elif sentences:
+            yield Document(tuple(sentences), layout=Layout("blank", start, "\n" * gap, after="\n\n"))
+            sentences, gap, found = [], 0, True
+        else:
+            gap += 1
+    if sentences:
+        yield Document(tuple(sentences), layout=Layout("blank", start, "\n" * gap))
+    elif not found:
+        raise empty_file(options, "one sentence a line and a blank line between documents")
+
+
+def write_blank(entries: Iterable[Entry], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
+    """Write one sentence a line, blank lines between documents as they were read, or one."""
+    for number, entry in enumerate(entries):
+        layout = layout_of(entry.document, "blank") or Layout("blank", before="\n" if number else "")
+        yield fill(layout, [_plain(one_line(sentence)) or EMPTY_SENTENCE for sentence in entry.text])
