@@ -75,7 +75,7 @@ _COMMAS = (
     _rule(f",([^{NUMBER}])", r" , \1"),
     _rule(f"([{NUMBER}]),$", r"\1 ,"),
 )
-_ELLIPSES = partial(re.compile(r"\.{2,}").sub, _ellipsis)
+_ELLIPSES: Rule = partial(re.compile(r"\.{2,}").sub, _ellipsis)
 _HAS_LETTER = re.compile(f"[{LETTER}]").search
 
 
@@ -90,6 +90,8 @@ class Cutter:
     def cut(self, text: str, *, first: bool, last: bool, following: str = "") -> tuple[str, ...]:
         """Cut a part of a sentence; say whether the sentence begins or ends with it, or else what follows."""
         spelt = self._separate(("" if first else " ") + kinds(text) + ("" if last else " ")).split()
+        if not spelt:
+            return ()
         words = _read(text.replace(" ", ""), spelt)
         nexts = [*spelt[1:], "" if last else kinds(following[:1]) or OTHER]
         judged = [
@@ -103,7 +105,7 @@ class Cutter:
 
     def _separate(self, spelt: str) -> str:
         """Put spaces around marks, ellipses, commas and apostrophes."""
-        rules = [*self._marks, _ELLIPSES]
+        rules: list[Rule] = [*self._marks, _ELLIPSES]
         if "," in spelt:
             rules += _COMMAS
         if "'" in spelt:

@@ -58,7 +58,7 @@ def shape(word: str) -> int:
 
 
 class Placing(NamedTuple):
-    """A word in its place: what comes before it (None: what the word before asks for), the word, and what comes next."""
+    """A word in its place: what comes before it (None: what the word before asks for), itself, and what comes after."""
 
     before: str | None
     word: str

@@ -6,6 +6,7 @@ Two models share one small interface, `SubwordModel`: the merges of this module 
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 from math import inf
 from pathlib import Path
 from typing import Protocol
@@ -46,11 +47,13 @@ class Subwords:
 
     def __init__(self, codes: str) -> None:
         header, *lines = codes.rstrip("\n").split("\n")
-        merges = [tuple(line.split(" ")) for line in lines]
-        if header != HEADER or any(len(merge) != 2 for merge in merges):
+        if header != HEADER or any(len(line.split(" ")) != 2 for line in lines):
             raise ValueError(f"BPE codes are the line {HEADER!r} and then two pieces a line")
         self.codes = codes
-        self._ranks = {merge: rank for rank, merge in reversed([*enumerate(merges)])}  # the first of equals counts
+        self._ranks: dict[Pair, int] = {}
+        for rank, line in enumerate(lines):
+            first, second = line.split(" ")
+            self._ranks.setdefault((first, second), rank)
         self._known = Memo(self._cut)
 
     def __reduce__(self) -> tuple[type["Subwords"], tuple[str]]:
@@ -58,11 +61,7 @@ class Subwords:
 
     def split(self, words: Sequence[str]) -> list[str]:
         """Cut words into pieces; all pieces of a word but the last end in `@@`."""
-        known = self._known
-        pieces: list[str] = []
-        for word in words:
-            pieces += known[word]
-        return pieces
+        return [*chain.from_iterable(map(self._known.__getitem__, words))]
 
     def split_many(self, sentences: Iterable[Sequence[str]]) -> list[list[str]]:
         """Cut the words of many sentences into pieces."""
@@ -102,12 +101,12 @@ class Subwords:
 
 def merge(pieces: list[str], ranks: dict[Pair, int]) -> list[str]:
     """Join pairs of pieces, those learnt first before others, until no pair of the list is left."""
-    found = [ranks.get(pair, inf) for pair in zip(pieces, pieces[1:], strict=False)]
+    found = [ranks.get(pair, inf) for pair in pairwise(pieces)]
     while found and (best := min(found)) < inf:
         place = found.index(best)
         if found.count(best) > 1:
             pieces = _merge_all(pieces, (pieces[place], pieces[place + 1]))
-            found = [ranks.get(pair, inf) for pair in zip(pieces, pieces[1:], strict=False)]
+            found = [ranks.get(pair, inf) for pair in pairwise(pieces)]
             continue
         joined = pieces[place] + pieces[place + 1]
         pieces[place : place + 2] = (joined,)

@@ -6,6 +6,7 @@ time: no rule of Moses looks farther than the blank beside a chunk, but for what
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 
 from docaps.corpus.cutting import Cutter
 from docaps.corpus.detokenization import Detokenizer
@@ -42,12 +43,8 @@ class Tokenizer:
         line = " ".join(chunks)
         if len(chunks) < 2 or ". " in line or "' '" in line:
             return self._slowly(line, chunks)
-        words = [*self._first[chunks[0]]]
-        inner = self._inner
-        for chunk in chunks[1:-1]:
-            words += inner[chunk]
-        words += self._last[chunks[-1]]
-        return words
+        inner = chain.from_iterable(map(self._inner.__getitem__, chunks[1:-1]))
+        return [*self._first[chunks[0]], *inner, *self._last[chunks[-1]]]
 
     def tokenize_many(self, sentences: Iterable[str]) -> list[list[str]]:
         """Cut many sentences into words."""
@@ -72,9 +69,9 @@ class Tokenizer:
     def _slowly(self, line: str, chunks: Sequence[str]) -> list[str]:
         """Cut a sentence in which chunks depend on each other: by a full stop inside, or by quotes side by side."""
         if len(chunks) < 2 or "' '" in line:
-            return [*self._cutter.cut(line, first=True, last=True)] if line else []
+            return [*self._cutter.cut(line, first=True, last=True)]
         words: list[str] = []
-        for position, (chunk, following) in enumerate(zip(chunks[:-1], chunks[1:], strict=True)):
+        for position, (chunk, following) in enumerate(pairwise(chunks)):
             if chunk[-1] == ".":
                 words += self._cutter.cut(chunk, first=position == 0, last=False, following=following)
             else:

@@ -80,10 +80,9 @@ class Truecaser:
 
     def truecase(self, words: Sequence[str]) -> list[str]:
         """Write words at the beginning of sentences, and words never seen in this case, as they usually are."""
-        inside, at_start = self._inside, self._at_start
-        cased = [inside[word] for word in words]
+        cased = [*map(self._inside.__getitem__, words)]
         for position in _starts(words):
-            cased[position] = at_start[words[position]]
+            cased[position] = self._at_start[words[position]]
         return cased
 
     def truecase_many(self, sentences: Iterable[Sequence[str]]) -> list[list[str]]:
