@@ -1,0 +1,133 @@
+"""Truecasing: words at the beginning of a sentence in the case they have elsewhere, and capitals put back.
+
+The same counts, model files and decisions as the Moses scripts train-truecaser, truecase and detruecase. Two remarks:
+where two spellings of a word are equally frequent, the script takes either at random; here the one later in Unicode
+order wins, which has the fewer capitals. And markup (`<b>`) is not set apart: tokenised text has none.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import regex
+
+from docaps.corpus.memo import Memo
+from docaps.errors import CorpusError
+from docaps.files import write_text_atomically
+
+SENTENCE_ENDS = frozenset(".:?!")
+OPENINGS = frozenset(["(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"])
+"""After these a sentence has not begun yet."""
+
+_HAS_CASE = regex.compile(r"[\p{Ll}\p{Lu}\p{Lt}]").search
+_LINE = re.compile(r"(\S+) \((\d+)/\d+\)((?: \S+ \(\d+\))*)")
+_OTHER = re.compile(r" (\S+) \((\d+)\)")
+
+
+def count_cases(sentences: Iterable[Sequence[str]]) -> Counter[str]:
+    """Count the words whose case tells something: all with letters but those that begin a sentence.
+
+    Counts of parts of a corpus add up to the counts of the corpus, in any order.
+    """
+    counts: Counter[str] = Counter()
+    for words in sentences:
+        start = next((position for position, word in enumerate(words) if word not in OPENINGS), len(words))
+        counts.update([word for before, word in pairwise(words[start:]) if before not in SENTENCE_ENDS])
+    return Counter({word: count for word, count in counts.items() if _HAS_CASE(word)})
+
+
+def lower(word: str) -> str:
+    """Return a word in lower case, letter by letter: a Greek sigma stays the same at the end of a word."""
+    return word.replace("Σ", "σ").lower()
+
+
+def _starts(words: Sequence[str]) -> list[int]:
+    """Return the positions at which a sentence begins, or begins after an opening mark."""
+    starts, at_start = [], True
+    for position, word in enumerate(words):
+        if at_start:
+            starts.append(position)
+        at_start = word in SENTENCE_ENDS or (at_start and word in OPENINGS)
+    return starts
+
+
+class Truecaser:
+    """Write words in their usual case, knowing how often each spelling was seen inside sentences."""
+
+    def __init__(self, counts: Counter[str]) -> None:
+        self.counts = counts
+        forms: dict[str, list[str]] = defaultdict(list)
+        for word in counts:
+            forms[lower(word)].append(word)
+        self._forms = {name: sorted(found, key=lambda word: (counts[word], word)) for name, found in forms.items()}
+        self._at_start = Memo(self._usual)
+        self._inside = Memo(lambda word: word if word in self.counts else self._usual(word))
+
+    def __reduce__(self) -> tuple[type["Truecaser"], tuple[Counter[str]]]:
+        return Truecaser, (self.counts,)
+
+    @classmethod
+    def train(cls, corpus: Counter[str] | Iterable[Sequence[str]]) -> "Truecaser":
+        """Learn from tokenised sentences, or from the sum of several `count_cases`."""
+        return cls(corpus if isinstance(corpus, Counter) else count_cases(corpus))
+
+    def _usual(self, word: str) -> str:
+        """Return the most frequent spelling of a word, or the word itself if it is new."""
+        found = self._forms.get(lower(word))
+        return found[-1] if found else word
+
+    def truecase(self, words: Sequence[str]) -> list[str]:
+        """Write words at the beginning of sentences, and words never seen in this case, as they usually are."""
+        cased = [*map(self._inside.__getitem__, words)]
+        for position in _starts(words):
+            cased[position] = self._at_start[words[position]]
+        return cased
+
+    def truecase_many(self, sentences: Iterable[Sequence[str]]) -> list[list[str]]:
+        """Truecase many sentences."""
+        return [self.truecase(words) for words in sentences]
+
+    @staticmethod
+    def detruecase(words: Sequence[str]) -> list[str]:
+        """Write the first letter of each sentence as a capital."""
+        cased = [*words]
+        for position in _starts(words):
+            cased[position] = words[position][:1].upper() + words[position][1:]
+        return cased
+
+    def model(self) -> str:
+        """Return the counts as a Moses model: for each word its spellings, the usual one first, sorted."""
+        return "".join(f"{self._describe(self._forms[name])}\n" for name in sorted(self._forms))
+
+    def _describe(self, forms: Sequence[str]) -> str:
+        *others, best = forms
+        total = sum(self.counts[word] for word in forms)
+        rest = "".join(f" {word} ({self.counts[word]})" for word in reversed(others))
+        return f"{best} ({self.counts[best]}/{total}){rest}"
+
+    def save(self, path: Path) -> None:
+        """Write the model as the Moses scripts do."""
+        write_text_atomically(path, self.model())
+
+
+def read_model(text: str, path: Path | None = None) -> Truecaser:
+    """Make a truecaser from the text of a Moses model."""
+    counts: Counter[str] = Counter()
+    for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], start=1):
+        found = _LINE.fullmatch(line)
+        if not found:
+            message = f"a truecase model has lines like 'The (5/9) the (4)', found {line!r}"
+            raise CorpusError(message, path=path, line=number)
+        counts.update({found[1]: int(found[2])})
+        counts.update({word: int(count) for word, count in _OTHER.findall(found[3])})
+    return Truecaser(counts)
+
+
+def load_truecaser(path: Path) -> Truecaser:
+    """Read a model that `Truecaser.save` or train-truecaser.perl wrote."""
+    try:
+        return read_model(path.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError) as fault:
+        raise CorpusError(f"the truecase model cannot be read: {fault}", path=path) from None

@@ -1,0 +1,37 @@
+"""A language is known by its code; what Moses knows nothing about is said, not guessed."""
+
+import pytest
+
+from docaps.corpus.languages import abbreviations, check_language, note_on
+from docaps.corpus.tokenization import Tokenizer
+from docaps.errors import ConfigError
+
+
+@pytest.mark.parametrize("language", ["en", "de", "tdt", "mni", "ja", "xyz"])
+def test_codes_are_accepted(language: str) -> None:
+    check_language(language)
+
+
+@pytest.mark.parametrize("language", ["", "xx", "german", "DE", "de-AT", "e", "d e"])
+def test_what_is_no_code_is_refused(language: str) -> None:
+    with pytest.raises(ConfigError, match="is not a language code like 'en' or 'de'") as caught:
+        Tokenizer(language)
+    assert repr(language) in str(caught.value)
+
+
+def test_a_near_code_is_named() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'de'"):
+        check_language("DE")
+
+
+def test_a_language_without_abbreviations_falls_back_to_english_and_says_so() -> None:
+    assert note_on("de") is None
+    assert note_on("ja") == "no list of abbreviations for 'ja': full stops are tokenised as in English"
+    assert abbreviations("ja") == abbreviations("en")
+    assert abbreviations("de") != abbreviations("en")
+
+
+def test_some_abbreviations_only_count_before_numbers() -> None:
+    assert abbreviations("en")["Mr"] is False
+    assert abbreviations("en")["No"] is True
+    assert "Haus" not in abbreviations("de")

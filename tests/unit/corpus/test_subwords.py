@@ -1,0 +1,102 @@
+"""Words are cut as by subword-nmt, and every word comes back, even one that looks like a piece."""
+
+import io
+import pickle
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from subword_nmt.apply_bpe import BPE
+
+from docaps.corpus.sentencepieces import SentencePieces, learn_sentencepieces
+from docaps.corpus.subwords import HEADER, SubwordModel, Subwords, learn_codes
+from docaps.errors import CorpusError
+
+TEXT = ["The old house is old, isn't it?", "Das alte Haus ist alt.", "house by house", "Haus@@ für @@ Haus"] * 9
+
+
+def learn_bpe() -> Subwords:
+    words = Counter(word for sentence in TEXT for word in sentence.split())
+    return Subwords(learn_codes(words, merges=60, minimum_frequency=2))
+
+
+def learn_raw() -> SentencePieces:
+    return learn_sentencepieces(TEXT, size=340)
+
+
+@st.composite
+def codes(draw: st.DrawFn) -> str:
+    """Merges in any order, learnt or not, some of them twice."""
+    pieces = st.sampled_from(["a", "b", "aa", "ab", "ba", "aab", "a</w>", "b</w>", "ab</w>", "aa</w>", "@", "@</w>"])
+    merges = draw(st.lists(st.tuples(pieces, pieces), max_size=12))
+    return "".join([f"{HEADER}\n", *(f"{first} {second}\n" for first, second in merges)])
+
+
+@given(codes(), st.lists(st.text(st.sampled_from("abc"))))
+def test_words_are_cut_as_by_subword_nmt(text: str, words: list[str]) -> None:
+    merges = len(text.splitlines()) - 1
+    expected = BPE(io.StringIO(text), merges=merges).segment_tokens(words)
+    assert Subwords(text).split(words) == expected
+
+
+@given(codes(), st.lists(st.text(st.sampled_from("ab@"), min_size=1)))
+def test_words_with_at_signs_come_back(text: str, words: list[str]) -> None:
+    assert Subwords.join(Subwords(text).split(words)) == words
+
+
+def test_a_word_that_looks_like_a_beginning_is_cut_once_more() -> None:
+    subwords = Subwords(f"{HEADER}\n@ @</w>\n")
+    assert subwords.split(["@@", "x@@", "@", "@@@"]) == ["@@@", "@", "x@@", "@@@", "@", "@", "@@@", "@@@", "@"]
+    assert subwords.join(["@@@", "@", "x@@", "@@@", "@"]) == ["@@", "x@@"]
+
+
+def test_pieces_without_an_end_are_a_word() -> None:
+    assert Subwords.join(["a", "b@@", "c@@"]) == ["a", "bc"]
+    assert Subwords.join([]) == []
+
+
+@pytest.mark.parametrize("learn", [learn_bpe, learn_raw])
+def test_models_share_an_interface(learn: Callable[[], SubwordModel], tmp_path: Path) -> None:
+    model = learn()
+    sentences = [["The", "old", "Haus"], ["漢", "▁", "@@", "x@@"], []]
+    pieces = [model.split(words) for words in sentences]
+    assert [model.join(found) for found in pieces] == sentences
+    model.save(tmp_path / "model")
+    loaded = type(model).load(tmp_path / "model")  # type: ignore[attr-defined]
+    copied = pickle.loads(pickle.dumps(model))
+    assert [loaded.split_many(sentences), copied.split_many(sentences)] == [pieces, pieces]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text(min_size=1).filter(lambda word: not any(c.isspace() or c == "\ue581" for c in word))))
+def test_any_text_survives_sentencepiece(words: list[str]) -> None:
+    assert RAW.join(RAW.split(words)) == words
+
+
+RAW = learn_raw()
+
+
+@pytest.mark.parametrize("algorithm", ["unigram", "bpe"])
+def test_sentencepiece_learns_the_same_every_time(algorithm: str) -> None:
+    models = [learn_sentencepieces(iter(TEXT), size=330, algorithm=algorithm) for _ in range(2)]  # type: ignore[arg-type]
+    assert models[0].model == models[1].model
+    assert 256 < len(models[0].pieces) <= 330
+    assert {*models[0].split(["The", "漢"])} <= {*models[0].pieces}
+
+
+def test_what_sentencepiece_cannot_learn_is_said() -> None:
+    with pytest.raises(CorpusError, match=r"cannot learn 100 pieces from this text: .*smaller than required"):
+        learn_sentencepieces(TEXT, size=100)
+    with pytest.raises(CorpusError, match="cannot learn 300 pieces from this text"):
+        learn_sentencepieces([], size=300)
+
+
+def test_a_broken_model_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model").write_bytes(b"no model")
+    with pytest.raises(CorpusError, match="the SentencePiece model cannot be read"):
+        SentencePieces.load(tmp_path / "model")
+    with pytest.raises(CorpusError, match="the SentencePiece model cannot be read"):
+        SentencePieces.load(tmp_path / "none")
