@@ -16,8 +16,9 @@ class LengthSampler:
     def __init__(self, split: Split, *, budget: int, seed: int) -> None:
         source, target = np.asarray(split.source.lengths), np.asarray(split.target.lengths)
         self._source, self._target = source, target
-        # A sentence of nothing but the end mark teaches nothing; it still serves as history.
-        self._usable = np.flatnonzero((source > 1) & (target > 1))
+        # A sentence of nothing but the end mark teaches nothing; it still serves as history, like what cleaning took.
+        worded = (source > 1) & (target > 1)
+        self._usable = np.flatnonzero(worded if split.usable is None else worded & split.usable)
         self._budget = budget
         self._seed = seed
 

@@ -13,6 +13,7 @@ from docaps.config.recipes import bundled_recipes, load_recipe, recipe_path
 from docaps.config.settings import (
     SYSTEM_TITLES,
     SYSTEMS,
+    CleaningSettings,
     ContextName,
     DecodingSettings,
     HistorySettings,
@@ -31,6 +32,7 @@ from docaps.config.settings import (
 __all__ = [
     "SYSTEMS",
     "SYSTEM_TITLES",
+    "CleaningSettings",
     "ContextName",
     "DecodingSettings",
     "HistorySettings",

@@ -44,13 +44,30 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+class CleaningSettings(Settings):
+    """Which training pairs are not trained on; they stay history of the sentences after them."""
+
+    longest: Count | None = Field(None, description="most words on either side; none: no limit")
+    ratio: Annotated[float, Field(ge=1)] | None = Field(
+        None, description="how many times as long as the other side a side may be; none: any"
+    )
+    copies: bool = Field(False, description="leave out pairs whose sides are the same")
+    duplicates: bool = Field(False, description="leave out pairs that occurred before")
+
+
 class PreparationSettings(Settings):
     """How raw text becomes token ids."""
 
     source_language: str = Field("en", description="language code of the source, for tokenisation")
     target_language: str = Field("de", description="language code of the target, for tokenisation")
+    subwords: Literal["bpe", "sentencepiece"] = Field(
+        "bpe", description="bpe: Moses tokens, truecased, joint BPE; sentencepiece: pieces of raw text"
+    )
+    truecase: bool = Field(True, description="write words at the beginning of sentences in their usual case (bpe only)")
     merges: Count = Field(30_000, description="joint BPE merge operations")
     minimum_frequency: Count = Field(2, description="BPE stops at pairs rarer than this")
+    pieces: Count = Field(32_000, description="size of the SentencePiece vocabulary")
+    cleaning: CleaningSettings = CleaningSettings()
 
 
 class ModelSettings(Settings):
@@ -143,6 +160,7 @@ class StageSettings(Settings):
     system: SystemName = "transformer"
     init_from: str | None = Field(None, description="name of an earlier stage whose weights are taken over")
     steps: Count = 100_000
+    extra: bool = Field(False, description="train on the corpus's extra sentence pairs (no documents) as well")
     batch_tokens: Count = Field(1500, description="padded source + target tokens of a batch")
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
     inherited_rate: Annotated[float, Field(ge=0)] = Field(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docaps.config import CleaningSettings
-from docaps.corpus.arrays import Sentences
+from docaps.corpus.arrays import TokenArray
 
 Marks = NDArray[np.bool_]
 
@@ -23,7 +23,7 @@ class Cleaned:
     filtered: Mapping[str, int]
 
 
-def clean(source: Sentences, target: Sentences, settings: CleaningSettings) -> Cleaned:
+def clean(source: TokenArray, target: TokenArray, settings: CleaningSettings) -> Cleaned:
     """Go through the filters in order; sentences are words, numbered alike on both sides."""
     usable = np.ones(len(source), dtype=np.bool_)
     filtered = {}
@@ -33,7 +33,7 @@ def clean(source: Sentences, target: Sentences, settings: CleaningSettings) -> C
     return Cleaned(usable, filtered)
 
 
-def _filters(source: Sentences, target: Sentences, settings: CleaningSettings) -> Iterator[tuple[str, Marks]]:
+def _filters(source: TokenArray, target: TokenArray, settings: CleaningSettings) -> Iterator[tuple[str, Marks]]:
     """Say for each filter that is on which pairs it takes."""
     here, there = source.lengths, target.lengths
     yield "empty on one side or both", (here == 0) | (there == 0)
@@ -48,7 +48,7 @@ def _filters(source: Sentences, target: Sentences, settings: CleaningSettings) -
         yield "seen before", _duplicates(source, target)
 
 
-def _copies(source: Sentences, target: Sentences) -> Marks:
+def _copies(source: TokenArray, target: TokenArray) -> Marks:
     """Mark pairs whose sides are equal."""
     candidates = np.flatnonzero(source.lengths == target.lengths)
     marks = np.zeros(len(source), dtype=np.bool_)
@@ -56,7 +56,7 @@ def _copies(source: Sentences, target: Sentences) -> Marks:
     return marks
 
 
-def _duplicates(source: Sentences, target: Sentences) -> Marks:
+def _duplicates(source: TokenArray, target: TokenArray) -> Marks:
     """Mark pairs that were there before."""
     marks = np.zeros(len(source), dtype=np.bool_)
     seen: set[tuple[bytes, bytes]] = set()

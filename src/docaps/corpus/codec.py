@@ -1,49 +1,76 @@
-"""Text to token ids and back: tokenisation, subwords and vocabulary in one object that a run keeps with it."""
+"""Text to token ids and back: words, case, subwords and vocabulary in one object that a run keeps with it.
+
+languages.json          languages, and which of the files below there are
+bpe.codes               BPE merges, or sentencepiece.model
+truecase.source.txt     how words are usually written (a Moses model), where text is truecased; likewise for target
+vocabulary.json         the pieces, by id
+"""
 
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from docaps.corpus.subwords import Subwords
+from docaps.corpus.sentencepieces import SentencePieces
+from docaps.corpus.subwords import SubwordModel, Subwords
 from docaps.corpus.tokenization import Tokenizer
+from docaps.corpus.truecasing import Truecaser, load_truecaser
 from docaps.corpus.vocabulary import EOS, Vocabulary
-from docaps.errors import RunError
-from docaps.files import read_json, write_json, write_text_atomically
+from docaps.errors import CorpusError, RunError
+from docaps.files import read_json, write_json
+
+CODES, PIECES = "bpe.codes", "sentencepiece.model"
+
+
+class Language:
+    """How sentences of one side become words, and words sentences."""
+
+    def __init__(self, code: str, *, tokenize: bool = True, truecaser: Truecaser | None = None) -> None:
+        self.code = code
+        self.tokenize = tokenize
+        self.truecaser = truecaser
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self.code)
+
+    def words(self, sentence: str) -> list[str]:
+        """Cut a sentence into words, in their usual case; without a tokenizer, at its blanks."""
+        if not self.tokenize:
+            return sentence.split()
+        words = self._tokenizer.tokenize(sentence)
+        return words if self.truecaser is None else self.truecaser.truecase(words)
+
+    def sentence(self, words: Sequence[str]) -> str:
+        """Join words to a sentence as people write it."""
+        if not self.tokenize:
+            return " ".join(words)
+        return self._tokenizer.detokenize(words if self.truecaser is None else Truecaser.detruecase(words))
 
 
 class Codec:
     """Turn sentences of the two languages into token ids, and ids into sentences."""
 
-    def __init__(self, *, source_language: str, target_language: str, codes: str, pieces: Sequence[str]) -> None:
-        self.source_language = source_language
-        self.target_language = target_language
-        self.codes = codes
+    def __init__(self, *, source: Language, target: Language, subwords: SubwordModel, pieces: Sequence[str]) -> None:
+        self.source = source
+        self.target = target
+        self.subwords = subwords
         self.vocabulary = Vocabulary(pieces)
-        self.subwords = Subwords(codes)
-
-    @cached_property
-    def _source(self) -> Tokenizer:
-        return Tokenizer(self.source_language)
-
-    @cached_property
-    def _target(self) -> Tokenizer:
-        return Tokenizer(self.target_language)
 
     def encode_source(self, sentence: str) -> list[int]:
         """Return the token ids of a source sentence, with the end mark."""
-        return self.encode_words(self._source.tokenize(sentence))
+        return self.encode_words(self.source.words(sentence))
 
     def encode_target(self, sentence: str) -> list[int]:
         """Return the token ids of a target sentence, with the end mark."""
-        return self.encode_words(self._target.tokenize(sentence))
+        return self.encode_words(self.target.words(sentence))
 
     def encode_words(self, words: Sequence[str]) -> list[int]:
-        """Return the token ids of words that are tokenised already, with the end mark."""
+        """Return the token ids of words, with the end mark."""
         return [*self.vocabulary.ids(self.subwords.split(words)), EOS]
 
     def decode_target(self, ids: Sequence[int]) -> str:
         """Return the target sentence that token ids spell."""
-        return self._target.detokenize(Subwords.join(self.vocabulary.text(ids)))
+        return self.target.sentence(self.subwords.join(self.vocabulary.text(ids)))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the vocabulary's pieces for all ids, special symbols included."""
@@ -52,18 +79,44 @@ class Codec:
     def save(self, directory: Path) -> None:
         """Store everything that is needed to make this object again."""
         directory.mkdir(parents=True, exist_ok=True)
-        write_text_atomically(directory / "bpe.codes", self.codes)
+        kind = "sentencepiece" if isinstance(self.subwords, SentencePieces) else "bpe"
+        self.subwords.save(directory / (PIECES if kind == "sentencepiece" else CODES))
         write_json(directory / "vocabulary.json", list(self.vocabulary.pieces))
-        languages = {"source_language": self.source_language, "target_language": self.target_language}
-        write_json(directory / "languages.json", languages)
+        for side, language in (("source", self.source), ("target", self.target)):
+            if language.truecaser is not None:
+                language.truecaser.save(directory / f"truecase.{side}.txt")
+        description = {
+            "source_language": self.source.code,
+            "target_language": self.target.code,
+            "subwords": kind,
+            "truecase": self.source.truecaser is not None,
+        }
+        write_json(directory / "languages.json", description)
 
 
 def load_codec(directory: Path) -> Codec:
     """Read what `Codec.save` wrote."""
-    languages = read_json(directory / "languages.json", error=RunError)
+    description = read_json(directory / "languages.json", error=RunError)
     pieces = read_json(directory / "vocabulary.json", error=RunError)
-    codes = directory / "bpe.codes"
     try:
-        return Codec(**languages, codes=codes.read_text(encoding="utf-8"), pieces=pieces)
-    except (OSError, TypeError, ValueError) as fault:
+        subwords = _load_subwords(directory, description.get("subwords", "bpe"))
+        source, target = (_load_language(directory, description, side) for side in ("source", "target"))
+        return Codec(source=source, target=target, subwords=subwords, pieces=pieces)
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, CorpusError) as fault:
         raise RunError(f"the text settings cannot be used: {fault}", path=directory) from None
+
+
+def _load_subwords(directory: Path, kind: str) -> SubwordModel:
+    """Read the subword model."""
+    if kind not in ("bpe", "sentencepiece"):
+        raise ValueError(f"subwords are 'bpe' or 'sentencepiece', found {kind!r}")
+    return SentencePieces.load(directory / PIECES) if kind == "sentencepiece" else Subwords.load(directory / CODES)
+
+
+def _load_language(directory: Path, description: dict[str, object], side: str) -> Language:
+    """Read what belongs to one side."""
+    code = description[f"{side}_language"]
+    if not isinstance(code, str):
+        raise TypeError(f"{side}_language is not a text: {code!r}")
+    truecaser = load_truecaser(directory / f"truecase.{side}.txt") if description.get("truecase") else None
+    return Language(code, tokenize=description.get("subwords") != "sentencepiece", truecaser=truecaser)

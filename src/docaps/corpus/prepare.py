@@ -3,26 +3,20 @@
 import hashlib
 import json
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from docaps import progress
 from docaps.config import PreparationSettings
-from docaps.corpus.codec import Codec
+from docaps.corpus.building import build
 from docaps.corpus.contrastive import read_items
-from docaps.corpus.documents import ParallelDocument, count_sentences
-from docaps.corpus.formats import find_starts, list_files, read_parallel, write_parallel
-from docaps.corpus.store import Store, open_store, write_document_starts, write_split
-from docaps.corpus.subwords import Subwords, learn_codes
-from docaps.corpus.tokenization import Tokenizer
-from docaps.corpus.vocabulary import Vocabulary
+from docaps.corpus.documents import ParallelDocument
+from docaps.corpus.formats import find_starts, iterate_parallel, list_files
+from docaps.corpus.numbering import available_workers
+from docaps.corpus.store import VERSION, Store, open_store
 from docaps.errors import CorpusError
-from docaps.files import replacing_directory, sha256, write_json
-
-Words = list[list[str]]
+from docaps.files import read_json, replacing_directory, sha256, write_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +39,9 @@ class Inputs:
         found = {role: _hash(path) for role, path in roles.items()}
         return found | ({"format": self.format} if self.format else {})
 
-    def read(self, part: str, settings: PreparationSettings) -> list[ParallelDocument]:
-        """Read both sides of a part."""
-        return read_parallel(
+    def iterate(self, part: str, settings: PreparationSettings) -> Iterator[ParallelDocument]:
+        """Go through the documents of a part."""
+        return iterate_parallel(
             *self.parts[part],
             format=self.format,
             language=settings.source_language,
@@ -69,13 +63,15 @@ def _sides(pair: tuple[Path, Path]) -> Iterable[tuple[str, Path]]:
     return zip(("source", "target"), pair, strict=True)
 
 
-def prepare(inputs: Inputs, settings: PreparationSettings, out: Path) -> tuple[Store, bool]:
+def prepare(
+    inputs: Inputs, settings: PreparationSettings, out: Path, *, workers: int | None = None
+) -> tuple[Store, bool]:
     """Prepare a corpus in `out`; the second value is False if the same corpus was there already."""
-    request = {"settings": settings.model_dump(), "inputs": inputs.hashes()}
+    request = {"version": VERSION, "settings": settings.model_dump(), "inputs": inputs.hashes()}
     if _is_up_to_date(out, request):
         return open_store(out), False
     with replacing_directory(out) as directory:
-        _build(inputs, settings, directory, request)
+        _write_all(inputs, settings, directory, request, workers)
     return open_store(out), True
 
 
@@ -88,7 +84,9 @@ def _is_up_to_date(out: Path, request: Mapping[str, Any]) -> bool:
         if out.is_dir() and not any(out.iterdir()):
             return False
         raise CorpusError("exists and is not a prepared corpus: choose another --out", path=out)
-    found = open_store(out).manifest
+    found = read_json(manifest, error=CorpusError)
+    if not isinstance(found, dict) or not {*request, "files"} <= found.keys():
+        return False
     return all(found[key] == value for key, value in request.items()) and _is_whole(out, found["files"])
 
 
@@ -97,69 +95,16 @@ def _is_whole(out: Path, hashes: Mapping[str, str]) -> bool:
     return all((out / name).is_file() and sha256(out / name) == found for name, found in hashes.items())
 
 
-def _build(inputs: Inputs, settings: PreparationSettings, directory: Path, request: Mapping[str, Any]) -> None:
+def _write_all(
+    inputs: Inputs, settings: PreparationSettings, directory: Path, request: Mapping[str, Any], workers: int | None
+) -> None:
     """Write all files of a prepared corpus."""
-    corpora = {name: inputs.read(name, settings) for name in inputs.parts}
-    words = {name: _tokenize(name, documents, settings) for name, documents in corpora.items()}
-    codec = _learn(words["train"], settings)
-    codec.save(directory / "text")
-    for name, documents in corpora.items():
-        _write_part(directory, name, documents, words[name], codec)
     if inputs.contrastive:
         read_items(inputs.contrastive)
         shutil.copyfile(inputs.contrastive, directory / "contrastive.jsonl")
-    _write_manifest(directory, corpora, codec, request)
-
-
-def _tokenize(name: str, documents: Sequence[ParallelDocument], settings: PreparationSettings) -> tuple[Words, Words]:
-    """Cut both sides of a part into words."""
-    source, target = Tokenizer(settings.source_language), Tokenizer(settings.target_language)
-    pairs = [pair for document in documents for pair in zip(document.source, document.target, strict=True)]
-    shown = progress.track(pairs, f"tokenise {name}", len(pairs))
-    both = [(source.tokenize(one), target.tokenize(other)) for one, other in shown]
-    return [one for one, _ in both], [other for _, other in both]
-
-
-def _learn(words: tuple[Words, Words], settings: PreparationSettings) -> Codec:
-    """Learn subwords and vocabulary on the training part, both languages together."""
-    counts = Counter(word for side in words for sentence in side for word in sentence)
-    if not counts:
-        raise CorpusError("the training part has no words")
-    progress.say(f"learn BPE on {len(counts):,} word forms")
-    codes = learn_codes(counts, merges=settings.merges, minimum_frequency=settings.minimum_frequency)
-    pieces: Counter[str] = Counter()
-    subwords = Subwords(codes)
-    for word, count in counts.items():
-        for piece in subwords.split([word]):
-            pieces[piece] += count
-    return Codec(
-        source_language=settings.source_language,
-        target_language=settings.target_language,
-        codes=codes,
-        pieces=Vocabulary.from_counts(pieces).pieces,
-    )
-
-
-def _write_part(
-    directory: Path, name: str, documents: Sequence[ParallelDocument], words: tuple[Words, Words], codec: Codec
-) -> None:
-    """Write token ids, document starts and, except for training, the raw text of one part."""
-    source, target = ([codec.encode_words(sentence) for sentence in side] for side in words)
-    write_split(directory, name, source, target)
-    write_document_starts(directory, name, (len(document.source) for document in documents))
-    if name != "train":
-        write_parallel(directory / f"{name}.source.txt", directory / f"{name}.target.txt", documents)
-
-
-def _write_manifest(
-    directory: Path, corpora: Mapping[str, Sequence[ParallelDocument]], codec: Codec, request: Mapping[str, Any]
-) -> None:
-    """Describe the prepared corpus: what went in, how much there is, and the hash of every file."""
+    parts = {name: inputs.iterate(name, settings) for name in inputs.parts}
+    built = build(parts, settings, directory, workers=workers or available_workers())
     files = {str(path.relative_to(directory)): sha256(path) for path in sorted(directory.rglob("*")) if path.is_file()}
-    counts = {
-        name: {"documents": len(documents), "sentences": count_sentences(documents)}
-        for name, documents in corpora.items()
-    }
     identity = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-    manifest = {**request, "counts": counts, "vocabulary": len(codec.vocabulary), "files": files, "hash": identity}
+    manifest = {**request, **asdict(built), "files": files, "hash": identity}
     write_json(directory / "manifest.json", manifest)

@@ -1,15 +1,17 @@
 """The prepared corpus on disk: token ids in memory-mapped arrays with sentence and document offsets.
 
 manifest.json                     settings, counts, hashes of inputs and of every file
-text/                             BPE codes, vocabulary, languages
+text/                             subwords, vocabulary, languages, truecase models
 {train,dev,test}.source.npy       token ids of all sentences, end to end
 {train,dev,test}.source.starts.npy    where each sentence begins (one more entry: the end); likewise for target
 {train,dev,test}.documents.npy    number of the first sentence of each document (one more entry: the end)
+{train,dev,test}.usable.npy       whether a pair may be trained on, or was taken out by a filter and is history only
+                                  (extra sentence pairs, if any, stand behind the training part in the same files)
 {dev,test}.source.txt             the raw text, for translation and scoring; likewise for target
 contrastive.jsonl                 contrastive items, where there are any
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,32 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from docaps.corpus.arrays import TokenArray
 from docaps.corpus.codec import Codec, load_codec
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import read_parallel
 from docaps.errors import CorpusError
 from docaps.files import read_json
 
-MANIFEST_KEYS = ("settings", "inputs", "counts", "vocabulary", "files", "hash")
-
-
-@dataclass(frozen=True)
-class TokenArray:
-    """Sentences of token ids, stored end to end."""
-
-    tokens: NDArray[np.int32]
-    starts: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def __getitem__(self, sentence: int) -> NDArray[np.int32]:
-        return self.tokens[self.starts[sentence] : self.starts[sentence + 1]]
-
-    @cached_property
-    def lengths(self) -> NDArray[np.int64]:
-        """Number of tokens of each sentence."""
-        return np.diff(self.starts)
+MANIFEST_KEYS = ("version", "settings", "inputs", "counts", "filters", "vocabulary", "files", "hash")
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -53,6 +38,8 @@ class Split:
     source: TokenArray
     target: TokenArray
     documents: NDArray[np.int64]
+    usable: NDArray[np.bool_] | None = None
+    """Which pairs may be trained on; None: all."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -84,10 +71,17 @@ class Store:
         """Say whether the corpus has such a part."""
         return split in self.manifest["counts"]
 
-    def split(self, name: str) -> Split:
-        """Open one part of the corpus."""
-        documents = self._load(f"{name}.documents.npy")
-        return Split(self._side(name, "source"), self._side(name, "target"), documents)
+    def split(self, name: str, *, extra: bool = False) -> Split:
+        """Open one part of the corpus; extra pairs stand behind those of the training part and are left out or in."""
+        documents, usable = self._load(f"{name}.documents.npy"), self._load(f"{name}.usable.npy")
+        source, target = self._side(name, "source"), self._side(name, "target")
+        if name != "train" or extra or not self.has("extra"):
+            return Split(source, target, documents, usable)
+        count = self.manifest["counts"][name]
+        sentences = count["sentences"]
+        return Split(
+            source.first(sentences), target.first(sentences), documents[: count["documents"] + 1], usable[:sentences]
+        )
 
     def raw(self, name: str) -> list[ParallelDocument]:
         """Read the raw text of the development or test part."""
@@ -128,19 +122,7 @@ def open_store(path: Path) -> Store:
     return Store(path)
 
 
-def write_split(directory: Path, name: str, source: Sequence[list[int]], target: Sequence[list[int]]) -> None:
-    """Write the token ids of one part."""
-    for side, sentences in (("source", source), ("target", target)):
-        starts = np.cumsum([0, *(len(sentence) for sentence in sentences)], dtype=np.int64)
-        np.save(directory / f"{name}.{side}.npy", _concatenate(sentences))
-        np.save(directory / f"{name}.{side}.starts.npy", starts)
-
-
-def write_document_starts(directory: Path, name: str, lengths: Iterable[int]) -> None:
-    """Write where the documents of one part begin, from their numbers of sentences."""
-    np.save(directory / f"{name}.documents.npy", np.cumsum([0, *lengths], dtype=np.int64))
-
-
-def _concatenate(sentences: Sequence[list[int]]) -> NDArray[np.int32]:
-    """Lay sentences end to end."""
-    return np.fromiter((token for sentence in sentences for token in sentence), dtype=np.int32)
+def write_arrays(directory: Path, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write the arrays of one part."""
+    for kind, array in arrays.items():
+        np.save(directory / f"{name}.{kind}.npy", array)

@@ -43,7 +43,7 @@ def lower(word: str) -> str:
     return word.replace("Σ", "σ").lower()
 
 
-def _starts(words: Sequence[str]) -> list[int]:
+def sentence_starts(words: Sequence[str]) -> list[int]:
     """Return the positions at which a sentence begins, or begins after an opening mark."""
     starts, at_start = [], True
     for position, word in enumerate(words):
@@ -78,10 +78,18 @@ class Truecaser:
         found = self._forms.get(lower(word))
         return found[-1] if found else word
 
+    def inside(self, word: str) -> str:
+        """Write a word that stands inside a sentence: as it is if it was seen like that, else as it usually is."""
+        return self._inside[word]
+
+    def at_start(self, word: str) -> str:
+        """Write a word that begins a sentence as it usually is elsewhere."""
+        return self._at_start[word]
+
     def truecase(self, words: Sequence[str]) -> list[str]:
         """Write words at the beginning of sentences, and words never seen in this case, as they usually are."""
         cased = [*map(self._inside.__getitem__, words)]
-        for position in _starts(words):
+        for position in sentence_starts(words):
             cased[position] = self._at_start[words[position]]
         return cased
 
@@ -93,7 +101,7 @@ class Truecaser:
     def detruecase(words: Sequence[str]) -> list[str]:
         """Write the first letter of each sentence as a capital."""
         cased = [*words]
-        for position in _starts(words):
+        for position in sentence_starts(words):
             cased[position] = words[position][:1].upper() + words[position][1:]
         return cased
 

@@ -143,7 +143,7 @@ def _train(
 ) -> None:
     """Run the trainer over the corpus."""
     stage = recipe.stage[name]
-    data = store.split("train")
+    data = store.split("train", extra=stage.extra)
     sampler = LengthSampler(data, budget=stage.batch_tokens, seed=recipe.seed)
     if not len(sampler):
         raise CorpusError("the training part has no pair with words on both sides", path=store.path)
