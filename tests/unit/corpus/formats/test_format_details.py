@@ -3,6 +3,7 @@
 import gzip
 import io
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,16 @@ def test_a_system_is_named_once_in_sgml(tmp_path: Path) -> None:
     (tmp_path / "out").write_text(capitals(path))
     again = read_documents(tmp_path / "out", side="hypothesis")
     assert again[0].sentences == tuple(text.upper() for text in read_documents(path)[0].sentences)
+
+
+@pytest.mark.parametrize("piece", ["<!-- ", "<![CDATA[", "<seg   ", '<p "', "<!DOCTYPE [", "&#"])
+def test_hostile_markup_costs_no_more_than_its_length(tmp_path: Path, piece: str) -> None:
+    path = write(
+        tmp_path, f'<srcset setid="x">\n<doc docid="a">\n<seg id="1">one {piece * 50_000}</seg>\n</doc>\n</srcset>\n'
+    )
+    begin = time.process_time()
+    assert read_documents(path)[0].sentences[0].startswith("one ")
+    assert time.process_time() - begin < 5
 
 
 XML = """<?xml version="1.0"?>
