@@ -9,6 +9,8 @@ import pytest
 
 from docaps.config import PreparationSettings
 from docaps.corpus import prepare as module
+from docaps.corpus.documents import Document
+from docaps.corpus.formats import read_parallel, write_documents, write_parallel
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Store
 from docaps.corpus.vocabulary import EOS, UNK
@@ -149,7 +151,7 @@ def test_an_interruption_leaves_what_was_there_and_nothing_else(
         prepare(inputs, with_merges(2), out)
     before = snapshot(out)
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, stage, interrupt)
@@ -196,3 +198,39 @@ def test_parts_are_numbered_by_the_training_vocabulary(inputs: Inputs, out: Path
     inputs.parts["dev"][0].write_text("It was 漢.\n")
     store, _ = prepare(inputs, SETTINGS, out)
     assert UNK in np.asarray(store.split("dev").source[0])
+
+
+def test_a_corpus_is_prepared_from_any_format(inputs: Inputs, out: Path, tmp_path: Path) -> None:
+    usual, _ = prepare(inputs, SETTINGS, out)
+    for name in ("jsonl", "tsv", "xml"):
+        parts = {part: (tmp_path / f"{part}.{name}",) * 2 for part in ("train", "dev")}
+        for part, pair in inputs.parts.items():
+            write_parallel(*parts[part], read_parallel(*pair), name)
+        store, _ = prepare(Inputs(parts), SETTINGS, tmp_path / "stores" / name)
+        assert store.manifest["files"] == usual.manifest["files"]
+
+
+def test_another_format_or_other_document_starts_are_another_corpus(inputs: Inputs, out: Path) -> None:
+    assert prepare(inputs, SETTINGS, out)[1]
+    named = replace(inputs, format="lines")
+    assert prepare(named, SETTINGS, out)[1]
+    assert not prepare(named, SETTINGS, out)[1]
+    for path in inputs.parts["dev"]:
+        path.write_text("One.\nTwo.\n")
+    starts = inputs.parts["dev"][0].with_suffix(".starts")
+    for text, documents in (("0\n", 1), ("0\n1\n", 2)):
+        starts.write_text(text)
+        store, built = prepare(inputs, SETTINGS, out)
+        assert built
+        assert store.manifest["counts"]["dev"] == {"documents": documents, "sentences": 2}
+
+
+def test_directories_are_prepared_and_a_changed_file_is_noticed(inputs: Inputs, out: Path, tmp_path: Path) -> None:
+    folders = (tmp_path / "source", tmp_path / "target")
+    for folder in folders:
+        write_documents(folder, [Document(("One.",), "a"), Document(("Two.",), "b")], "directory")
+    found = replace(inputs, parts={**inputs.parts, "dev": folders})
+    assert prepare(found, SETTINGS, out)[0].manifest["counts"]["dev"] == {"documents": 2, "sentences": 2}
+    assert not prepare(found, SETTINGS, out)[1]
+    (folders[0] / "b.txt").write_text("Three.\n")
+    assert prepare(found, SETTINGS, out)[1]

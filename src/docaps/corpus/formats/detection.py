@@ -15,7 +15,7 @@ The checks are made in this order, and the first that fits decides:
 9. a blank line stands between others: `blank`;
 10. else `lines`: one sentence a line, one document.
 
-Checks 5 to 10 look at the first 10,000 lines or 1 MiB, so that the answer does not depend on how fast stdin arrives.
+Checks 4 to 10 look at the first 10,000 lines or 1 MiB, so that the answer does not depend on how fast stdin arrives.
 """
 
 import re

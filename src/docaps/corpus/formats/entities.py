@@ -4,13 +4,14 @@ Nothing else is ever expanded, so a file cannot grow while it is read.
 """
 
 import re
+from collections.abc import Iterator
 from html import escape
 
 from docaps.corpus.formats.opening import one_line
 
 NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
-CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+CDATA_START, CDATA_END = "<![CDATA[", "]]>"
 ATTRIBUTE = re.compile(r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -32,8 +33,21 @@ def _character(match: re.Match[str]) -> str:
 
 def decode_markup(text: str) -> str:
     """Read the text of an element as a sentence."""
-    parts = CDATA.split(text)  # every second part stood in CDATA
-    return one_line("".join(part if place % 2 else decode_entities(part) for place, part in enumerate(parts)))
+    return one_line("".join(_decode_parts(text)))
+
+
+def _decode_parts(text: str) -> Iterator[str]:
+    """Go through the parts of a text; what stands in CDATA is taken as it is."""
+    rest = text
+    while CDATA_START in rest:
+        before, _, after = rest.partition(CDATA_START)
+        inside, end, following = after.partition(CDATA_END)
+        if not end:
+            break
+        yield decode_entities(before)
+        yield inside
+        rest = following
+    yield decode_entities(rest)
 
 
 def encode_markup(sentence: str) -> str:

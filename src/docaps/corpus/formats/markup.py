@@ -14,13 +14,11 @@ from docaps.corpus.formats.interface import ReadingOptions
 from docaps.errors import CorpusError
 
 CLOSING = re.compile(r"</doc\s*>", re.IGNORECASE)
-EMPTY_SEGMENT = re.compile(r"<(seg)\b([^<>]*?)\s*/>", re.IGNORECASE)
+EMPTY_SEGMENT = re.compile(r"<(seg)\b([^<>]*)/>", re.IGNORECASE)
 ATTRIBUTES = r"""((?:[^<>"']|"[^"<]*"|'[^'<]*')*)"""
 TAG = re.compile(
-    r"<!--.*?-->|<(/?)(mteval|srcset|refset|tstset|dataset|collection|doc|src|ref|hyp|hl|p|seg)(?=[\s/>])"
-    + ATTRIBUTES
-    + ">",
-    re.IGNORECASE | re.DOTALL,
+    r"<!--|<(/?)(mteval|srcset|refset|tstset|dataset|collection|doc|src|ref|hyp|hl|p|seg)(?=[\s/>])" + ATTRIBUTES + ">",
+    re.IGNORECASE,
 )
 SETS = ("srcset", "refset", "tstset")
 VERSIONS = ("src", "ref", "hyp")
@@ -54,6 +52,19 @@ def cut_chunks(lines: Iterable[str]) -> Iterator[Chunk]:
 
 def _chunk(lines: list[str], start: int) -> Chunk:
     return Chunk(EMPTY_SEGMENT.sub(r"<\1\2></\1>", "\n".join(lines)), start)
+
+
+def _tags(text: str) -> Iterator[re.Match[str]]:
+    """Go through the known tags of a text, passing over comments; a comment without an end is text."""
+    comment_end = 0
+    for match in TAG.finditer(text):
+        if match.start() < comment_end:
+            continue
+        if match[2]:
+            yield match
+        elif comment_end >= 0:
+            found = text.find("-->", match.end())
+            comment_end = found if found >= 0 else -1
 
 
 @dataclass(slots=True)
@@ -121,9 +132,7 @@ class Scanner:
     def scan(self, chunk: Chunk) -> MarkedDocument | None:
         """Read one chunk; None if it holds no document (the end of the file)."""
         found = None
-        for match in TAG.finditer(chunk.text):
-            if match[2] is None:  # a comment
-                continue
+        for match in _tags(chunk.text):
             name, closing = match[2].lower(), bool(match[1])
             if self._segment and not (closing and name == "seg"):
                 raise self._fault("a <seg> is not closed: </seg> missing", chunk, self._segment.start())

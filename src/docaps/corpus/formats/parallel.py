@@ -1,7 +1,6 @@
 """Reading two sides that translate each other: in two files, or in one that holds both."""
 
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 from docaps.corpus.documents import Document, ParallelDocument
@@ -114,5 +113,5 @@ def _first_other_id(one: Document, other: Document) -> tuple[str, str] | None:
     """Find the first sentence whose id differs between two sides, if both tell ids."""
     if not (one.layout and other.layout and one.layout.sentence_ids and other.layout.sentence_ids):
         return None
-    pairs = chain(zip(one.layout.sentence_ids, other.layout.sentence_ids, strict=True))
+    pairs = zip(one.layout.sentence_ids, other.layout.sentence_ids, strict=True)
     return next(((here, there) for here, there in pairs if here != there), None)
