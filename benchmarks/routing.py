@@ -22,6 +22,7 @@ Form = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 def with_votes(words: Tensor, mask: Tensor, weight: Tensor, query: Tensor) -> Tensor:
     """Algorithm 1 as one would write it down: votes (B, M, N, D) are stored once."""
+    words = squash(words)
     votes = torch.einsum("mde,bne->bmnd", weight, words)
     real = mask.unsqueeze(1).to(words.dtype)
     directions = standardised(words)
@@ -40,7 +41,7 @@ def with_votes(words: Tensor, mask: Tensor, weight: Tensor, query: Tensor) -> Te
 
 def without_votes(words: Tensor, mask: Tensor, weight: Tensor, query: Tensor) -> Tensor:
     """Route as docaps does."""
-    options = RoutingOptions(rounds=ROUNDS, squash_words=False)
+    options = RoutingOptions(rounds=ROUNDS)
     return route(words, mask, weight, options=options, query=query).capsules
 
 

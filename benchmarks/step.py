@@ -1,7 +1,8 @@
 """A training step of the full method against one of the plain Transformer, at the paper's sizes: speed and memory.
 
 Speed: tokens per second of `qcn+reg` / those of `transformer`, in float32 and bfloat16, on the same batches. Memory:
-how much more a process needs (peak resident size) when each sentence has a history of three sentences of 400 words.
+how much more a process needs (peak resident size) when each sentence has a history of three sentences of 400 words, and
+what twice as many capsules add to that.
 The last line is JSON with the ratios.
 """
 
@@ -45,9 +46,9 @@ def make_batch(tokens: int, history_length: int) -> Batch:
     return collate(windows, 3)
 
 
-def make_trainer(system: SystemName, settings: StageSettings, precision: torch.dtype) -> Trainer:
+def make_trainer(system: SystemName, settings: StageSettings, precision: torch.dtype, capsules: int = 4) -> Trainer:
     """Build a model of the paper's sizes and what trains it."""
-    recipe = load_recipe(bundled_recipes()["paper"])
+    recipe = load_recipe(bundled_recipes()["paper"], [f"qcn.capsules={capsules}"])
     chosen = recipe.system("document").model_copy(update={"name": system})
     model = build_model(chosen, vocabulary=VOCABULARY, dropout=settings.dropout, seed=1)
     device = Device(CPU, precision)
@@ -71,16 +72,16 @@ def compare_speed(tokens: int, precision: torch.dtype, repeats: int) -> float:
     return share
 
 
-def resident(system: str, tokens: int) -> float:
+def resident(system: str, tokens: int, capsules: int = 4) -> float:
     """Return the peak resident size in GB of a process of its own that trains two steps with long histories."""
-    command = [sys.executable, __file__, "--memory-of", system, "--tokens", str(tokens)]
+    command = [sys.executable, __file__, "--memory-of", system, "--tokens", str(tokens), "--capsules", str(capsules)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def train_with_long_history(system: SystemName, tokens: int) -> float:
+def train_with_long_history(system: SystemName, tokens: int, capsules: int) -> float:
     """Train two steps and return this process's peak resident size in GB."""
     stage = load_recipe(bundled_recipes()["paper"]).stage["document"]
-    trainer, batch = make_trainer(system, stage, torch.float32), make_batch(tokens, LONG_HISTORY_LENGTH)
+    trainer, batch = make_trainer(system, stage, torch.float32, capsules), make_batch(tokens, LONG_HISTORY_LENGTH)
     for step in (1, 2):
         trainer.step(step, batch)
     unit = 1 if sys.platform == "darwin" else 1024
@@ -94,17 +95,17 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=1500, help="source and target tokens of a batch")
     parser.add_argument("--data", help="accepted for uniformity; this benchmark needs no text")
     parser.add_argument("--memory-of", choices=[PLAIN, FULL], help=argparse.SUPPRESS)
+    parser.add_argument("--capsules", type=int, default=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.memory_of:
-        print(train_with_long_history(arguments.memory_of, arguments.tokens))
+        print(train_with_long_history(arguments.memory_of, arguments.tokens, arguments.capsules))
         return
     print(f"4+4 layers of 512, {VOCABULARY:,} words, batches of {arguments.tokens} tokens, history of 3 x 25 words")
     # Memory first: a child's peak begins with the size its parent has when it starts.
     plain, full = (resident(system, arguments.tokens) for system in (PLAIN, FULL))
-    print(
-        f"3 x 400 words of history: {PLAIN} {plain:.2f} GB, {FULL} {full:.2f} GB, {full - plain:.2f} GB more",
-        flush=True,
-    )
+    doubled = resident(FULL, arguments.tokens, capsules=8)
+    sizes = f"{PLAIN} {plain:.2f} GB, {FULL} {full:.2f} GB, {full - plain:.2f} GB more"
+    print(f"3 x 400 words of history: {sizes}; with twice the capsules {doubled:.2f} GB", flush=True)
     float32, bfloat16 = (
         compare_speed(arguments.tokens, precision, arguments.repeats) for precision in (torch.float32, torch.bfloat16)
     )
@@ -112,6 +113,7 @@ def main() -> None:
         "tokens_per_second_float32": float32,
         "tokens_per_second_bfloat16": bfloat16,
         "long_history_gb_of_budget": (full - plain) / BUDGET,
+        "memory_doubled_capsules": doubled / full,
     }
     print(json.dumps({name: round(ratio, 3) for name, ratio in ratios.items()}))
 

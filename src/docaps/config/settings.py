@@ -100,7 +100,10 @@ class HistorySettings(Settings):
 
 
 class QcnSettings(Settings):
-    """The query-guided capsule network; what concerns no query holds for plain capsules (`capsnet`) as well."""
+    """The query-guided capsule network; what concerns no query holds for plain capsules (`capsnet`) as well.
+
+    The regulariser's capsule networks have the same capsules, rounds, squash_words and gradient.
+    """
 
     capsules: Count = Field(4, description="M, output capsules per history sentence, or in all if the scope is joint")
     rounds: Count = Field(4, description="routing iterations")

@@ -31,9 +31,10 @@ def inverse_deviation(variance: Float[Tensor, "*any"], mean: Float[Tensor, "*any
     """Return 1 / length of centred vectors of `size` numbers; 0 for a constant one, which correlates with nothing.
 
     A vector counts as constant if its numbers differ by rounding only: dividing by noise would make the gradient huge.
+    So does one so short that the gradient, variance ** -1.5, could not be written down.
     """
     limits = torch.finfo(variance.dtype)
-    varies = variance > (16 * limits.eps * mean).square() + limits.tiny
+    varies = variance > (16 * limits.eps * mean).square() + limits.tiny ** (2 / 3)
     return torch.where(varies, (size * torch.where(varies, variance, 1)).rsqrt(), 0)
 
 

@@ -16,11 +16,12 @@ from docaps.model.functional import pearson
 class Correlations:
     """How well source and target capsules agree: of true pairs, and of pairs that do not belong together.
 
-    If both are high, the capsules have become constant and the regulariser says nothing.
+    If both are high, the capsules have become constant and the regulariser says nothing. A single pair has no other
+    to be mismatched with.
     """
 
     matched: Float[Tensor, " B"]
-    mismatched: Float[Tensor, " B"]
+    mismatched: Float[Tensor, " B"] | None
 
 
 class Regulariser(nn.Module):
@@ -46,7 +47,10 @@ class Regulariser(nn.Module):
         """Return the Pearson correlation of source and target capsules."""
         left = self.source(source, source_mask).capsules  # (B, M, D)
         right = self.target(target, target_mask).capsules
-        return Correlations(self._correlate(left, right), self._correlate(left.detach(), right.detach().roll(1, 0)))
+        matched = self._correlate(left, right)
+        if len(left) == 1:
+            return Correlations(matched, None)
+        return Correlations(matched, self._correlate(left.detach(), right.detach().roll(1, 0)))
 
     def _correlate(self, left: Float[Tensor, "B M D"], right: Float[Tensor, "B M D"]) -> Float[Tensor, " B"]:
         """Correlate capsule by capsule and average, or all capsules joined to one vector."""

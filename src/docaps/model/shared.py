@@ -22,9 +22,30 @@ class Notes:
     """Pairs whose product, the first transposed, is a part of the gradient."""
     lines: list[tuple[Float[Tensor, "A X"], Float[Tensor, "A X"]]] = field(default_factory=list)
     """Slope and offset of each row: slope x row + offset is a part of the gradient."""
+    backward_pass: int | None = None
+    """Which backward pass wrote this down."""
+
+    def add_product(self, first: Float[Tensor, "A few X"], second: Float[Tensor, "A few Y"]) -> None:
+        """Note a part of the gradient that is a product."""
+        self._begin()
+        self.products.append((first, second))
+
+    def add_line(self, slope: Float[Tensor, "A X"], offset: Float[Tensor, "A X"]) -> None:
+        """Note a part of the gradient that is linear in the matrices."""
+        self._begin()
+        self.lines.append((slope, offset))
+
+    def _begin(self) -> None:
+        """Forget what another backward pass noted and never came to sum up, as one that stops at other inputs."""
+        current = torch._C._current_graph_task_id()
+        if current != self.backward_pass:
+            self.products.clear()
+            self.lines.clear()
+            self.backward_pass = current
 
     def sum_up(self, matrices: Float[Tensor, "A X Y"], gradient: Float[Tensor, "A X Y"] | None) -> Tensor | None:
         """Return the whole gradient and forget the notes."""
+        self._begin()
         products, lines = list(self.products), list(self.lines)
         self.products.clear()
         self.lines.clear()
@@ -95,7 +116,7 @@ class _CombineRows(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
         small, matrices = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
-            ctx.notes.products.append((small, gradient))
+            ctx.notes.add_product(small, gradient)
         return torch.bmm(gradient, matrices.transpose(1, 2)) if ctx.needs_input_grad[0] else None, None, None
 
 
@@ -113,7 +134,7 @@ class _CompareRows(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
         small, matrices = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
-            ctx.notes.products.append((gradient, small))
+            ctx.notes.add_product(gradient, small)
         return torch.bmm(gradient, matrices) if ctx.needs_input_grad[0] else None, None, None
 
 
@@ -133,5 +154,5 @@ class _Moments(torch.autograd.Function):
     def backward(ctx: Any, of_variance: Tensor, of_mean: Tensor) -> tuple[None, None]:
         (mean,) = ctx.saved_tensors
         slope = 2 / ctx.size * of_variance  # the variance's derivative is 2 (x - mean) / size
-        ctx.notes.lines.append((slope, of_mean / ctx.size - slope * mean))
+        ctx.notes.add_line(slope, of_mean / ctx.size - slope * mean)
         return None, None

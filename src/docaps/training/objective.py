@@ -13,7 +13,6 @@ from torch.nn import functional as F  # noqa: N812
 
 from docaps.corpus.vocabulary import PAD
 from docaps.model.interface import Prediction
-from docaps.model.regulariser import Correlations
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +34,13 @@ def compute_loss(
     cross_entropy = F.cross_entropy(exact, target.flatten(), ignore_index=PAD, label_smoothing=label_smoothing)
     if prediction.correlations is None:
         return Loss(cross_entropy, cross_entropy)
-    matched, mismatched = average_correlations(prediction.correlations, target)
+    correlations = prediction.correlations
+    matched = average_by_tokens(correlations.matched, target)
+    mismatched = None if correlations.mismatched is None else average_by_tokens(correlations.mismatched, target)
     return Loss(cross_entropy - regulariser_weight * matched, cross_entropy, matched, mismatched)
 
 
-def average_correlations(
-    correlations: Correlations, target: Int[Tensor, "B T"]
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+def average_by_tokens(correlation: Float[Tensor, " B"], target: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
     """Average over sentences, each weighted by its target tokens: Eq. 11 adds the PCC once for every token."""
-    tokens = (target != PAD).sum(dim=1).to(correlations.matched.dtype)  # (B)
-    weights = tokens / tokens.sum()
-    return (correlations.matched * weights).sum(), (correlations.mismatched * weights).sum()
+    tokens = (target != PAD).sum(dim=1).to(correlation.dtype)  # (B)
+    return (correlation * tokens / tokens.sum()).sum()

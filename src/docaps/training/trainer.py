@@ -34,7 +34,7 @@ class Averages:
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = {}
-        self._count = 0
+        self._counts: dict[str, int] = {}
         self._tokens = 0
         self._start = time.monotonic()
 
@@ -42,13 +42,13 @@ class Averages:
         """Take in the numbers of one step."""
         for name, value in values.items():
             self._sums[name] = self._sums.get(name, 0.0) + value
-        self._count += 1
+            self._counts[name] = self._counts.get(name, 0) + 1  # not every step has every number
         self._tokens += tokens
 
     def drain(self) -> dict[str, float]:
         """Return the means and the speed, and begin anew."""
         speed = self._tokens / max(time.monotonic() - self._start, 1e-9)
-        means = {name: value / max(self._count, 1) for name, value in self._sums.items()}
+        means = {name: value / self._counts[name] for name, value in self._sums.items()}
         self.__init__()  # type: ignore[misc]
         return {**means, "tokens_per_second": speed}
 
@@ -146,9 +146,8 @@ def _count_tokens(batch: Batch) -> int:
 def _numbers(loss: Loss) -> dict[str, float]:
     """Return what is logged of a loss."""
     numbers = {"loss": loss.total.item(), "cross_entropy": loss.cross_entropy.item()}
-    if loss.matched is not None and loss.mismatched is not None:
-        numbers |= {"pcc": loss.matched.item(), "pcc_mismatched": loss.mismatched.item()}
-    return numbers
+    correlations = {"pcc": loss.matched, "pcc_mismatched": loss.mismatched}
+    return numbers | {name: value.item() for name, value in correlations.items() if value is not None}
 
 
 def _describe(row: Mapping[str, int | float]) -> str:

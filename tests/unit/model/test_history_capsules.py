@@ -16,6 +16,7 @@ from docaps.batches.windows import Window
 from docaps.model.context.capsules import HistoryCapsules
 from docaps.model.context.memory import ContextMemory, ContextSublayer
 from docaps.model.layers import Attention, Residual, sinusoids
+from docaps.model.variants import build_model
 
 K, M, R, D = tiny.K, tiny.M, tiny.R, tiny.D
 LENGTHS = ((2, 4, 1), (3, 0, 0))
@@ -233,6 +234,47 @@ def test_the_network_runs_once_for_all_layers() -> None:
     model.context.register_forward_hook(lambda *_: calls.append(1))
     model.encode(batch)
     assert calls == [1]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_the_context_sublayer_stands_between_self_attention_and_feed_forward(norm: str) -> None:
+    model, batch = tiny.build(tiny.settings("qcn", norm=norm)), tiny.sample_batch()
+    layer, order = model.encoder[0], []
+    for name, part in (("self", layer.attention), ("context", layer.context), ("forward", layer.feed_forward)):
+        part.register_forward_hook(lambda *_, name=name: order.append(name))
+    encoding = model.encode(batch)
+    assert order == ["self", "context", "forward"]
+    states = double(5, 6, D, seed=7)
+    mask = torch.ones(5, 1, 6, dtype=torch.bool)
+    after = layer.attention_residual(states, lambda x: layer.attention(x, layer.attention.project(x), mask))
+    after = layer.feed_forward_residual(layer.context(after, encoding.context), layer.feed_forward)
+    torch.testing.assert_close(layer(states, mask, encoding.context), after)
+
+
+def test_the_context_sublayer_has_the_dropout_of_its_neighbours() -> None:
+    model = build_model(tiny.settings("qcn"), vocabulary=17, dropout=0.3)
+    for layer in model.encoder:
+        assert layer.context.residual.dropout.p == layer.attention_residual.dropout.p == 0.3
+
+
+def test_more_history_than_distances_is_refused() -> None:
+    network = build()
+    words = double(1, K + 1, 2, D, seed=1)
+    with pytest.raises(ValueError, match=f"{K + 1} history sentences, but distances only up to {K}"):
+        network.words(words)
+
+
+@pytest.mark.parametrize("scope", ["sentence", "joint"])
+def test_a_history_without_room_for_words_gives_zero_capsules(scope: str) -> None:
+    network = build(scope=scope)
+    found = network(
+        torch.zeros(2, K, 0, D, dtype=torch.float64),
+        torch.zeros(2, K, 0, dtype=torch.bool),
+        double(2, 3, D, seed=3),
+        SENTENCE_MASK,
+    )
+    assert found.vectors.eq(0).all()
+    assert not found.mask.any()
 
 
 def test_a_batch_without_any_history_does_not_run_the_network() -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from docaps.model.capsule import RoutingOptions
 from docaps.model.regulariser import Regulariser
+from docaps.model.variants import build_model
 
 M, R, D = tiny.M, tiny.R, tiny.D
 SOURCE_MASK = torch.tensor([[True] * 4, [True] * 2 + [False] * 2, [True] * 3 + [False]])
@@ -83,6 +84,13 @@ def test_the_same_words_with_the_same_weights_correlate_fully(regulariser: Regul
     assert (found.mismatched < 0.999).all()
 
 
+def test_a_single_pair_has_no_other_to_be_mismatched_with(regulariser: Regulariser) -> None:
+    source, target = double(1, 4, D, seed=2), double(1, 3, D, seed=3)
+    found = regulariser(source, SOURCE_MASK[:1], target, TARGET_MASK[:1])
+    assert found.mismatched is None
+    assert found.matched.shape == (1,)
+
+
 def test_only_matched_pairs_have_a_gradient(regulariser: Regulariser) -> None:
     found = regulariser(double(3, 4, D, seed=2), SOURCE_MASK, double(3, 3, D, seed=3), TARGET_MASK)
     assert found.matched.requires_grad
@@ -96,6 +104,14 @@ def test_a_model_correlates_in_training_only(name: str) -> None:
     assert trained.correlations is not None
     assert model(batch).correlations is None
     torch.testing.assert_close(model(batch).logits, trained.logits)
+
+
+def test_dropout_does_not_touch_what_is_correlated() -> None:
+    """The regulariser looks at the inputs of encoder and decoder before anything is dropped from them."""
+    batch = tiny.sample_batch()
+    model = build_model(tiny.settings("transformer+reg"), vocabulary=tiny.VOCABULARY, dropout=0.5).double().train()
+    first, second = (model(batch).correlations for _ in range(2))
+    assert torch.equal(first.matched, second.matched)
 
 
 @pytest.mark.parametrize("positions", [True, False])

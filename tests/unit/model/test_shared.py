@@ -54,6 +54,26 @@ def test_a_second_backward_pass_through_a_kept_graph_gives_the_same_gradient() -
     assert torch.equal(first, second)
 
 
+def test_a_backward_pass_to_other_inputs_leaves_nothing_behind() -> None:
+    """It never comes to the matrices, so what it noted must not count in the next pass."""
+    matrices, other = double(2, 4, 3, seed=1).requires_grad_(), double(2, 5, 3, seed=3).requires_grad_()
+    total = use(matrices, True, double(2, 5, 4, seed=2), other, moments=True, plain_use=False)
+    (expected,) = torch.autograd.grad(total, matrices, retain_graph=True)
+    torch.autograd.grad(total, other, retain_graph=True)
+    (found,) = torch.autograd.grad(total, matrices)
+    assert torch.equal(found, expected)
+
+
+def test_gradients_of_two_passes_add_up() -> None:
+    matrices = double(2, 4, 3, seed=1).requires_grad_()
+    small, other = double(2, 5, 4, seed=2), double(2, 5, 3, seed=3)
+    for _ in range(2):
+        use(matrices, True, small, other, moments=True, plain_use=False).backward()
+    assert matrices.grad is not None
+    once = torch.autograd.grad(use(matrices, False, small, other, moments=True, plain_use=False), matrices)[0]
+    torch.testing.assert_close(matrices.grad, 2 * once, rtol=0, atol=1e-11)
+
+
 def test_a_second_derivative_is_refused_instead_of_being_wrong() -> None:
     matrices = double(2, 4, 3, seed=1).requires_grad_()
     total = Shared(matrices).combine_rows(double(2, 5, 4, seed=2)).square().sum()

@@ -10,7 +10,7 @@ from tests.invariants import tiny
 from docaps.corpus.vocabulary import PAD
 from docaps.model.interface import Prediction
 from docaps.model.regulariser import Correlations
-from docaps.training.objective import average_correlations, compute_loss
+from docaps.training.objective import average_by_tokens, compute_loss
 
 TARGET = torch.tensor([[5, 6, 7, 2], [8, 2, PAD, PAD], [4, 4, 2, PAD]])
 WORDS = [[5, 6, 7, 2], [8, 2], [4, 4, 2]]
@@ -53,9 +53,16 @@ def test_better_agreement_lowers_the_loss() -> None:
 
 
 def test_correlations_are_weighted_by_target_tokens() -> None:
-    matched, mismatched = average_correlations(Correlations(MATCHED, MISMATCHED), TARGET)
-    assert matched.item() == pytest.approx((4 * 0.9 - 2 * 0.4 + 3 * 0.2) / 9)
-    assert mismatched.item() == pytest.approx((4 * 0.1 + 2 * 0.3 - 3 * 0.7) / 9)
+    assert average_by_tokens(MATCHED, TARGET).item() == pytest.approx((4 * 0.9 - 2 * 0.4 + 3 * 0.2) / 9)
+    assert average_by_tokens(MISMATCHED, TARGET).item() == pytest.approx((4 * 0.1 + 2 * 0.3 - 3 * 0.7) / 9)
+
+
+def test_a_batch_of_one_pair_has_no_mismatched_correlation() -> None:
+    given = Prediction(prediction().logits[:1], Correlations(MATCHED[:1], None))
+    found = compute_loss(given, TARGET[:1], label_smoothing=0.0, regulariser_weight=1.0)
+    assert found.matched is not None
+    assert found.matched.item() == pytest.approx(0.9)
+    assert found.mismatched is None
 
 
 def test_mismatched_pairs_are_reported_but_not_trained_on() -> None:

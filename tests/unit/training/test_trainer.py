@@ -14,7 +14,7 @@ from docaps.config import StageSettings
 from docaps.errors import TrainingError
 from docaps.model.interface import TranslationModel
 from docaps.model.variants import build_model
-from docaps.training.trainer import Device, Trainer
+from docaps.training.trainer import Averages, Device, Trainer
 
 CPU = Device(torch.device("cpu"), torch.float32)
 
@@ -157,3 +157,13 @@ def test_training_in_bfloat16_stays_finite(name: str) -> None:
     for weight in model.parameters():
         assert weight.dtype == torch.float32
         assert weight.isfinite().all()
+
+
+def test_numbers_that_not_every_step_has_are_averaged_over_those_that_do() -> None:
+    averages = Averages()
+    averages.add({"loss": 1.0, "pcc": 0.5}, tokens=3)
+    averages.add({"loss": 3.0}, tokens=3)
+    found = averages.drain()
+    assert (found["loss"], found["pcc"]) == (2.0, 0.5)
+    averages.add({"loss": 7.0}, tokens=3)
+    assert set(averages.drain()) == {"loss", "tokens_per_second"}

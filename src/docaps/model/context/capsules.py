@@ -48,6 +48,8 @@ class HistoryWords(nn.Module):
     def forward(self, words: Float[Tensor, "B K N D"]) -> Float[Tensor, "B K N E"]:
         """Transform each word; distances are those of the places 1 to K."""
         count, length, size = words.shape[1:]
+        if count > self.linear.in_features - size:
+            raise ValueError(f"{count} history sentences, but distances only up to {self.linear.in_features - size}")
         if self.positions is not None:
             # The encoder adds positions to embeddings scaled by the root of their size; these are not scaled.
             words = words + self.positions(length) / math.sqrt(size)
@@ -99,12 +101,14 @@ class HistoryCapsules(nn.Module):
         mask = word_mask.reshape(rows, together * length)
         query = None if self.query is None else self.query(sentence, sentence_mask)  # (B, E)
         routing = self.routing(
-            self.words(words).reshape(rows, together * length, -1),
+            self.words(words).reshape(rows, together * length, self.routing.size),
             mask,
             None if query is None else query.repeat_interleave(groups, dim=0),
             trace,
         )
-        vectors = self.norm(routing.capsules).reshape(batch, groups * self.routing.capsules, -1)  # (B, C, E)
+        vectors = self.norm(routing.capsules).reshape(
+            batch, groups * self.routing.capsules, self.routing.size
+        )  # (B, C, E)
         visible = mask.any(dim=-1).reshape(batch, groups).repeat_interleave(self.routing.capsules, dim=1)  # (B, C)
         traces = _by_sentence(routing, batch, groups, count) if trace else (None, None)
         return ContextMemory(vectors, visible, *traces)

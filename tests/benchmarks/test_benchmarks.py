@@ -1,0 +1,53 @@
+"""Every benchmark ends with one line of JSON; `make stress` holds the figures to their promises."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.name != "measuring.py")
+
+
+def run(script: str, *arguments: str, threads: int | None = None) -> dict[str, float]:
+    """Run a benchmark in a process of its own and read its last line."""
+    environment = os.environ | ({"OMP_NUM_THREADS": str(threads)} if threads else {})
+    command = [sys.executable, str(ROOT / "benchmarks" / script), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    ratios = json.loads(done.stdout.splitlines()[-1])
+    assert isinstance(ratios, dict)
+    return ratios
+
+
+def test_routing_prints_its_ratios() -> None:
+    ratios = run("routing.py", "--sentences", "2", "--repeats", "5", threads=1)
+    assert {"speedup", "speedup_sentence", "memory_ratio"} <= set(ratios)
+    # Loose bounds that hold for two sentences on a busy machine, and fail for a form that stores votes.
+    assert ratios["speedup"] > 1.2
+    assert ratios["memory_ratio"] < 0.5
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_every_benchmark_explains_itself(script: Path) -> None:
+    done = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True, check=True)
+    assert "--repeats" in done.stdout
+    assert "--data" in done.stdout
+
+
+@pytest.mark.stress
+def test_routing_keeps_its_promises() -> None:
+    ratios = run("routing.py")
+    assert ratios["speedup"] >= 5
+    assert ratios["speedup_sentence"] >= 2
+    assert ratios["memory_ratio"] <= 1 / 3
+
+
+@pytest.mark.stress
+def test_a_training_step_keeps_its_promises() -> None:
+    ratios = run("step.py")
+    assert ratios["tokens_per_second_float32"] >= 0.85
+    assert ratios["tokens_per_second_bfloat16"] >= 0.80
+    assert ratios["long_history_gb_of_budget"] <= 1
