@@ -86,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats, at least 5")
     parser.add_argument("--data", type=Path, help="folder with real text, NAME.en and NAME.de")
-    parser.add_argument("--sentences", type=int, default=2000, help="sentences a side")
+    parser.add_argument("--sentences", type=int, default=10_000, help="sentences a side")
     parser.add_argument("--merges", type=int, default=2000, help="BPE merges")
     options = parser.parse_args()
     text = read(options.data, options.sentences) if options.data else generate(options.sentences)
