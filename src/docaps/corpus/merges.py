@@ -168,6 +168,8 @@ class _Statistics:
         self._frequent = dict(counts)
         self._all = dict(counts)
         self._threshold = max(counts.values()) / 10
+        self._changed = {*counts}
+        """The pairs that may have fallen below the threshold since it was last looked at."""
         self._queue = _Queue(self._frequent)
 
     def best(self, number: int) -> tuple[Pair | None, int]:
@@ -178,6 +180,7 @@ class _Statistics:
             self._frequent = dict(self._all)
             frequency = max(self._frequent.values())
             self._threshold = frequency * number / (number + _PRUNING_SCALE)
+            self._changed = {*self._frequent}
             self.prune()
             self._queue = _Queue(self._frequent)
             pair, frequency = self._queue.top()
@@ -191,13 +194,17 @@ class _Statistics:
             if change > 0 and pair != joined:
                 push(pair, value)
         frequent[joined] = 0
+        self._changed.update(changes)
+        self._changed.add(joined)
 
     def prune(self) -> None:
         """Set rare pairs aside."""
-        for pair, frequency in [*self._frequent.items()]:
+        for pair in self._changed:
+            frequency = self._frequent.get(pair, self._threshold)
             if frequency < self._threshold:
                 del self._frequent[pair]
-                self._all[pair] = frequency + (self._all.get(pair, 0) if frequency < 0 else 0)
+                self._all[pair] = int(frequency) + (self._all.get(pair, 0) if frequency < 0 else 0)
+        self._changed.clear()
 
 
 class _Queue:

@@ -103,30 +103,13 @@ def merge(pieces: list[str], ranks: dict[Pair, int]) -> list[str]:
     """Join pairs of pieces, those learnt first before others, until no pair of the list is left."""
     found = [ranks.get(pair, inf) for pair in pairwise(pieces)]
     while found and (best := min(found)) < inf:
-        place = found.index(best)
-        if found.count(best) > 1:
-            pieces = _merge_all(pieces, (pieces[place], pieces[place + 1]))
-            found = [ranks.get(pair, inf) for pair in pairwise(pieces)]
-            continue
-        joined = pieces[place] + pieces[place + 1]
-        pieces[place : place + 2] = (joined,)
-        del found[place]
-        if place:
-            found[place - 1] = ranks.get((pieces[place - 1], joined), inf)
-        if place < len(found):
-            found[place] = ranks.get((joined, pieces[place + 1]), inf)
+        while best in found:  # all occurrences of a pair, from left to right, before any other pair
+            place = found.index(best)
+            joined = pieces[place] + pieces[place + 1]
+            pieces[place : place + 2] = (joined,)
+            del found[place]
+            if place:
+                found[place - 1] = ranks.get((pieces[place - 1], joined), inf)
+            if place < len(found):
+                found[place] = ranks.get((joined, pieces[place + 1]), inf)
     return pieces
-
-
-def _merge_all(pieces: list[str], pair: Pair) -> list[str]:
-    """Join all occurrences of a pair, from left to right."""
-    merged: list[str] = []
-    rest = iter(pieces)
-    for piece in rest:
-        merged.append(piece)
-        while merged[-1] == pair[0] and (following := next(rest, None)) is not None:
-            if following == pair[1]:
-                merged[-1] += following
-                break
-            merged.append(following)
-    return merged

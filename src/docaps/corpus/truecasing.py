@@ -33,8 +33,13 @@ def count_cases(sentences: Iterable[Sequence[str]]) -> Counter[str]:
     """
     counts: Counter[str] = Counter()
     for words in sentences:
-        start = next((position for position, word in enumerate(words) if word not in OPENINGS), len(words))
-        counts.update([word for before, word in pairwise(words[start:]) if before not in SENTENCE_ENDS])
+        start = 0
+        while start < len(words) and words[start] in OPENINGS:
+            start += 1
+        if SENTENCE_ENDS.isdisjoint(words[start:-1]):
+            counts.update(words[start + 1 :])
+        else:
+            counts.update([word for before, word in pairwise(words[start:]) if before not in SENTENCE_ENDS])
     return Counter({word: count for word, count in counts.items() if _HAS_CASE(word)})
 
 
@@ -45,6 +50,8 @@ def lower(word: str) -> str:
 
 def sentence_starts(words: Sequence[str]) -> list[int]:
     """Return the positions at which a sentence begins, or begins after an opening mark."""
+    if words and words[0] not in OPENINGS and SENTENCE_ENDS.isdisjoint(words[:-1]):
+        return [0]
     starts, at_start = [], True
     for position, word in enumerate(words):
         if at_start:
