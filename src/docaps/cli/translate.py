@@ -42,7 +42,7 @@ def translate(
     if place is not None and place.exists() and not overwrite:
         raise DocapsError("exists already: give --overwrite to replace it", path=place)
     trained = load_trained(run)
-    documents = read_documents(file, format=format, language=trained.codec.source_language, running_text=True)
+    documents = read_documents(file, format=format, language=trained.codec.source.code, running_text=True)
     _check_place(place, documents[0], json)
     decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
     translated = Translator(trained, decoding).translate(documents, use_context=not no_context)
@@ -77,10 +77,10 @@ def _write(
     texts = [tuple(sentence.text for sentence in sentences) for sentences in translated]
     pairs = zip(documents, texts, strict=True)
     if place is None:
-        for piece in format_translations(pairs, language=codec.source_language, target_language=codec.target_language):
+        for piece in format_translations(pairs, language=codec.source.code, target_language=codec.target.code):
             typer.echo(piece, nl=False)
     else:
-        write_translations(place, pairs, language=codec.source_language, target_language=codec.target_language)
+        write_translations(place, pairs, language=codec.source.code, target_language=codec.target.code)
 
 
 def _as_json_text(documents: "Sequence[Document]", translated: "Sequence[tuple[TranslatedSentence, ...]]") -> str:

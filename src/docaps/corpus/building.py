@@ -180,12 +180,11 @@ def _learn(
 
 
 def _count_forms(parts: Mapping[str, Part], forms: int) -> NDArray[np.int64]:
-    """Count how often each word form occurs in the pairs that are trained on."""
+    """Count how often each word form occurs in training; what a filter took counts as well, since it is history."""
     counts = np.zeros(forms, np.int64)
     for name in (TRAIN, EXTRA):
         for side in parts[name].sides() if name in parts else ():
-            used = np.repeat(parts[name].usable, side.lengths)
-            counts += np.bincount(side.tokens[used], minlength=forms)
+            counts += np.bincount(side.tokens, minlength=forms)
     return counts
 
 
@@ -200,10 +199,10 @@ def _learn_subwords(
 
 
 def _training_text(parts: Mapping[str, Part], forms: Sequence[str]) -> Iterator[str]:
-    """Go through the sentences that are trained on, source and target in turn."""
+    """Go through the sentences of the training part, source and target in turn."""
     for name in (TRAIN, EXTRA):
         if name in parts:
-            for pair in np.flatnonzero(parts[name].usable):
+            for pair in range(len(parts[name].source)):
                 for side in parts[name].sides():
                     yield " ".join(forms[number] for number in side[pair])
 

@@ -52,7 +52,7 @@ def _copies(source: TokenArray, target: TokenArray) -> Marks:
     """Mark pairs whose sides are equal."""
     candidates = np.flatnonzero(source.lengths == target.lengths)
     marks = np.zeros(len(source), dtype=np.bool_)
-    marks[[pair for pair in candidates if np.array_equal(source[pair], target[pair])]] = True
+    marks[[pair for pair in candidates.tolist() if np.array_equal(source[pair], target[pair])]] = True
     return marks
 
 

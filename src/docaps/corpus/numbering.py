@@ -56,7 +56,7 @@ def _tokenizer(language: str) -> Tokenizer:
 
 @dataclass(frozen=True, slots=True)
 class NumberedSide:
-    """One side of a chunk: its word forms, its sentences as numbers of forms, and where sentences begin within lines."""
+    """One side of a chunk: its word forms, its sentences as numbers of forms, and which words begin a sentence."""
 
     forms: list[str]
     words: TokenArray

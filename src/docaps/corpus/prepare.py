@@ -85,9 +85,9 @@ def _is_up_to_date(out: Path, request: Mapping[str, Any]) -> bool:
             return False
         raise CorpusError("exists and is not a prepared corpus: choose another --out", path=out)
     found = read_json(manifest, error=CorpusError)
-    if not isinstance(found, dict) or not {*request, "files"} <= found.keys():
-        return False
-    return all(found[key] == value for key, value in request.items()) and _is_whole(out, found["files"])
+    if not isinstance(found, dict) or not {"settings", "inputs", "files", "hash"} <= found.keys():
+        raise CorpusError("does not describe a prepared corpus: choose another --out", path=manifest)
+    return all(found.get(key) == value for key, value in request.items()) and _is_whole(out, found["files"])
 
 
 def _is_whole(out: Path, hashes: Mapping[str, str]) -> bool:

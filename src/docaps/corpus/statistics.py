@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from docaps.corpus.arrays import TokenArray
 from docaps.corpus.documents import ParallelDocument, all_sentences
 from docaps.corpus.formats import read_documents
-from docaps.corpus.store import Split, Store, TokenArray
+from docaps.corpus.store import Split, Store
 from docaps.corpus.vocabulary import SPECIALS, UNK
 from docaps.errors import CorpusError
 

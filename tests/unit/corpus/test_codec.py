@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docaps.corpus.codec import Codec, load_codec
+from docaps.corpus.codec import Codec, Language, load_codec
 from docaps.corpus.subwords import Subwords, learn_codes
 from docaps.corpus.tokenization import Tokenizer
 from docaps.corpus.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
@@ -21,7 +21,12 @@ def make_codec(merges: int = 30) -> Codec:
     words = Counter(word for sentence in SENTENCES for word in Tokenizer("de").tokenize(sentence))
     codes = learn_codes(words, merges=merges, minimum_frequency=1)
     pieces = Counter(piece for word in words for piece in Subwords(codes).split([word]))
-    return Codec(source_language="en", target_language="de", codes=codes, pieces=Vocabulary.from_counts(pieces).pieces)
+    return Codec(
+        source=Language("en"),
+        target=Language("de"),
+        subwords=Subwords(codes),
+        pieces=Vocabulary.from_counts(pieces).pieces,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +69,8 @@ def test_special_symbols_in_the_text_are_text(codec: Codec) -> None:
 def test_a_saved_codec_is_the_same(codec: Codec, tmp_path: Path) -> None:
     codec.save(tmp_path / "text")
     loaded = load_codec(tmp_path / "text")
-    assert (loaded.codes, loaded.vocabulary.pieces) == (codec.codes, codec.vocabulary.pieces)
-    assert (loaded.source_language, loaded.target_language) == ("en", "de")
+    assert loaded.vocabulary.pieces == codec.vocabulary.pieces
+    assert (loaded.source.code, loaded.target.code) == ("en", "de")
     assert [loaded.encode_target(s) for s in SENTENCES] == [codec.encode_target(s) for s in SENTENCES]
 
 
@@ -73,7 +78,7 @@ def test_a_saved_codec_is_the_same(codec: Codec, tmp_path: Path) -> None:
     ("file", "content", "message"),
     [
         ("languages.json", None, "languages.json: no such file"),
-        ("languages.json", b"{}", "missing 2 required"),
+        ("languages.json", b"{}", "source_language"),
         ("languages.json", b"[]", "cannot be used"),
         ("languages.json", b"{", "languages.json:1: not valid JSON"),
         ("vocabulary.json", None, "vocabulary.json: no such file"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from docaps.config import PreparationSettings
+from docaps.corpus import building
 from docaps.corpus import prepare as module
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import read_parallel, write_documents, write_parallel
@@ -59,9 +60,10 @@ def test_token_ids_spell_the_text(inputs: Inputs, out: Path) -> None:
 def test_the_store_tells_what_it_holds(inputs: Inputs, out: Path) -> None:
     store, _ = prepare(inputs, SETTINGS, out)
     assert store.manifest["counts"] == {
-        "train": {"documents": 2, "sentences": 4},
-        "dev": {"documents": 1, "sentences": 1},
+        "train": {"documents": 2, "sentences": 4, "usable": 3},
+        "dev": {"documents": 1, "sentences": 1, "usable": 1},
     }
+    assert store.manifest["filters"] == {"empty on one side or both": {"train": 1}}
     assert store.manifest["settings"] == SETTINGS.model_dump()
     assert store.manifest["inputs"]["train.source"] == sha256(inputs.parts["train"][0])
     assert store.manifest["vocabulary"] == len(store.codec.vocabulary)
@@ -92,7 +94,7 @@ def with_merges(merges: int) -> PreparationSettings:
 def test_the_same_request_is_not_worked_on_twice(inputs: Inputs, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(inputs, SETTINGS, out)
     before = snapshot(out)
-    monkeypatch.setattr(module, "_build", lambda *_: pytest.fail("worked twice"))
+    monkeypatch.setattr(module, "build", lambda *_, **__: pytest.fail("worked twice"))
     store, built = prepare(inputs, SETTINGS, out)
     assert not built
     assert snapshot(out) == before
@@ -142,7 +144,7 @@ def test_what_is_not_a_prepared_corpus_is_never_replaced(inputs: Inputs, out: Pa
     assert snapshot(out) == before
 
 
-@pytest.mark.parametrize("stage", ["read_parallel", "_tokenize", "_learn", "_write_part", "_write_manifest"])
+@pytest.mark.parametrize("stage", ["_cut_parts", "_truecase", "_clean", "_learn", "_write", "write_json"])
 @pytest.mark.parametrize("there", [True, False])
 def test_an_interruption_leaves_what_was_there_and_nothing_else(
     inputs: Inputs, out: Path, monkeypatch: pytest.MonkeyPatch, stage: str, there: bool
@@ -154,7 +156,7 @@ def test_an_interruption_leaves_what_was_there_and_nothing_else(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, stage, interrupt)
+    monkeypatch.setattr(module if stage == "write_json" else building, stage, interrupt)
     with pytest.raises(KeyboardInterrupt):
         prepare(inputs, SETTINGS, out)
     assert snapshot(out) == before
@@ -222,7 +224,7 @@ def test_another_format_or_other_document_starts_are_another_corpus(inputs: Inpu
         starts.write_text(text)
         store, built = prepare(inputs, SETTINGS, out)
         assert built
-        assert store.manifest["counts"]["dev"] == {"documents": documents, "sentences": 2}
+        assert store.manifest["counts"]["dev"] == {"documents": documents, "sentences": 2, "usable": 2}
 
 
 def test_directories_are_prepared_and_a_changed_file_is_noticed(inputs: Inputs, out: Path, tmp_path: Path) -> None:
@@ -230,7 +232,7 @@ def test_directories_are_prepared_and_a_changed_file_is_noticed(inputs: Inputs, 
     for folder in folders:
         write_documents(folder, [Document(("One.",), "a"), Document(("Two.",), "b")], "directory")
     found = replace(inputs, parts={**inputs.parts, "dev": folders})
-    assert prepare(found, SETTINGS, out)[0].manifest["counts"]["dev"] == {"documents": 2, "sentences": 2}
+    assert prepare(found, SETTINGS, out)[0].manifest["counts"]["dev"] == {"documents": 2, "sentences": 2, "usable": 2}
     assert not prepare(found, SETTINGS, out)[1]
     (folders[0] / "b.txt").write_text("Three.\n")
     assert prepare(found, SETTINGS, out)[1]

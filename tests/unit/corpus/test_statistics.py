@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.corpus.stored import write_part
 
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.formats import write_documents
@@ -22,7 +23,7 @@ from docaps.corpus.statistics import (
     read_filters,
     read_words,
 )
-from docaps.corpus.store import Store, open_store, write_document_starts, write_split
+from docaps.corpus.store import Store, open_store
 from docaps.errors import CorpusError
 from docaps.files import write_json
 
@@ -96,10 +97,18 @@ def test_bins_cover_every_length_once(lengths: list[int]) -> None:
 def make_store(folder: Path, parts: dict[str, Any], **more: Any) -> Store:
     counts = {}
     for name, (source, target, documents) in parts.items():
-        write_split(folder, name, source, target)
-        write_document_starts(folder, name, documents)
+        write_part(folder, name, source, target, documents)
         counts[name] = {"documents": len(documents), "sentences": len(source)}
-    manifest = {"settings": {}, "inputs": {}, "counts": counts, "vocabulary": 9, "files": {}, "hash": "f00"}
+    manifest = {
+        "version": 2,
+        "settings": {},
+        "inputs": {},
+        "counts": counts,
+        "filters": {},
+        "vocabulary": 9,
+        "files": {},
+        "hash": "f00",
+    }
     write_json(folder / "manifest.json", manifest | more)
     return open_store(folder)
 

@@ -7,17 +7,27 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.corpus.stored import write_part
 
-from docaps.corpus.store import Split, Store, TokenArray, open_store, write_document_starts, write_split
+from docaps.corpus.arrays import TokenArray
+from docaps.corpus.store import Split, Store, open_store
 from docaps.errors import CorpusError
 from docaps.files import write_json
 
-MANIFEST = {"settings": {}, "inputs": {}, "counts": {"train": {}}, "vocabulary": 9, "files": {}, "hash": "f00"}
+MANIFEST = {
+    "version": 2,
+    "settings": {},
+    "inputs": {},
+    "counts": {"train": {}},
+    "filters": {},
+    "vocabulary": 9,
+    "files": {},
+    "hash": "f00",
+}
 
 
 def make_store(folder: Path, source: list[list[int]], target: list[list[int]], lengths: list[int]) -> Store:
-    write_split(folder, "train", source, target)
-    write_document_starts(folder, "train", lengths)
+    write_part(folder, "train", source, target, lengths)
     write_json(folder / "manifest.json", MANIFEST)
     return open_store(folder)
 
@@ -69,7 +79,8 @@ def test_what_is_no_store_is_told(tmp_path: Path) -> None:
         open_store(tmp_path)
     (tmp_path / "manifest.json").write_text('{"counts": {}, "settings": {}}')
     with pytest.raises(
-        CorpusError, match=r"manifest\.json: does not describe .*: inputs, vocabulary, files, hash missing"
+        CorpusError,
+        match=r"manifest\.json: does not describe .*: version, inputs, filters, vocabulary, files, hash",
     ):
         open_store(tmp_path)
 

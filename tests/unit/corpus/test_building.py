@@ -1,0 +1,91 @@
+"""What is stored is what the codec makes of each sentence, with every kind of subwords and number of processes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from docaps.config import PreparationSettings
+from docaps.corpus import numbering
+from docaps.corpus.documents import ParallelDocument
+from docaps.corpus.formats import write_parallel
+from docaps.corpus.minidocs import generate_documents
+from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.store import Store
+
+KINDS: dict[str, dict[str, Any]] = {
+    "bpe": {"merges": 300},
+    "bpe without truecasing": {"merges": 300, "truecase": False},
+    "sentencepiece": {"subwords": "sentencepiece", "pieces": 500},
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    folder = tmp_path_factory.mktemp("text")
+    parts = {}
+    for name, count, seed in (("train", 60, 1), ("dev", 5, 2), ("extra", 8, 3)):
+        documents = [ParallelDocument(one.source, one.target) for one in generate_documents(count, seed)]
+        parts[name] = (folder / f"{name}.en", folder / f"{name}.de")
+        write_parallel(*parts[name], documents)
+    return Inputs(parts)
+
+
+def sentences(inputs: Inputs, name: str, side: int) -> list[str]:
+    return [line for line in inputs.parts[name][side].read_text().splitlines() if line != "<d>"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ids_are_those_of_the_codec(inputs: Inputs, tmp_path: Path, kind: str) -> None:
+    store, _ = prepare(inputs, PreparationSettings(**KINDS[kind]), tmp_path / "store")
+    for name in ("train", "dev"):
+        split = store.split(name)
+        sides = ((split.source, store.codec.encode_source, 0), (split.target, store.codec.encode_target, 1))
+        for array, encode, side in sides:
+            lines = sentences(inputs, name, side)
+            assert [array[number].tolist() for number in range(len(array))] == [encode(line) for line in lines]
+    for line in sentences(inputs, "dev", 1):
+        assert store.codec.decode_target(store.codec.encode_target(line)) == line
+
+
+def test_several_processes_make_the_same_corpus(
+    inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "alone", workers=1)
+    monkeypatch.setattr(numbering, "CHUNK_SENTENCES", 50)
+    together, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "together", workers=2)
+    assert together.hash == alone.hash
+
+
+def test_extra_pairs_join_where_asked_for_and_are_documents_of_one_sentence(inputs: Inputs, tmp_path: Path) -> None:
+    store, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "store")
+    documents, extra = store.split("train"), store.split("train", extra=True)
+    count = len(sentences(inputs, "extra", 0))
+    assert len(extra) == len(documents) + count == len(sentences(inputs, "train", 0)) + count
+    assert len(documents.documents) == 61
+    assert np.diff(extra.documents)[60:].tolist() == [1] * count
+    assert extra.source[len(documents)].tolist() == store.codec.encode_source(sentences(inputs, "extra", 0)[0])
+    assert store.manifest["counts"]["extra"] == {"documents": 0, "sentences": count, "usable": count}
+
+
+def test_a_filtered_pair_stays_where_it_was(inputs: Inputs, tmp_path: Path) -> None:
+    settings = PreparationSettings.model_validate({"merges": 300, "cleaning": {"longest": 8}})
+    store, _ = prepare(inputs, settings, tmp_path / "store")
+    usable = store.split("train").usable
+    assert usable is not None
+    assert 0 < usable.sum() < len(usable) == len(sentences(inputs, "train", 0))
+    counts, filters = store.manifest["counts"]["train"], store.manifest["filters"]
+    assert counts["usable"] == usable.sum() == counts["sentences"] - sum(taken["train"] for taken in filters.values())
+
+
+def test_truecased_words_are_counted_in_their_usual_case(inputs: Inputs, tmp_path: Path) -> None:
+    cased, plain = (
+        prepare(inputs, PreparationSettings(merges=300, truecase=truecase), tmp_path / str(truecase))[0]
+        for truecase in (True, False)
+    )
+    assert "the" in cased.codec.vocabulary.pieces
+    first = cased.codec.pieces(cased.codec.encode_source("The dog was old."))[0]
+    assert first == "the"
+    assert plain.codec.pieces(plain.codec.encode_source("The dog was old."))[0] != "the"
+    assert isinstance(Store(tmp_path / "True").codec.encode_source("The dog."), list)
