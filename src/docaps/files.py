@@ -1,6 +1,7 @@
 """Files that are never half-written: everything appears under its name complete, or not at all."""
 
 import contextlib
+import ctypes
 import hashlib
 import json
 import os
@@ -42,9 +43,11 @@ def replacing_directory(path: Path) -> Iterator[Path]:
 
 
 def _swap_directory(new: Path, path: Path) -> None:
-    """Put `new` in the place of `path`, moving what was there aside first."""
+    """Put `new` in the place of `path`: in one step where the system can, else moving what was there aside first."""
     if not path.exists():
         new.replace(path)
+        return
+    if _exchange(new, path):  # `new` is now what was there before, and goes with the temporary directory
         return
     aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".old"))
     try:
@@ -56,6 +59,16 @@ def _swap_directory(new: Path, path: Path) -> None:
         raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two directories change places in one step, so that a killed process leaves one; False if that cannot be."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
 def _umask() -> int:

@@ -67,7 +67,9 @@ def test_prepare_takes_settings_from_recipe_set_and_options(chain: Chain, tmp_pa
 
     assert prepared("--set", "preparation.merges=9", "--source-language", "fr")["merges"] == 9
     found = prepared("--recipe", "minidocs", "--merges", "7", "--set", "preparation.minimum_frequency=3")
-    assert found == {"source_language": "en", "target_language": "de", "merges": 7, "minimum_frequency": 3}
+    chosen = {key: found[key] for key in ("source_language", "target_language", "merges", "minimum_frequency")}
+    assert chosen == {"source_language": "en", "target_language": "de", "merges": 7, "minimum_frequency": 3}
+    assert found["truecase"] is False
 
 
 def test_prepare_reads_gzip(chain: Chain, tmp_path: Path) -> None:

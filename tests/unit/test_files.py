@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docaps import files
 from docaps.errors import CorpusError, RunError
 from docaps.files import read_json, replacing, replacing_directory, sha256, write_json, write_text_atomically
 
@@ -140,3 +141,25 @@ def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
     content = b"\r\n\0" * 100_000
     (tmp_path / "a").write_bytes(content)
     assert sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()
+
+
+def test_a_directory_is_replaced_in_one_step_where_the_system_can(tmp_path: Path) -> None:
+    """So a process killed at any moment leaves the old directory or the new one."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    for path in (one, other):
+        path.mkdir()
+        (path / path.name).touch()
+    if not files._exchange(one, other):
+        pytest.skip("this system cannot")
+    assert [path.name for path in one.iterdir()] == ["other"]
+    assert [path.name for path in other.iterdir()] == ["one"]
+
+
+def test_without_that_it_is_moved_aside_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    path = tmp_path / "it"
+    for name in ("old", "new"):
+        with files.replacing_directory(path) as directory:
+            (directory / name).touch()
+        assert [found.name for found in path.iterdir()] == [name]
+    assert [found.name for found in tmp_path.iterdir()] == ["it"]

@@ -25,6 +25,10 @@ def prepare(
     dev: Annotated[Pair, typer.Option(metavar="SOURCE TARGET", help="The two sides of the development part.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory of the prepared corpus.")],
     test: Annotated[Pair | None, typer.Option(metavar="SOURCE TARGET", help="The two sides of the test part.")] = None,
+    extra: Annotated[
+        Pair | None,
+        typer.Option(metavar="SOURCE TARGET", help="More sentence pairs, no documents, for stages that want them."),
+    ] = None,
     contrastive: Annotated[Path | None, typer.Option(help="Contrastive items (JSON Lines) that go with it.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Take the preparation settings of a recipe.")] = None,
     source_language: Annotated[str | None, typer.Option(help="Language code of the source (default: en).")] = None,
@@ -49,14 +53,20 @@ def prepare(
     wishes = {"source_language": source_language, "target_language": target_language, "merges": merges}
     overrides = [f"preparation.{key}={dumps(value)}" for key, value in wishes.items() if value is not None]
     settings = load_recipe(recipe_path(recipe) if recipe else None, [*(set or ()), *overrides]).preparation
-    parts = {"train": train, "dev": dev} | ({"test": test} if test else {})
+    parts = {"train": train, "dev": dev} | ({"test": test} if test else {}) | ({"extra": extra} if extra else {})
     store, built = prepare_corpus(Inputs(parts, contrastive, format), settings, out)
     summary = {"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **store.manifest["counts"]}
     if json:
         print_json(summary)
         return
     counts = store.manifest["counts"]
-    rows = [[name, f"{part['documents']:,}", f"{part['sentences']:,}"] for name, part in counts.items()]
+    rows = [
+        [name, *(f"{part[key]:,}" for key in ("documents", "sentences", "usable"))] for name, part in counts.items()
+    ]
     state = "prepared" if built else "was prepared already: nothing to do"
-    print_table(f"{out} {state}; vocabulary {summary['vocabulary']:,}", ["part", "documents", "sentences"], rows)
+    print_table(
+        f"{out} {state}; vocabulary {summary['vocabulary']:,}", ["part", "documents", "sentences", "usable"], rows
+    )
+    for name, taken in store.manifest["filters"].items():
+        typer.echo(f"not trained on, {name}: {', '.join(f'{count:,} of {part}' for part, count in taken.items())}")
     print_next([("train", f"{command_name()} train RECIPE --corpus {quote(out)} --out runs/NAME")])

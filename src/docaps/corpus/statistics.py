@@ -113,7 +113,8 @@ def read_words(path: Path) -> Types:
 
 def count_store(store: Store) -> dict[str, Statistics]:
     """Count every part of a prepared corpus."""
-    return {name: _count_split(name, store.split(name), store.path) for name in store.manifest["counts"]}
+    names = [name for name in store.manifest["counts"] if name != "extra"]  # extra pairs are no documents
+    return {name: _count_split(name, store.split(name), store.path) for name in names}
 
 
 def _count_split(name: str, split: Split, path: Path) -> Statistics:

@@ -12,6 +12,7 @@ from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
 from docaps.corpus.minidocs import generate_documents
 from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.statistics import count_store
 from docaps.corpus.store import Store
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -67,6 +68,11 @@ def test_extra_pairs_join_where_asked_for_and_are_documents_of_one_sentence(inpu
     assert np.diff(extra.documents)[60:].tolist() == [1] * count
     assert extra.source[len(documents)].tolist() == store.codec.encode_source(sentences(inputs, "extra", 0)[0])
     assert store.manifest["counts"]["extra"] == {"documents": 0, "sentences": count, "usable": count}
+
+
+def test_extra_pairs_are_not_counted_as_documents(inputs: Inputs, tmp_path: Path) -> None:
+    store, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "store")
+    assert set(count_store(store)) == {"train", "dev"}
 
 
 def test_a_filtered_pair_stays_where_it_was(inputs: Inputs, tmp_path: Path) -> None:
