@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from subword_nmt.learn_bpe import learn_bpe
 
 from docaps.corpus.merges import learn_merges
-from docaps.corpus.subwords import HEADER, learn_codes
+from docaps.corpus.subwords import HEADER, Subwords, learn_codes
 
 
 def codes_of_subword_nmt(words: Counter[str], merges: int, minimum_frequency: int) -> str:
@@ -31,7 +31,7 @@ def vocabularies(alphabet: str, longest: int) -> st.SearchStrategy[Counter[str]]
 MANY = st.sampled_from([1, 7, 300])
 
 
-@given(vocabularies("ab", 25) | vocabularies("abcdé漢", 10) | vocabularies("</w>a\\", 12), MANY, st.integers(1, 5))
+@given(vocabularies("ab", 25) | vocabularies("abcdé漢", 10) | vocabularies("<w>a\\", 12), MANY, st.integers(1, 5))
 @example(Counter({"aaaaaa": 3, "aaabaaa": 2, "baaaa": 1}), 300, 1)
 def test_merges_of_any_vocabulary(words: Counter[str], merges: int, minimum_frequency: int) -> None:
     found = learn_codes(words, merges=merges, minimum_frequency=minimum_frequency)
@@ -49,6 +49,12 @@ def test_merges_of_a_long_vocabulary(alphabet: str, longest: int) -> None:
     found = learn_codes(words, merges=900, minimum_frequency=2)
     assert found == codes_of_subword_nmt(words, 900, 2)
     assert len(found.splitlines()) > 300
+
+
+@given(st.lists(st.sampled_from(["a", "b", "</w>", "<", "w>"]), min_size=1).map("".join), MANY)
+def test_words_with_the_mark_of_a_words_end_come_back(word: str, merges: int) -> None:
+    subwords = Subwords(learn_codes(Counter({word: 3, "ab": 2, "a</w>aa": 1}), merges=merges, minimum_frequency=1))
+    assert subwords.join(subwords.split([word, "a</w>aa", "ab"])) == [word, "a</w>aa", "ab"]
 
 
 def test_the_order_of_words_does_not_matter() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from subword_nmt.apply_bpe import BPE
 
@@ -36,6 +36,8 @@ def codes(draw: st.DrawFn) -> str:
 
 
 @given(codes(), st.lists(st.text(st.sampled_from("abc"))))
+@example(f"{HEADER}\nab a\na b\n", ["ababc"])
+@example(f"{HEADER}\na b\nb a\na b\n", ["abac", "baba"])
 def test_words_are_cut_as_by_subword_nmt(text: str, words: list[str]) -> None:
     merges = len(text.splitlines()) - 1
     expected = BPE(io.StringIO(text), merges=merges).segment_tokens(words)
