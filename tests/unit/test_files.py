@@ -94,6 +94,7 @@ def test_a_failed_move_brings_the_old_directory_back(
             raise OSError("busy")
         return move(self, target)
 
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises(OSError, match="busy"), replacing_directory(path):
         pass
