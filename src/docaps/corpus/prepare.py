@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from docaps import progress
 from docaps.config import PreparationSettings
 from docaps.corpus.building import build
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import find_starts, iterate_parallel, list_files
+from docaps.corpus.languages import note_on
 from docaps.corpus.numbering import available_workers
 from docaps.corpus.store import VERSION, Store, open_store
 from docaps.errors import CorpusError
@@ -102,6 +104,9 @@ def _write_all(
     if inputs.contrastive:
         read_items(inputs.contrastive)
         shutil.copyfile(inputs.contrastive, directory / "contrastive.jsonl")
+    if settings.subwords == "bpe":
+        for note in filter(None, map(note_on, (settings.source_language, settings.target_language))):
+            progress.say(note)
     parts = {name: inputs.iterate(name, settings) for name in inputs.parts}
     built = build(parts, settings, directory, workers=workers or available_workers())
     files = {str(path.relative_to(directory)): sha256(path) for path in sorted(directory.rglob("*")) if path.is_file()}

@@ -15,7 +15,7 @@ from docaps.corpus.formats import read_parallel, write_documents, write_parallel
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Store
 from docaps.corpus.vocabulary import EOS, UNK
-from docaps.errors import CorpusError
+from docaps.errors import ConfigError, CorpusError
 from docaps.files import sha256
 
 SOURCE = "<d>\nA man saw a house.\nIt was old.\n\n<d>\nA dog ran.\n"
@@ -236,3 +236,19 @@ def test_directories_are_prepared_and_a_changed_file_is_noticed(inputs: Inputs, 
     assert not prepare(found, SETTINGS, out)[1]
     (folders[0] / "b.txt").write_text("Three.\n")
     assert prepare(found, SETTINGS, out)[1]
+
+
+def test_a_language_without_abbreviations_of_its_own_is_told(
+    inputs: Inputs, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(module.progress, "say", said.append)
+    prepare(inputs, SETTINGS.model_copy(update={"target_language": "sw"}), out)
+    assert "no list of abbreviations for 'sw': full stops are tokenised as in English" in said
+    assert not any("'en'" in line for line in said)
+
+
+def test_what_is_no_language_is_refused(inputs: Inputs, out: Path) -> None:
+    with pytest.raises(ConfigError, match="'english' is not a language code"):
+        prepare(inputs, SETTINGS.model_copy(update={"source_language": "english"}), out)
+    assert not out.exists()
