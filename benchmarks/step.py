@@ -20,7 +20,7 @@ from docaps.config import StageSettings, SystemName, bundled_recipes, load_recip
 from docaps.corpus.vocabulary import EOS, UNK
 from docaps.model.precision import has_native_bfloat16
 from docaps.model.variants import build_model
-from docaps.training.trainer import Device, Trainer
+from docaps.training.learner import Device, Learner
 from measuring import medians
 
 VOCABULARY = 30_000
@@ -46,20 +46,19 @@ def make_batch(tokens: int, history_length: int) -> Batch:
     return collate(windows, 3)
 
 
-def make_trainer(system: SystemName, settings: StageSettings, precision: torch.dtype, capsules: int = 4) -> Trainer:
+def make_learner(system: SystemName, settings: StageSettings, precision: torch.dtype, capsules: int = 4) -> Learner:
     """Build a model of the paper's sizes and what trains it."""
     recipe = load_recipe(bundled_recipes()["paper"], [f"qcn.capsules={capsules}"])
     chosen = recipe.system("document").model_copy(update={"name": system})
     model = build_model(chosen, vocabulary=VOCABULARY, dropout=settings.dropout, seed=1)
-    device = Device(CPU, precision)
-    return Trainer(model, settings=settings, regulariser_weight=1.0, device=device, validate=dict, log=print)
+    return Learner(model, settings=settings, regulariser_weight=1.0, device=Device(CPU, precision))
 
 
 def compare_speed(tokens: int, precision: torch.dtype, repeats: int) -> float:
     """Return tokens per second of the full method as a share of the plain model's."""
     batch = make_batch(tokens, HISTORY_LENGTH)
     stage = load_recipe(bundled_recipes()["paper"]).stage["document"]
-    plain, full = (make_trainer(system, stage, precision) for system in (PLAIN, FULL))
+    plain, full = (make_learner(system, stage, precision) for system in (PLAIN, FULL))
     found = medians({PLAIN: lambda: plain.step(1, batch), FULL: lambda: full.step(1, batch)}, repeats)
     share = found[PLAIN] / found[FULL]
     name = str(precision).removeprefix("torch.")
@@ -81,9 +80,9 @@ def resident(system: str, tokens: int, capsules: int = 4) -> float:
 def train_with_long_history(system: SystemName, tokens: int, capsules: int) -> float:
     """Train two steps and return this process's peak resident size in GB."""
     stage = load_recipe(bundled_recipes()["paper"]).stage["document"]
-    trainer, batch = make_trainer(system, stage, torch.float32, capsules), make_batch(tokens, LONG_HISTORY_LENGTH)
+    learner, batch = make_learner(system, stage, torch.float32, capsules), make_batch(tokens, LONG_HISTORY_LENGTH)
     for step in (1, 2):
-        trainer.step(step, batch)
+        learner.step(step, batch)
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 

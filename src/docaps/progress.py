@@ -30,10 +30,10 @@ REPORTER = Reporter()
 class Task:
     """One piece of long work whose progress is shown."""
 
-    def __init__(self, description: str, total: int | None) -> None:
+    def __init__(self, description: str, total: int | None, done: int = 0) -> None:
         self._description = description
         self._total = total
-        self._done = 0
+        self._done = done
         self._status = ""
         self._last_line = self._start = time.monotonic()
         self._bar: Progress | None = None
@@ -62,7 +62,7 @@ class Task:
             yield self
         elif REPORTER.console.is_terminal:
             with _bar() as self._bar:
-                self._id = self._bar.add_task(self._description, total=self._total, status="")
+                self._id = self._bar.add_task(self._description, total=self._total, completed=self._done, status="")
                 yield self
         else:
             yield self
@@ -81,9 +81,9 @@ def _bar() -> Progress:
     )
 
 
-def start(description: str, total: int | None = None) -> contextlib.AbstractContextManager[Task]:
-    """Begin a piece of long work; the block it opens calls `advance` on the task."""
-    return Task(description, total).shown()
+def start(description: str, total: int | None = None, *, done: int = 0) -> contextlib.AbstractContextManager[Task]:
+    """Begin a piece of long work, `done` units of it earlier; the block it opens calls `advance` on the task."""
+    return Task(description, total, done).shown()
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
@@ -102,6 +102,14 @@ def silent() -> Iterator[None]:
         yield
     finally:
         REPORTER.enabled = before
+
+
+def in_words(seconds: float) -> str:
+    """Write a length of time as people say it: 45 s, 12 min, 3 h 05 min."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def say(message: str) -> None:

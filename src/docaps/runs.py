@@ -1,12 +1,16 @@
 """A run directory: one training stage, self-describing, and all that is needed to translate with it.
 
-run.json            what was trained: settings, seed, versions, corpus, parameters, status
+run.json            what was trained: settings, seed, versions, corpus, parameters, status, interruptions
 metrics.jsonl       one object a line: losses of training and development
 model.safetensors   the weights
+state.safetensors   while training: weights, optimiser and place in the corpus, to go on from
+snapshots/          while training: weights of earlier steps that the final model may be made of
 text/               how text becomes token ids: BPE codes, vocabulary, languages
 assessment/         translations, scores, contrastive accuracy, routing (files that the report reads)
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import platform
@@ -15,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 from docaps.errors import RunError
 from docaps.files import read_json, write_json
@@ -47,6 +51,16 @@ class Run:
         return self.path / "model.safetensors"
 
     @property
+    def state(self) -> Path:
+        """Path of all that is needed to go on with an unfinished training."""
+        return self.path / "state.safetensors"
+
+    @property
+    def snapshots(self) -> Path:
+        """Directory of weights of earlier steps, while training."""
+        return self.path / "snapshots"
+
+    @property
     def text(self) -> Path:
         """Directory of what turns text into token ids."""
         return self.path / "text"
@@ -71,6 +85,23 @@ class Run:
     def finished(self) -> bool:
         """Say whether training came to its end."""
         return self.description.exists() and self.read().get("status") == FINISHED
+
+
+@contextlib.contextmanager
+def locked(run: Run) -> Iterator[None]:
+    """Keep others from training in the same directory; the lock ends with the process, however that ends."""
+    run.path.mkdir(parents=True, exist_ok=True)
+    with (run.path / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(
+                "another process is training here: wait for it or choose another --out", path=run.path
+            ) from None
+        except OSError:  # a file system without locks
+            yield
+            return
+        yield
 
 
 def open_run(path: Path) -> Run:
@@ -103,13 +134,21 @@ def now() -> str:
 class MetricsLog:
     """Append objects to `metrics.jsonl`, each one line, written out at once."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keep: int = 0) -> None:
+        """Begin behind the first `keep` bytes; what stands after them belongs to steps that will be done again."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: TextIO = path.open("w", encoding="utf-8")
+        self._file: BinaryIO = path.open("r+b" if path.exists() else "w+b")
+        self._file.truncate(keep)
+        self._file.seek(0, os.SEEK_END)
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes are written."""
+        return self._file.tell()
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write one row."""
-        self._file.write(json.dumps(row) + os.linesep)
+        self._file.write((json.dumps(row) + "\n").encode())
         self._file.flush()
 
     def close(self) -> None:

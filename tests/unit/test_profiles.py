@@ -50,7 +50,17 @@ PAPER: dict[str, Any] = {
 } | {
     f"stage.{stage}.{key}": value
     for stage in ("sentence", "document")
-    for key, value in {"learning_rate": 1e-4, "schedule": "fixed", "clip": 5.0, "batch_tokens": 1500}.items()
+    for key, value in {
+        "learning_rate": 1e-4,
+        "schedule": "fixed",
+        "clip": 5.0,
+        "batch_tokens": 1500,
+        "accumulate": 1,
+        "optimizer": "adam",
+        "patience": 10,
+        "best_by": "dev_loss",
+        "result": "best",
+    }.items()
 }
 STRONG: dict[str, Any] = {
     "model.norm": "pre",
@@ -64,6 +74,7 @@ STRONG: dict[str, Any] = {
         "learning_rate": 5e-4,
         "schedule": "inverse-sqrt",
         "warmup": 4000,
+        "accumulate": 4,
         "dropout": 0.3,
         "label_smoothing": 0.1,
     }.items()

@@ -1,6 +1,12 @@
-"""Sampling: sentences of like length share a batch, the order is shuffled by seed and epoch."""
+"""Sampling: which sentences share a batch, in an order that depends on seed and epoch alone.
+
+Two ways: sentences of like length from all documents (little padding), or runs of consecutive sentences (for models
+that read a document in one piece). The stream of batches can be entered at any place, so training can go on anywhere.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol, assert_never, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,18 +14,56 @@ from numpy.typing import NDArray
 from docaps.corpus.store import Split
 
 Indices = NDArray[np.int64]
+Sampling = Literal["sentences", "documents"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where training is in the stream of batches: how many epochs are over, and how many batches of this one."""
+
+    epoch: int = 0
+    batch: int = 0
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """Something that cuts each epoch into batches."""
+
+    def __len__(self) -> int:
+        """Return how many sentences there are to train on."""
+
+    def epoch(self, number: int) -> list[Indices]:
+        """Return the batches of one epoch, as numbers of sentences."""
+
+
+def make_sampler(way: Sampling, split: Split, *, budget: int, seed: int) -> Sampler:
+    """Make the sampler that goes with a model."""
+    match way:
+        case "sentences":
+            return LengthSampler(split, budget=budget, seed=seed)
+        case "documents":
+            return RunSampler(split, budget=budget, seed=seed)
+        case unknown:
+            assert_never(unknown)
+
+
+def stream(sampler: Sampler, place: Place) -> Iterator[tuple[Indices, Place]]:
+    """Go through the batches of all epochs from a place on; each comes with the place behind it."""
+    epoch, first = place.epoch, place.batch
+    while True:
+        batches = sampler.epoch(epoch)
+        for number, batch in enumerate(batches[first:], start=first + 1):
+            yield batch, Place(epoch, number) if number < len(batches) else Place(epoch + 1)
+        epoch, first = epoch + 1, 0
 
 
 class LengthSampler:
-    """Cut an epoch into batches of at most `budget` padded source + target tokens."""
+    """Cut an epoch into batches of sentences of like length, at most `budget` padded source + target tokens each."""
 
     def __init__(self, split: Split, *, budget: int, seed: int) -> None:
-        source, target = np.asarray(split.source.lengths), np.asarray(split.target.lengths)
-        self._source, self._target = source, target
-        # A sentence of nothing but the end mark teaches nothing; it still serves as history, like what cleaning took.
-        worded = (source > 1) & (target > 1)
-        self._usable = np.flatnonzero(worded if split.usable is None else worded & split.usable)
-        self._budget = budget
+        self._cutter = _Cutter(split, budget)
+        self._source, self._target = self._cutter.source, self._cutter.target
+        self._usable = _usable(split)
         self._seed = seed
 
     def __len__(self) -> int:
@@ -30,31 +74,58 @@ class LengthSampler:
         generator = np.random.default_rng((self._seed, number))
         shuffled = generator.permutation(self._usable)
         by_length = shuffled[np.lexsort((self._source[shuffled], self._target[shuffled]))]
-        batches = list(self._cut(by_length))
+        batches = self._cutter.cut(by_length)
         return [batches[place] for place in generator.permutation(len(batches))]
-
-    def forever(self) -> Iterator[Indices]:
-        """Go through the batches of all epochs."""
-        number = 0
-        while True:
-            yield from self.epoch(number)
-            number += 1
 
     def in_order(self) -> list[Indices]:
         """Return batches of all sentences, shortest first, not shuffled: for validation."""
         order = np.lexsort((self._source[self._usable], self._target[self._usable]))
-        return list(self._cut(self._usable[order]))
+        return self._cutter.cut(self._usable[order])
 
-    def _cut(self, ordered: Indices) -> Iterator[Indices]:
-        """Fill batches up to the budget of padded tokens; a sentence beyond it is a batch of its own."""
-        start = 0
-        longest_source = longest_target = 0
-        for place, sentence in enumerate(ordered):
-            longest_source = max(longest_source, int(self._source[sentence]))
-            longest_target = max(longest_target, int(self._target[sentence]))
+
+class RunSampler:
+    """Cut an epoch into runs of consecutive sentences; a batch holds the whole or parts of one or more documents."""
+
+    def __init__(self, split: Split, *, budget: int, seed: int) -> None:
+        self._cutter = _Cutter(split, budget)
+        usable = _usable(split)
+        borders = np.searchsorted(usable, split.documents[1:-1])
+        self._documents = [document for document in np.split(usable, borders) if len(document)]
+        self._count = len(usable)
+        self._seed = seed
+
+    def __len__(self) -> int:
+        return self._count
+
+    def epoch(self, number: int) -> list[Indices]:
+        """Return the batches of one epoch, as numbers of sentences."""
+        generator = np.random.default_rng((self._seed, number))
+        order = generator.permutation(len(self._documents))
+        batches = self._cutter.cut(np.concatenate([self._documents[place] for place in order])) if len(order) else []
+        return [batches[place] for place in generator.permutation(len(batches))]
+
+
+def _usable(split: Split) -> Indices:
+    """Number the sentences to train on: those with words on both sides that no filter took out."""
+    # A sentence of nothing but the end mark teaches nothing; it still serves as history, like what cleaning took.
+    worded = (np.asarray(split.source.lengths) > 1) & (np.asarray(split.target.lengths) > 1)
+    return np.flatnonzero(worded if split.usable is None else worded & split.usable)
+
+
+class _Cutter:
+    """Cuts a sequence of sentences into batches that keep a budget of padded tokens."""
+
+    def __init__(self, split: Split, budget: int) -> None:
+        self.source, self.target = np.asarray(split.source.lengths), np.asarray(split.target.lengths)
+        self._budget = budget
+
+    def cut(self, ordered: Indices) -> list[Indices]:
+        """Fill batches up to the budget; a sentence beyond it is a batch of its own."""
+        borders, start, longest_source, longest_target = [], 0, 0, 0
+        lengths = zip(self.source[ordered].tolist(), self.target[ordered].tolist(), strict=True)
+        for place, (source, target) in enumerate(lengths):
+            longest_source, longest_target = max(longest_source, source), max(longest_target, target)
             if (place - start + 1) * (longest_source + longest_target) > self._budget and place > start:
-                yield ordered[start:place]
-                start = place
-                longest_source, longest_target = int(self._source[sentence]), int(self._target[sentence])
-        if start < len(ordered):
-            yield ordered[start:]
+                borders.append(place)
+                start, longest_source, longest_target = place, source, target
+        return np.split(ordered, borders) if len(ordered) else []

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
-from docaps import __version__, progress
+from docaps import __version__, interruption, progress
 from docaps.errors import DocapsError
-
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +99,16 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
     def run(*arguments: Any, **options: Any) -> None:
         progress.REPORTER.enabled = True
         try:
-            function(*arguments, **options)
-            print(end="", flush=True)
+            with interruption.caught():
+                function(*arguments, **options)
+                print(end="", flush=True)
         except DocapsError as error:
             typer.echo(f"docaps: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
-        except KeyboardInterrupt:
-            typer.echo("docaps: stopped; what was finished is kept, nothing is half-written", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+        except KeyboardInterrupt as stop:
+            told = stop if isinstance(stop, interruption.Interrupted) else interruption.Interrupted(signal.SIGINT)
+            typer.echo(f"docaps: {told}", err=True)
+            raise typer.Exit(told.exit_code) from None
         except BrokenPipeError:  # the reader of our output has gone, as in `docaps ... | head`
             _drop_output()
         except OSError as error:  # a place that cannot be written, a full disk

@@ -1,7 +1,7 @@
 """`docaps train`: the stages of a recipe, each to a run directory."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,23 +22,60 @@ def train(
     corpus: Annotated[Path, typer.Option(help="A prepared corpus.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory of the run directories, one for each stage.")],
     stage: Annotated[list[str] | None, typer.Option(help="Only this stage (may be given several times).")] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of each stage, instead of the recipe's.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time for each stage, such as 90s, 30m or 1h30m.")
+    ] = None,
+    init_from: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="A finished run whose weights the first stage takes over.")
+    ] = None,
+    precision: Annotated[
+        Literal["auto", "float32", "bfloat16"] | None,
+        typer.Option(help="Number format of matrix products; auto: bfloat16 where the hardware has it."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of weights, order and dropout.")] = None,
     set: SetOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Train the stages of a recipe in order; finished stages are kept.
+    """Train the stages of a recipe in order; finished stages are kept, an interrupted one goes on where it stood.
 
-    Example: docaps train minidocs --corpus data/prepared --out runs/first --set stage.sentence.steps=200
+    Ctrl-C or SIGTERM saves the state first. Several processes: torchrun --nproc-per-node 2 -m docaps train ...
+
+    Example: docaps train minidocs --corpus data/prepared --out runs/first --budget 10m
     """
     from docaps.config import load_recipe, recipe_path
     from docaps.corpus.store import open_store
+    from docaps.experiments.watching import watch_bleu
     from docaps.training.stages import train_recipe
+    from docaps.training.team import gathered
 
-    overrides = [*(set or ()), *([f"seed={seed}"] if seed is not None else [])]
-    settings = load_recipe(recipe_path(recipe), overrides)
-    runs = train_recipe(settings, open_store(corpus), out, stages=stage, overwrite=overwrite)
-    summaries = [_summary(run.path) for run in runs]
+    path = recipe_path(recipe)
+    stages = stage or list(load_recipe(path, set or ()).stage)
+    shortcuts: dict[str, str | int | None] = {"seed": seed, "precision": precision}
+    for name in stages:
+        shortcuts |= {f"stage.{name}.steps": steps, f"stage.{name}.budget": budget}
+    overrides = [f"{key}={value}" for key, value in shortcuts.items() if value is not None]
+    settings = load_recipe(path, [*(set or ()), *overrides])
+    store = open_store(corpus)
+    with gathered() as team:
+        runs = train_recipe(
+            settings,
+            store,
+            out,
+            stages=stage,
+            overwrite=overwrite,
+            init_from=init_from,
+            probe=watch_bleu(settings, store, team),
+            team=team,
+        )
+        if team.leads:
+            _show([run.path for run in runs], json)
+
+
+def _show(paths: list[Path], json: bool) -> None:
+    """Print what was trained, where it is and what to do with it."""
+    summaries = [_summary(path) for path in paths]
     if json:
         print_json({"runs": summaries})
         return
@@ -47,17 +84,18 @@ def train(
             str(row["path"]),
             row["system"],
             f"{row['parameters']:,}",
+            f"{row['steps']:,}",
             f"{row['dev_perplexity']:.2f}",
             f"{row['seconds']:.0f}",
         ]
         for row in summaries
     ]
-    print_table("Trained", ["run", "system", "parameters", "dev perplexity", "seconds"], rows)
-    docaps, last = command_name(), runs[-1].path
+    print_table("Trained", ["run", "system", "parameters", "steps", "dev perplexity", "seconds"], rows)
+    docaps = command_name()
     print_next(
         [
-            ("translate", f"{docaps} translate {quote(last)} < document.txt > translation.txt"),
-            ("look", f"{docaps} report {' '.join(quote(run.path) for run in runs)} --out report.html"),
+            ("translate", f"{docaps} translate {quote(paths[-1])} < document.txt > translation.txt"),
+            ("look", f"{docaps} report {' '.join(quote(path) for path in paths)} --out report.html"),
         ]
     )
 
@@ -73,4 +111,4 @@ def _summary(path: Path) -> dict[str, Any]:
     if not perplexities:
         raise RunError("no perplexity is logged: train the stage again with --overwrite", path=run.metrics)
     numbers = {key: description[key] for key in ("system", "parameters", "steps", "seconds")}
-    return {"path": str(path), **numbers, "dev_perplexity": perplexities[-1]}
+    return {"path": str(path), **numbers, "weights": description.get("weights"), "dev_perplexity": perplexities[-1]}

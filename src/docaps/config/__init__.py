@@ -27,6 +27,7 @@ from docaps.config.settings import (
     System,
     SystemName,
     SystemSettings,
+    parse_duration,
 )
 
 __all__ = [
@@ -49,5 +50,6 @@ __all__ = [
     "bundled_recipes",
     "describe_faults",
     "load_recipe",
+    "parse_duration",
     "recipe_path",
 ]

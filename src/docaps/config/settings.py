@@ -5,13 +5,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_serializer, model_validator
 
 SystemName = Literal["transformer", "transformer+reg", "qcn", "qcn+reg", "capsnet", "capsnet+reg"]
 ContextName = Literal["none", "qcn", "capsnet"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
+Names = tuple[str, ...]
+
+
+def parse_duration(text: str) -> float:
+    """Turn a length of time such as "90s", "30m" or "1h30m" into seconds."""
+    parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text)
+    seconds = (
+        sum(int(count or 0) * unit for count, unit in zip(parts.groups(), (3600, 60, 1), strict=True)) if parts else 0
+    )
+    if not seconds:
+        raise ValueError(f'{text!r} is no length of time: write it as in "90s", "30m" or "1h30m"')
+    return float(seconds)
+
+
+def _checked_duration(text: str) -> str:
+    parse_duration(text)
+    return text
+
+
+Duration = Annotated[str, AfterValidator(_checked_duration)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,26 +182,48 @@ class StageSettings(Settings):
 
     system: SystemName = "transformer"
     init_from: str | None = Field(None, description="name of an earlier stage whose weights are taken over")
-    steps: Count = 100_000
+    freeze: Names = Field((), strict=False, description="weights whose names begin so are not trained")
+    steps: Count = Field(100_000, description="the stage ends after this many steps at the latest,")
+    epochs: Count | None = Field(None, description="after this many epochs,")
+    budget: Duration | None = Field(None, description='after this much time, such as "90s", "30m" or "1h30m",')
+    patience: Count | None = Field(None, description="or after this many validations without a better one")
     extra: bool = Field(False, description="train on the corpus's extra sentence pairs (no documents) as well")
+    sampling: Literal["sentences", "documents"] | None = Field(
+        None,
+        description="sentences: those of like length share a batch; documents: runs of consecutive sentences; none: "
+        "as the system needs it",
+    )
     batch_tokens: Count = Field(1500, description="padded source + target tokens of a batch")
+    accumulate: Count = Field(
+        1, description="batches of a step; several processes share them out, each has at least one"
+    )
+    optimizer: Literal["adam", "adamw"] = "adam"
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
     inherited_rate: Annotated[float, Field(ge=0)] = Field(
         1.0, description="share of the learning rate for weights taken over from another stage; 0 freezes them"
     )
-    inherited_exempt: tuple[str, ...] = Field(
+    inherited_exempt: Names = Field(
         (), strict=False, description="weights whose names begin so learn at the full rate although taken over"
     )
     beta2: Share = Field(0.999, description="Adam's decay of the squared gradient")
+    weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="AdamW's pull of matrices towards zero")
     schedule: Literal["fixed", "inverse-sqrt", "linear"] = "fixed"
     warmup: Annotated[int, Field(ge=0)] = Field(0, description="steps during which the learning rate rises to its peak")
     dropout: Share = 0.1
     label_smoothing: Share = 0.1
     clip: Annotated[float, Field(gt=0)] = Field(5.0, description="largest norm of the gradient")
-    log_every: Count = 50
-    validate_every: Count = 1000
+    log_every: Count = Field(50, description="steps between two lines of the log")
+    validate_every: Count = Field(1000, description="steps between two validations")
+    save_every: Count = Field(500, description="steps between two savings of all that is needed to go on after a crash")
+    best_by: Literal["dev_loss", "dev_bleu"] = Field(
+        "dev_loss", description="what tells the best validation: the loss, or the BLEU of greedy translations"
+    )
+    result: Literal["best", "last", "average"] = Field(
+        "best", description="the stage's model: of the best validation, of the last step, or the mean of the last few"
+    )
+    averaged: Count = Field(5, description="how many models the mean is of, one from each of the last validations")
 
-    @field_serializer("inherited_exempt")
+    @field_serializer("inherited_exempt", "freeze")
     def _as_json_has_it(self, names: tuple[str, ...]) -> list[str]:
         return list(names)  # a finished run's settings are compared with those asked for
 
@@ -189,6 +231,8 @@ class StageSettings(Settings):
     def _warmup_ends(self) -> "StageSettings":
         if self.warmup >= self.steps:
             raise ValueError(f"warm-up of {self.warmup} steps must be shorter than the stage, {self.steps} steps")
+        if self.weight_decay and self.optimizer == "adam":
+            raise ValueError('weight_decay needs optimizer = "adamw"')
         return self
 
 

@@ -26,8 +26,9 @@ from docaps.files import read_json, write_json, write_text_atomically
 from docaps.model.interface import TranslationModel
 from docaps.report.readings import as_markdown
 from docaps.runs import Run, read_metrics
-from docaps.training.stages import Probe, train_recipe
-from docaps.training.trainer import Device
+from docaps.training.learner import Device
+from docaps.training.stages import train_recipe
+from docaps.training.validation import Probe
 from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import score_contrastive
 

@@ -1,21 +1,26 @@
-"""Weights in and out of safetensors files; never pickle."""
+"""Weights in and out of safetensors files; never pickle. Each file knows the digest of its tensors."""
 
+import hashlib
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from docaps.errors import CheckpointError
 from docaps.files import replacing
 from docaps.model.interface import TranslationModel
 
+DIGEST = "sha256"
+
 
 def save_weights(model: TranslationModel, path: Path) -> None:
     """Write a model's weights, each shared one once; complete or not at all."""
-    with replacing(path) as temporary:
-        save_file(_weights(model), temporary)
+    write_tensors(path, weights_of(model))
 
 
 def load_weights(model: TranslationModel, path: Path) -> None:
@@ -45,8 +50,12 @@ class TakeOver:
 
 def take_over(model: TranslationModel, path: Path) -> TakeOver:
     """Copy the stored weights that fit into a model, and tell which did not."""
-    stored = read_weights(path)
-    own = _weights(model)
+    return fill(model, read_weights(path))
+
+
+def fill(model: TranslationModel, stored: Mapping[str, Tensor]) -> TakeOver:
+    """Copy the given weights that fit into a model, and tell which did not."""
+    own = weights_of(model)
     fitting = {name for name in own.keys() & stored.keys() if own[name].shape == stored[name].shape}
     for name in fitting:
         own[name].copy_(stored[name])
@@ -58,16 +67,54 @@ def take_over(model: TranslationModel, path: Path) -> TakeOver:
     )
 
 
+def weights_of(model: TranslationModel) -> dict[str, Tensor]:
+    """Return the weights by name, detached; a shared one appears once, under its first name."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Read a file of weights, or say why it cannot be read."""
+    return read_tensors(path)[0]
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> None:
+    """Write tensors and notes with a digest of both; the file is complete, on the disk, or not there at all."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    kept = dict(notes or {})
     try:
-        return load_file(path)
+        with replacing(path) as temporary:
+            save_file(plain, temporary, metadata={**kept, DIGEST: _digest(plain, kept)})
+            _to_disk(temporary)
+    except (SafetensorError, OSError) as fault:
+        raise CheckpointError(f"cannot be written, what was there before is intact: {fault}", path=path) from None
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Read tensors and notes; a file that is not exactly what was written is refused."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            notes = dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise CheckpointError("no weights here", path=path) from None
     except (SafetensorError, OSError) as fault:
         raise CheckpointError(f"the weights are damaged: {fault}", path=path) from None
+    expected = notes.pop(DIGEST, None)
+    if expected is not None and expected != _digest(tensors, notes):
+        raise CheckpointError("the weights are damaged: they are not those that were written", path=path)
+    return tensors, notes
 
 
-def _weights(model: TranslationModel) -> dict[str, Tensor]:
-    """Return the weights by name, detached; a shared one appears once, under its first name."""
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+def _digest(tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> str:
+    """Return the SHA-256 of all names, shapes, values and notes."""
+    found = hashlib.sha256(repr(sorted(notes.items())).encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file is on the disk, so that a power cut cannot leave an empty file under the final name."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
+from docaps.batches.sampling import Sampling
 from docaps.model.context.memory import ContextMemory
 from docaps.model.regulariser import Correlations
 
@@ -45,6 +46,8 @@ class TranslationModel(nn.Module, ABC):
 
     history: int
     """K, the number of earlier sentences the model looks at; 0 for a sentence-level model."""
+    sampling: Sampling = "sentences"
+    """What shares a batch in training: sentences of like length, or runs of consecutive sentences."""
 
     @abstractmethod
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:

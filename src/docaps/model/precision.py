@@ -8,9 +8,9 @@ import torch
 from docaps.config import Precision
 
 
-def choose_device() -> torch.device:
-    """Return the accelerator if there is one, else the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+def choose_device(number: int = 0) -> torch.device:
+    """Return the accelerator if there is one (the one with this number), else the CPU."""
+    return torch.device("cuda", number) if torch.cuda.is_available() else torch.device("cpu")
 
 
 def choose_precision(wish: Precision, device: torch.device) -> torch.dtype:

@@ -1,31 +1,51 @@
 """Stages: each stage of a recipe trains one system and leaves one run directory."""
 
-import math
 import shutil
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from docaps import progress
-from docaps.batches.batch import Batch, collate
-from docaps.batches.sampling import Indices, LengthSampler
-from docaps.batches.windows import window_of
-from docaps.config import Recipe
+from docaps.batches.loading import Ahead, Share, StepData, load_steps
+from docaps.batches.sampling import Sampler, make_sampler
+from docaps.config import Recipe, StageSettings
 from docaps.corpus.store import Split, Store
-from docaps.corpus.vocabulary import PAD
 from docaps.errors import ConfigError, CorpusError, RunError
-from docaps.model.checkpoint import save_weights, take_over
+from docaps.model.checkpoint import fill, read_weights, save_weights
 from docaps.model.interface import TranslationModel
-from docaps.model.precision import autocast, choose_device, choose_precision
+from docaps.model.precision import choose_device, choose_precision
 from docaps.model.variants import build_model, count_parameters
-from docaps.runs import FINISHED, INTERRUPTED, TRAINING, MetricsLog, Run, now, open_run, versions
-from docaps.training.objective import compute_loss
-from docaps.training.trainer import Device, Trainer
+from docaps.runs import Run, locked, open_run, versions
+from docaps.training.journal import Speedometer, open_journal
+from docaps.training.learner import Device, Learner
+from docaps.training.record import Record
+from docaps.training.snapshots import Snapshots
+from docaps.training.speed import measure_peak, rehearse
+from docaps.training.state import Standing, State, read_state, save_state
+from docaps.training.team import ALONE, Team
+from docaps.training.trainer import Desk, Trainer
+from docaps.training.validation import Probe, validate
 
-Probe = Callable[[TranslationModel, Device], Mapping[str, float]]
-"""Something else to measure whenever the model is validated; its numbers join the log."""
+EXTENSIBLE = {"steps", "epochs", "budget", "patience", "log_every", "save_every"}
+"""Settings that may change when an unfinished training goes on: they say how long and how often, not what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be trained, where, and by whom."""
+
+    recipe: Recipe
+    store: Store
+    out: Path
+    overwrite: bool = False
+    init_from: Path | None = None
+    """A finished run whose weights the first of the stages takes over."""
+    probe: Probe | None = None
+    team: Team = ALONE
 
 
 def train_recipe(
@@ -35,159 +55,259 @@ def train_recipe(
     *,
     stages: Sequence[str] | None = None,
     overwrite: bool = False,
+    init_from: Path | None = None,
     probe: Probe | None = None,
+    team: Team = ALONE,
 ) -> list[Run]:
-    """Train the stages of a recipe in order; stages that are finished with the same settings are kept."""
+    """Train the stages of a recipe in order; finished ones are kept, an unfinished one goes on where it stood."""
     chosen = list(recipe.stage) if stages is None else [name for name in recipe.stage if name in stages]
     unknown = [name for name in stages or () if name not in recipe.stage]
     if unknown or not chosen:
         raise ConfigError(f"no stage {', '.join(unknown)!r} in the recipe: it has {', '.join(recipe.stage) or 'none'}")
-    return [_train_or_keep(recipe, name, store, out, overwrite, probe) for name in chosen]
+    runs = []
+    for name in chosen:
+        given = init_from if name == chosen[0] else None
+        runs.append(Stage(Order(recipe, store, out, overwrite, given, probe, team), name).train())
+    return runs
 
 
-def _train_or_keep(recipe: Recipe, name: str, store: Store, out: Path, overwrite: bool, probe: Probe | None) -> Run:
-    """Train a stage unless the very same one is finished."""
-    run = Run(out / name)
-    if run.finished and not overwrite:
-        _check_same(run, recipe, name, store)
-        progress.say(f"{run.path}: finished already, kept")
-        return run
-    if run.path.exists() and not run.description.exists() and any(run.path.iterdir()):
-        raise RunError("exists and is not a run directory: choose another --out", path=run.path)
-    shutil.rmtree(run.path, ignore_errors=True)
-    return train_stage(recipe, name, store, run, probe)
+class Stage:
+    """One stage of a recipe on its way to a finished run directory."""
 
+    def __init__(self, order: Order, name: str) -> None:
+        self._order = order
+        self._recipe, self._store, self._team = order.recipe, order.store, order.team
+        self._name = name
+        self._settings: StageSettings = order.recipe.stage[name]
+        self.run = Run(order.out / name)
+        if self._settings.best_by == "dev_bleu" and order.probe is None:
+            raise ConfigError(f"stage.{name}.best_by: nothing measures dev_bleu here")
 
-def _check_same(run: Run, recipe: Recipe, name: str, store: Store) -> None:
-    """Refuse to take a finished run for another one."""
-    found = run.read()
-    wanted = {"settings": _settings(recipe, name), "seed": recipe.seed}
-    different = [key for key, value in wanted.items() if found.get(key) != value]
-    if found.get("corpus", {}).get("hash") != store.hash:
-        different.append("corpus")
-    if different:
-        raise RunError(
-            f"a finished run with other {' and '.join(different)} is here: choose another --out or give --overwrite",
-            path=run.path,
+    def train(self) -> Run:
+        """Train the stage unless the very same one is finished."""
+        with self._locked():
+            if self._team.decide(self._is_done):
+                progress.say(f"{self.run.path}: finished already, kept")
+                return self.run
+            state = self._team.decide(self._find_state)
+            self._train(state)
+        return self.run
+
+    def _locked(self) -> Any:
+        """Keep others out of the run directory (unless it is not ours to touch: then what is there is told later)."""
+        ours = self.run.description.exists() or not _contents(self.run.path)
+        return locked(self.run) if self._team.leads and ours else nullcontext()
+
+    def _is_done(self) -> bool:
+        """Say whether the stage is finished; refuse to take another run for it."""
+        run = self.run
+        if not run.description.exists() and _contents(run.path):
+            raise RunError("exists and is not a run directory: choose another --out", path=run.path)
+        if self._order.overwrite or not run.finished:
+            return False
+        self._check_same(set(), "a finished run")
+        return True
+
+    def _find_state(self) -> State | None:
+        """Return the state that an unfinished training left, or clear the place for a new one."""
+        run = self.run
+        if run.state.exists() and not self._order.overwrite:
+            self._check_same(EXTENSIBLE, "an unfinished run")
+            state = read_state(run.state)
+            progress.say(f"{run.path}: goes on after step {state.standing.step:,}")
+            _remove_torn(run.path)
+            return state
+        for path in _contents(run.path):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return None
+
+    def _check_same(self, may_differ: set[str], what: str) -> None:
+        """Refuse to take a run with other settings, seed, corpus or beginning for this one."""
+        found = self.run.read()
+        wanted = {"settings": _comparable(self._describe_settings(), may_differ), "seed": self._recipe.seed}
+        stored = {"settings": _comparable(found.get("settings", {}), may_differ), "seed": found.get("seed")}
+        different = [key for key, value in wanted.items() if stored[key] != value]
+        if found.get("corpus", {}).get("hash") != self._store.hash:
+            different.append("corpus")
+        if found.get("begun_from") != self._beginning():
+            different.append("initial weights")
+        if different:
+            raise RunError(
+                f"{what} with other {' and '.join(different)} is here: choose another --out or give --overwrite",
+                path=self.run.path,
+            )
+
+    def _beginning(self) -> dict[str, str] | None:
+        """Return which run the stage takes its first weights from, and when that one was made."""
+        run = self._initial_run()
+        if run is None:
+            return None
+        description = open_run(run).read()
+        return {"run": str(description.get("name")), "created": str(description.get("created"))}
+
+    def _initial_run(self) -> Path | None:
+        """Return the run directory whose weights are taken over, if any."""
+        if self._order.init_from is not None:
+            return self._order.init_from
+        return None if self._settings.init_from is None else self._order.out / self._settings.init_from
+
+    def _train(self, state: State | None) -> None:
+        """Build the model, train it from the beginning or from a state, and leave it finished."""
+        model, inherited = self._initialised_model(quiet=state is not None)
+        place = choose_device(self._team.local_rank)
+        device = Device(place, choose_precision(self._recipe.precision, place))
+        learner = Learner(
+            model,
+            settings=self._settings,
+            regulariser_weight=self._recipe.regulariser.weight,
+            device=device,
+            inherited=inherited,
+            seed=self._recipe.seed,
+            team=self._team,
         )
+        standing = Standing() if state is None else state.restore(model, learner.optimizer)
+        record = Record(self.run, self._describe(model, device)) if self._team.leads else None
+        if record is not None:
+            self._store.codec.save(self.run.text)
+            record.begin(standing)
+        try:
+            standing, chosen = self._run_trainer(learner, device, standing)
+        except (Exception, KeyboardInterrupt) as fault:
+            if record is not None:
+                record.interrupt(fault)
+            raise
+        if record is not None:
+            save_weights(model, self.run.weights)
+            record.finish(standing, chosen)
+            _remove_aids(self.run)
 
+    def _initialised_model(self, *, quiet: bool = False) -> tuple[TranslationModel, tuple[str, ...]]:
+        """Build the stage's model, with the weights of the run it starts from; return their names as well."""
+        vocabulary = len(self._store.codec.vocabulary)
+        system, stage = self._recipe.system(self._name), self._settings
+        model = build_model(system, vocabulary=vocabulary, dropout=stage.dropout, seed=self._recipe.seed)
+        path = self._initial_run()
+        if path is None:
+            return model, ()
+        report = fill(model, self._team.decide(lambda: read_weights(open_run(path).weights)))
+        if not quiet:
+            progress.say(f"{self._name} starts from {path.name}: {report}")
+        return model, report.taken
 
-def train_stage(recipe: Recipe, name: str, store: Store, run: Run, probe: Probe | None = None) -> Run:
-    """Train one stage of a recipe and leave it in a run directory."""
-    model, inherited = _initialised_model(recipe, name, store, run.path.parent)
-    device = Device(choose_device(), choose_precision(recipe.precision, choose_device()))
-    description = _describe(recipe, name, store, model, device)
-    run.write({**description, "status": TRAINING})
-    store.codec.save(run.text)
-    start = time.monotonic()
-    try:
-        _train(recipe, name, store, model, device, run, inherited, probe)
-    except BaseException:
-        run.write({**description, "status": INTERRUPTED})
-        raise
-    save_weights(model, run.weights)
-    run.write({**description, "status": FINISHED, "seconds": round(time.monotonic() - start, 1)})
-    return run
+    def _run_trainer(self, learner: Learner, device: Device, standing: Standing) -> tuple[Standing, str]:
+        """Run the trainer over the corpus; return where it ended and which weights the model has now."""
+        model, team = learner.model, self._team
+        data = self._store.split("train", extra=self._settings.extra)
+        sampler = self._sampler(data, model)
+        share = Share(-(-self._settings.accumulate // team.size) * team.size, team.rank, team.size)
+        if share.batches != self._settings.accumulate:
+            progress.say(f"{share.batches} batches a step instead of {self._settings.accumulate}: one for each process")
+        steps = load_steps(data, sampler, history=model.history, start=standing.place, share=share)
+        snapshots = Snapshots(self.run.snapshots, self._settings)
+        with ExitStack() as stack:
+            speedometer = self._rehearse(learner, device, data, sampler, standing)
+            desk = None
+            if team.leads:
+                journal = stack.enter_context(open_journal(self.run, standing))
+                desk = Desk(journal, snapshots, lambda now: save_state(self.run.state, model, learner.optimizer, now))
+                snapshots.tidy(standing)
+            trainer = Trainer(
+                learner,
+                settings=self._settings,
+                validate=lambda: self._measure(model, device),
+                desk=desk,
+                speedometer=speedometer,
+                name_sentences=lambda step: name_sentences(data, step),
+                team=team,
+            )
+            stack.enter_context(torch.random.fork_rng())
+            ended = trainer.train(stack.enter_context(Ahead(steps)), f"train {self._name}", standing)
+        return ended, snapshots.settle(model, ended) if team.leads else ""
 
+    def _sampler(self, data: Split, model: TranslationModel) -> Sampler:
+        """Return what cuts the corpus into batches."""
+        way = self._settings.sampling or model.sampling
+        sampler = make_sampler(way, data, budget=self._settings.batch_tokens, seed=self._recipe.seed)
+        if not len(sampler):
+            raise CorpusError("the training part has no pair with words on both sides", path=self._store.path)
+        return sampler
 
-def _initialised_model(recipe: Recipe, name: str, store: Store, out: Path) -> tuple[TranslationModel, tuple[str, ...]]:
-    """Build the stage's model, with the weights of the stage it starts from; return their names as well."""
-    stage = recipe.stage[name]
-    vocabulary = len(store.codec.vocabulary)
-    model = build_model(recipe.system(name), vocabulary=vocabulary, dropout=stage.dropout, seed=recipe.seed)
-    if stage.init_from is None:
-        return model, ()
-    report = take_over(model, open_run(out / stage.init_from).weights)
-    progress.say(f"{name} starts from {stage.init_from}: {report}")
-    return model, report.taken
+    def _rehearse(
+        self, learner: Learner, device: Device, data: Split, sampler: Sampler, standing: Standing
+    ) -> Speedometer:
+        """Find out what a step costs and what the machine can do, and which weights nothing is learnt for."""
+        first = next(load_steps(data, sampler, history=learner.model.history, start=standing.place)).portions[0]
+        operations, idle = rehearse(learner, first.batch.to(device.place))
+        if idle:
+            progress.say(f"these weights get no gradient in this system and stay as they are: {', '.join(idle)}")
+        for name, weight in learner.model.named_parameters():
+            weight.requires_grad_(weight.requires_grad and name not in idle)
+        return Speedometer(operations, measure_peak(device))
 
-
-def _describe(recipe: Recipe, name: str, store: Store, model: TranslationModel, device: Device) -> dict[str, object]:
-    """Write down all that makes the run what it is."""
-    stage = recipe.stage[name]
-    return {
-        "name": name,
-        "system": stage.system,
-        "seed": recipe.seed,
-        "steps": stage.steps,
-        "parameters": count_parameters(model),
-        "precision": str(device.precision).removeprefix("torch."),
-        "device": str(device.place),
-        "created": now(),
-        "init_from": stage.init_from,
-        "settings": _settings(recipe, name),
-        "versions": versions(),
-        "corpus": {"path": str(store.path.resolve()), "hash": store.hash},
-    }
-
-
-def _settings(recipe: Recipe, name: str) -> dict[str, object]:
-    """Return the resolved settings of a stage."""
-    return {
-        "recipe": recipe.name,
-        "system": recipe.system(name).model_dump(),
-        "stage": recipe.stage[name].model_dump(),
-        "decoding": recipe.decoding.model_dump(),
-    }
-
-
-def _train(
-    recipe: Recipe,
-    name: str,
-    store: Store,
-    model: TranslationModel,
-    device: Device,
-    run: Run,
-    inherited: Collection[str],
-    probe: Probe | None,
-) -> None:
-    """Run the trainer over the corpus."""
-    stage = recipe.stage[name]
-    data = store.split("train", extra=stage.extra)
-    sampler = LengthSampler(data, budget=stage.batch_tokens, seed=recipe.seed)
-    if not len(sampler):
-        raise CorpusError("the training part has no pair with words on both sides", path=store.path)
-    log = MetricsLog(run.metrics)
-
-    def measure() -> Mapping[str, float]:
-        numbers = validate(model, store.split("dev"), device, budget=stage.batch_tokens)
+    def _measure(self, model: TranslationModel, device: Device) -> Mapping[str, float]:
+        """Validate the model, and probe it if that is wanted."""
+        numbers = validate(model, self._store.split("dev"), device, budget=self._settings.batch_tokens, team=self._team)
         with progress.silent():
-            return numbers if probe is None else {**numbers, **probe(model, device)}
+            return numbers if self._order.probe is None else {**numbers, **self._order.probe(model, device)}
 
-    trainer = Trainer(
-        model,
-        settings=stage,
-        regulariser_weight=recipe.regulariser.weight,
-        device=device,
-        validate=measure,
-        log=log.append,
-        inherited=inherited,
+    def _describe(self, model: TranslationModel, device: Device) -> dict[str, Any]:
+        """Write down all that makes the run what it is."""
+        return {
+            "name": self._name,
+            "system": self._settings.system,
+            "seed": self._recipe.seed,
+            "steps": self._settings.steps,
+            "parameters": count_parameters(model),
+            "precision": str(device.precision).removeprefix("torch."),
+            "device": str(device.place),
+            "processes": self._team.size,
+            "init_from": self._settings.init_from,
+            "begun_from": self._beginning(),
+            "settings": self._describe_settings(),
+            "versions": versions(),
+            "corpus": {"path": str(self._store.path.resolve()), "hash": self._store.hash},
+        }
+
+    def _describe_settings(self) -> dict[str, Any]:
+        """Return the resolved settings of a stage."""
+        return {
+            "recipe": self._recipe.name,
+            "system": self._recipe.system(self._name).model_dump(),
+            "stage": self._settings.model_dump(),
+            "decoding": self._recipe.decoding.model_dump(),
+        }
+
+
+def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, Any]:
+    """Return settings without those that may differ; what an older version did not know has its default."""
+    stage = StageSettings.model_construct(**settings.get("stage", {})).model_dump()
+    return {**settings, "stage": {key: value for key, value in stage.items() if key not in may_differ}}
+
+
+def _contents(directory: Path) -> list[Path]:
+    """List what is in a directory, but for the lock."""
+    return [path for path in directory.iterdir() if path.name != ".lock"] if directory.exists() else []
+
+
+def _remove_torn(directory: Path) -> None:
+    """Remove files that a killed process was still writing."""
+    for path in directory.rglob(".*.partial"):
+        path.unlink(missing_ok=True)
+
+
+def _remove_aids(run: Run) -> None:
+    """Remove what only an unfinished training needs."""
+    run.state.unlink(missing_ok=True)
+    shutil.rmtree(run.snapshots, ignore_errors=True)
+    (run.path / ".lock").unlink(missing_ok=True)
+
+
+def name_sentences(data: Split, step: StepData) -> str:
+    """Say which sentences a step was about, as document and sentence numbers of the training part."""
+    sentences = [int(number) for portion in step.portions for number in portion.sentences]
+    documents = data.documents.searchsorted(sentences, side="right").tolist()
+    shown = ", ".join(
+        f"{number + 1} (document {document})" for number, document in zip(sentences[:5], documents, strict=False)
     )
-    try:
-        with torch.random.fork_rng():
-            torch.manual_seed(recipe.seed)
-            trainer.train(_batches(data, sampler.forever(), model.history), f"train {name}")
-    finally:
-        log.close()
-
-
-def _batches(data: Split, batches: Iterator[Indices], history: int) -> Iterator[Batch]:
-    """Cut the windows of each batch out of the corpus."""
-    for indices in batches:
-        yield collate([window_of(data, int(index), history) for index in indices], history)
-
-
-def validate(model: TranslationModel, data: Split, device: Device, *, budget: int) -> Mapping[str, float]:
-    """Return loss and perplexity on the development part, per token, without label smoothing."""
-    sampler = LengthSampler(data, budget=budget, seed=0)
-    total = tokens = 0.0
-    model.eval()
-    for batch in _batches(data, iter(sampler.in_order()), model.history):
-        with torch.inference_mode(), autocast(device.place, device.precision):
-            moved = batch.to(device.place)
-            target = moved.translations
-            loss = compute_loss(model(moved), target, label_smoothing=0.0, regulariser_weight=0.0)
-        count = float((target != PAD).sum())
-        total, tokens = total + float(loss.cross_entropy) * count, tokens + count
-    mean = total / max(tokens, 1.0)
-    return {"dev_loss": mean, "dev_perplexity": math.exp(min(mean, 700))}
+    more = f" and {len(sentences) - 5} more" if len(sentences) > 5 else ""
+    return f", on the training sentences {shown}{more}"

@@ -1,158 +1,182 @@
-"""The training loop: one stage of a recipe, from batches to weights."""
+"""The training loop: one stage of a recipe, from a standing to its end, safe to stop at any moment."""
 
+import contextlib
 import math
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import torch
 
 from docaps import progress
-from docaps.batches.batch import Batch
+from docaps.batches.loading import StepData
 from docaps.config import StageSettings
-from docaps.corpus.vocabulary import PAD
-from docaps.errors import TrainingError
-from docaps.model.interface import TranslationModel
-from docaps.model.precision import autocast
-from docaps.training.objective import Loss, compute_loss
-from docaps.training.schedule import rate_share
+from docaps.errors import CheckpointError, TrainingError
+from docaps.interruption import Interrupted, caught, shielded
+from docaps.training.journal import Averages, Journal, Speedometer, describe
+from docaps.training.learner import Learner
+from docaps.training.limits import judge, reason_to_stop, seconds_left
+from docaps.training.snapshots import Snapshots
+from docaps.training.state import Standing
+from docaps.training.team import ALONE, Team
 
-Log = Callable[[Mapping[str, Any]], None]
+MOST_SKIPPED = 10
+"""So many steps in a row whose loss or gradient is no number end the training."""
+Validate = Callable[[], Mapping[str, float]]
+Save = Callable[[Standing], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """Where and in which number format a model runs."""
+class Desk:
+    """What the first process of a team writes with; the others have none."""
 
-    place: torch.device
-    precision: torch.dtype
-
-
-class Averages:
-    """Running means of what is logged, since the last line of the log."""
-
-    def __init__(self) -> None:
-        self._sums: dict[str, float] = {}
-        self._counts: dict[str, int] = {}
-        self._tokens = 0
-        self._start = time.monotonic()
-
-    def add(self, values: Mapping[str, float], tokens: int) -> None:
-        """Take in the numbers of one step."""
-        for name, value in values.items():
-            self._sums[name] = self._sums.get(name, 0.0) + value
-            self._counts[name] = self._counts.get(name, 0) + 1  # not every step has every number
-        self._tokens += tokens
-
-    def drain(self) -> dict[str, float]:
-        """Return the means and the speed, and begin anew."""
-        speed = self._tokens / max(time.monotonic() - self._start, 1e-9)
-        means = {name: value / self._counts[name] for name, value in self._sums.items()}
-        self.__init__()  # type: ignore[misc]
-        return {**means, "tokens_per_second": speed}
+    journal: Journal
+    snapshots: Snapshots
+    save: Save
 
 
 class Trainer:
-    """Train a model for a number of steps; `validate` is called now and then and once at the end."""
+    """Train from a standing on until the stage is over; `validate` is called now and then and once at the end."""
 
     def __init__(
         self,
-        model: TranslationModel,
+        learner: Learner,
         *,
         settings: StageSettings,
-        regulariser_weight: float,
-        device: Device,
-        validate: Callable[[], Mapping[str, float]],
-        log: Log,
-        inherited: Collection[str] = (),
+        validate: Validate,
+        desk: Desk | None = None,
+        speedometer: Speedometer | None = None,
+        name_sentences: Callable[[StepData], str] = lambda _: "",
+        team: Team = ALONE,
     ) -> None:
-        self._model = model.to(device.place)
+        self._learner = learner
         self._settings = settings
-        self._regulariser_weight = regulariser_weight
-        self._device = device
         self._validate = validate
-        self._log = log
-        groups = _groups(model, _held_back(inherited, settings), settings.inherited_rate)
-        self._optimizer = torch.optim.Adam(groups, lr=0.0, betas=(0.9, settings.beta2), fused=True)
+        self._desk = desk
+        self._speedometer = speedometer or Speedometer()
+        self._name_sentences = name_sentences
+        self._team = team
+        self._averages = Averages()
+        self.standing = Standing()
+        self._saved: int | None = None
+        self._whole = True  # False while weights and standing do not fit each other
 
-    def train(self, batches: Iterator[Batch], description: str) -> None:
-        """Go through all steps, showing progress and logging means."""
-        start, averages = time.monotonic(), Averages()
-        with progress.start(description, self._settings.steps) as task:
-            for step in range(1, self._settings.steps + 1):
-                batch = next(batches)
-                values = self.step(step, batch)
-                averages.add(values, _count_tokens(batch))
-                status = None
-                if step % self._settings.log_every == 0 or step == self._settings.steps:
-                    row = {"step": step, **averages.drain(), "learning_rate": self._rate(step)}
-                    self._log({**row, "seconds": time.monotonic() - start})
-                    status = _describe(row)
-                task.advance(status=status)
-                if step % self._settings.validate_every == 0 or step == self._settings.steps:
-                    self._log({"step": step, **self._validate(), "seconds": time.monotonic() - start})
+    def train(self, data: Iterator[StepData], description: str, standing: Standing | None = None) -> Standing:
+        """Go on until the stage is over; whatever ends it earlier leaves a saved state behind."""
+        self.standing = standing or Standing()
+        self._saved = self.standing.step or None
+        self._averages = Averages(self.standing.unlogged)
+        with caught(), progress.start(description, self._settings.steps, done=self.standing.step) as task:
+            try:
+                self._loop(data, task)
+            except Interrupted as stop:
+                self._save_at_last()
+                raise Interrupted(stop.number, self._parting("stopped")) from None
+            except (TrainingError, CheckpointError, OSError) as fault:
+                self._save_at_last()
+                raise TrainingError(f"{fault}. {self._parting('Training ended')}") from None
+            except Exception:
+                self._save_at_last()
+                raise
+        return self.standing
 
-    def step(self, step: int, batch: Batch) -> dict[str, float]:
-        """Make the model a little better on one batch."""
-        self._model.train()
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._rate(step) * group["share"]
-        loss = self._loss(batch.to(self._device.place))
-        total = loss.total.item()
-        if not math.isfinite(total):
-            raise TrainingError(f"the loss is {total} at step {step}: try a lower learning rate")
-        self._optimizer.zero_grad(set_to_none=True)
-        loss.total.backward()
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._settings.clip)
-        self._optimizer.step()
-        return _numbers(loss)
+    def _loop(self, data: Iterator[StepData], task: progress.Task) -> None:
+        """Validate and save when it is time, stop when the stage is over, else take a step."""
+        self._speedometer.lap()
+        while True:
+            reason = reason_to_stop(self.standing, self._settings)
+            self._validate_when_due(bool(reason))
+            reason = reason or reason_to_stop(self.standing, self._settings)
+            if reason or (self.standing.step and self.standing.step % self._settings.save_every == 0):
+                self._save()
+            if reason:
+                progress.say(f"the stage is over: {reason}")
+                return
+            self._step(next(data), task)
 
-    def _loss(self, batch: Batch) -> Loss:
-        """Predict the batch's translations and compare."""
-        with autocast(self._device.place, self._device.precision):
-            prediction = self._model(batch)
-        return compute_loss(
-            prediction,
-            batch.translations,
-            label_smoothing=self._settings.label_smoothing,
-            regulariser_weight=self._regulariser_weight,
+    def _step(self, data: StepData, task: progress.Task) -> None:
+        """Take one step; until the weights change, a signal may end it."""
+        number = self.standing.step + 1
+        numbers = self._learner.compute(number, data)
+        seconds = self._lap()
+        with shielded():  # nothing in here waits for other processes, one of which may be gone
+            self._whole = False
+            norm = self._learner.apply(number) if math.isfinite(numbers["loss"]) else math.nan
+            self.standing = self._moved(data, seconds, learnt=math.isfinite(norm))
+            self._whole = True
+            self._averages.add({**numbers, "gradient_norm": norm}, data.tokens, seconds)
+            task.advance(status=self._log_when_due())
+        if self.standing.skipped_in_a_row >= MOST_SKIPPED:
+            raise TrainingError(
+                f"loss or gradient was no number in {MOST_SKIPPED} steps in a row, the last of them {number}"
+                f"{self._name_sentences(data)}: try a lower learning rate or a longer warm-up"
+            )
+
+    def _moved(self, data: StepData, seconds: float, *, learnt: bool) -> Standing:
+        """Return where training stands after a step."""
+        now = self.standing
+        return replace(
+            now,
+            step=now.step + 1,
+            place=data.after,
+            seconds=now.seconds + seconds,
+            tokens=now.tokens + data.tokens,
+            skipped=now.skipped + (not learnt),
+            skipped_in_a_row=0 if learnt else now.skipped_in_a_row + 1,
         )
 
-    def _rate(self, step: int) -> float:
-        """Return the learning rate of a step."""
-        return self._settings.learning_rate * rate_share(step, self._settings)
+    def _lap(self) -> float:
+        """Return the seconds of this step, by the clock of the first process: all must agree when time is over."""
+        seconds = self._speedometer.lap()
+        return self._team.total(torch.tensor(seconds if self._team.leads else 0.0, dtype=torch.float64)).item()
 
+    def _log_when_due(self) -> str | None:
+        """Write a row of means now and then, and return it in words."""
+        standing = self.standing
+        if standing.step % self._settings.log_every and standing.step != self._settings.steps:
+            return None
+        row = {**self._averages.drain(), "learning_rate": self._learner.rate(standing.step)}
+        share = self._speedometer.share_of_peak(row["tokens_per_second"])
+        row |= {"skipped": standing.skipped} if standing.skipped else {}
+        row |= {} if share is None else {"share_of_peak": share / self._team.size}
+        if self._desk is not None:
+            self._desk.journal.write(standing, row)
+        pace = standing.seconds / standing.step
+        left = progress.in_words(seconds_left(standing, self._settings, pace))
+        return f"{describe(row, standing, self._settings.best_by)}, {left} left"
 
-def _held_back(inherited: Collection[str], settings: StageSettings) -> set[str]:
-    """Name the weights taken over from another model that learn at a rate of their own."""
-    return {name for name in inherited if not name.startswith(settings.inherited_exempt)}
+    def _validate_when_due(self, over: bool) -> None:
+        """Validate now and then and at the end, and remember the best."""
+        step = self.standing.step
+        if step == self.standing.validated or not (over or step % self._settings.validate_every == 0):
+            return
+        numbers = dict(self._validate())
+        seconds = self._lap()
+        with shielded():
+            standing = judge(replace(self.standing, seconds=self.standing.seconds + seconds), numbers, self._settings)
+            if self._desk is not None:
+                standing = self._desk.snapshots.take(self._learner.model, standing)
+                self._desk.journal.write(standing, numbers)
+            self.standing = standing
 
+    def _save(self) -> None:
+        """Write the state; what only an older state needed goes."""
+        if self._desk is None:
+            return
+        with shielded():
+            self.standing = replace(self.standing, logged=self._desk.journal.size, unlogged=self._averages.begun)
+            self._desk.save(self.standing)
+            self._saved = self.standing.step
+            self._desk.snapshots.tidy(self.standing)
 
-def _groups(model: TranslationModel, inherited: Collection[str], share: float) -> list[dict[str, Any]]:
-    """Sort weights into new ones and those taken over from another model, which may learn at a lower rate."""
-    weights = list(model.named_parameters())
-    return [
-        {"params": [weight for name, weight in weights if name not in inherited], "share": 1.0},
-        {"params": [weight for name, weight in weights if name in inherited], "share": share},
-    ]
+    def _save_at_last(self) -> None:
+        """Save when training ends early; another signal must wait, and another fault does not hide the first."""
+        with contextlib.suppress(CheckpointError, OSError, Interrupted):
+            if self._whole:
+                self._save()
 
-
-def _count_tokens(batch: Batch) -> int:
-    """Count the real target tokens of a batch."""
-    return int((batch.translations != PAD).sum())
-
-
-def _numbers(loss: Loss) -> dict[str, float]:
-    """Return what is logged of a loss."""
-    numbers = {"loss": loss.total.item(), "cross_entropy": loss.cross_entropy.item()}
-    correlations = {"pcc": loss.matched, "pcc_mismatched": loss.mismatched}
-    return numbers | {name: value.item() for name, value in correlations.items() if value is not None}
-
-
-def _describe(row: Mapping[str, int | float]) -> str:
-    """Say in a few words how training goes."""
-    parts = [f"loss {row['loss']:.3f}"]
-    if "pcc" in row:
-        parts.append(f"PCC {row['pcc']:.2f}")
-    return ", ".join([*parts, f"{row['tokens_per_second']:,.0f} tokens/s"])
+    def _parting(self, what: str) -> str:
+        """Say where training stands and how it goes on."""
+        if self._saved is None:
+            return f"{what} at step {self.standing.step:,}; no state was saved"
+        state = f"the state of step {self._saved:,} is saved, the same command goes on from there"
+        return f"{what} at step {self.standing.step:,}; {state}"

@@ -2,11 +2,12 @@
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.batches.corpora import DOCUMENTS, Lengths, make_split
 
-from docaps.batches.sampling import LengthSampler
+from docaps.batches.sampling import LengthSampler, Place, RunSampler, Sampling, make_sampler, stream
 from docaps.batches.windows import window_of
 from docaps.corpus.store import Split
 
@@ -71,8 +72,44 @@ def test_seed_and_epoch_decide_the_order() -> None:
 def test_epochs_follow_each_other_forever() -> None:
     sampler = LengthSampler(many(), budget=60, seed=1)
     count = len(sampler.epoch(0))
-    found = [batch.tolist() for batch in itertools.islice(sampler.forever(), count + 2)]
+    found = [batch.tolist() for batch, _ in itertools.islice(stream(sampler, Place()), count + 2)]
     assert found == order(sampler, 0) + order(sampler, 1)[:2]
+
+
+@pytest.mark.parametrize("way", ["sentences", "documents"])
+def test_the_stream_can_be_entered_anywhere(way: Sampling) -> None:
+    sampler = make_sampler(way, many(), budget=60, seed=1)
+    steps = list(itertools.islice(stream(sampler, Place()), 2 * len(sampler.epoch(0)) + 3))
+    for number, (_, place) in enumerate(steps[:-1], start=1):
+        batch, after = next(stream(sampler, place))
+        assert (batch.tolist(), after) == (steps[number][0].tolist(), steps[number][1])
+    assert steps[len(sampler.epoch(0)) - 1][1] == Place(1, 0)
+
+
+@given(DOCUMENTS, st.integers(1, 60), st.integers(0, 3))
+def test_runs_hold_every_usable_sentence_once_and_neighbours_together(
+    documents: list[Lengths], budget: int, epoch: int
+) -> None:
+    split = make_split(documents)
+    sampler = RunSampler(split, budget=budget, seed=1)
+    batches = [batch.tolist() for batch in sampler.epoch(epoch)]
+    assert sorted(itertools.chain(*batches)) == usable(split)
+    assert len(sampler) == len(usable(split))
+    following = dict(itertools.pairwise(usable(split)))
+    for batch in batches:
+        padded = sum(max(len(side[number]) for number in batch) for side in (split.source, split.target)) * len(batch)
+        assert padded <= budget or len(batch) == 1
+        for one, other in itertools.pairwise(batch):
+            same = split.document_starts[one] == split.document_starts[other]
+            assert not same or following[one] == other  # within a document, sentences follow each other
+
+
+def test_runs_are_whole_documents_where_they_fit_and_the_order_changes() -> None:
+    split = make_split([[(4, 4)] * 3 for _ in range(8)])  # 10 tokens a sentence, with end marks
+    sampler = RunSampler(split, budget=30, seed=1)
+    epochs = [[batch.tolist() for batch in sampler.epoch(epoch)] for epoch in (0, 0, 1)]
+    assert epochs[0] == epochs[1] != epochs[2]
+    assert sorted(epochs[0]) == [[3 * number, 3 * number + 1, 3 * number + 2] for number in range(8)]
 
 
 def test_batches_in_order_begin_with_the_shortest() -> None:

@@ -98,18 +98,21 @@ def test_a_shared_table_is_stored_once(path: Path) -> None:
     assert [name for name in header if name.startswith("embeddings")] == ["embeddings.source.weight"]
 
 
-@pytest.mark.parametrize("fault", [OSError("no space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [(OSError("no space left on device"), CheckpointError), (KeyboardInterrupt(), KeyboardInterrupt)],
+)
 def test_when_saving_fails_midway_the_old_file_is_intact(
-    path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+    path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException, told: type[BaseException]
 ) -> None:
     before = path.read_bytes()
 
-    def fail(weights: object, place: Path) -> None:
+    def fail(weights: object, place: Path, metadata: object) -> None:
         place.write_bytes(before[:100])
         raise fault
 
     monkeypatch.setattr(checkpoint, "save_file", fail)
-    with pytest.raises(type(fault)):
+    with pytest.raises(told):
         save_weights(fresh(seed=9), path)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]

@@ -12,8 +12,9 @@ from docaps.corpus.store import Store
 from docaps.files import sha256
 from docaps.model.interface import TranslationModel
 from docaps.runs import read_metrics
-from docaps.training.stages import Probe, train_recipe
-from docaps.training.trainer import Device
+from docaps.training.learner import Device
+from docaps.training.stages import train_recipe
+from docaps.training.validation import Probe
 
 
 @pytest.fixture(scope="module")

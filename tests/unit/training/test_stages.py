@@ -10,14 +10,17 @@ from tests.invariants import tiny
 
 from docaps import progress
 from docaps.batches.batch import collate
+from docaps.batches.loading import StepData
 from docaps.batches.windows import window_of
 from docaps.corpus.store import Store
 from docaps.errors import ConfigError, RunError
 from docaps.files import sha256
+from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
 from docaps.runs import Run, open_run, read_metrics
 from docaps.training import stages
-from docaps.training.trainer import Device, Trainer
+from docaps.training.learner import Device, Learner
+from docaps.training.validation import validate
 from docaps.translation.loading import load_trained
 from docaps.translation.scoring import log_probabilities
 
@@ -96,7 +99,8 @@ def test_the_whole_chain_twice_gives_the_same_weights(trained: Path, store: Stor
 
 
 def test_a_stage_starts_from_the_weights_of_another(trained: Path, store: Store, said: list[str]) -> None:
-    model, inherited = stages._initialised_model(tiny.recipe(), "document", store, trained)
+    order = stages.Order(tiny.recipe(), store, trained)
+    model, inherited = stages.Stage(order, "document")._initialised_model()
     earlier = read_weights(trained / "sentence" / "model.safetensors")
     own = dict(model.named_parameters())
     assert set(inherited) == earlier.keys()
@@ -125,19 +129,21 @@ def test_a_stage_whose_beginning_is_not_there_is_refused(store: Store, tmp_path:
     assert caught.value.path == tmp_path / "sentence"
 
 
-@pytest.mark.parametrize("fault", [KeyboardInterrupt, RuntimeError])
-def test_interrupted_training_leaves_no_weights_and_begins_anew(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
+@pytest.mark.parametrize("fault", [Interrupted(2), RuntimeError("a bug")])
+def test_interrupted_training_is_no_finished_run_and_goes_on(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str], fault: BaseException
 ) -> None:
-    def stop(self: Trainer, step: int, batch: object) -> dict[str, float]:
-        if step == 2:
+    compute = Learner.compute
+
+    def stop(self: Learner, step: int, data: StepData) -> dict[str, float]:
+        if step == 3:
             raise fault
-        return {"loss": 1.0}
+        return compute(self, step, data)
 
     run = Run(tmp_path / "sentence")
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "step", stop)
-        with pytest.raises(fault):
+        patch.setattr(Learner, "compute", stop)
+        with pytest.raises(type(fault)):
             stages.train_recipe(tiny.recipe(), store, tmp_path)
     assert run.read()["status"] == "interrupted"
     assert not run.weights.exists()
@@ -145,8 +151,13 @@ def test_interrupted_training_leaves_no_weights_and_begins_anew(
     with pytest.raises(RunError, match="not finished \\(status: interrupted\\)"):
         open_run(run.path)
     stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"])
+    assert f"{run.path}: goes on after step 2" in said
     assert run.finished
     assert [row["step"] for row in read_metrics(run.metrics) if "loss" in row] == [1, 2, 3]
+    events = [event["event"] for event in run.read()["history"]]
+    assert events == ["started", "interrupted", "continued", "finished"]
+    left = {path.name for path in run.path.iterdir()} - {"tensorboard"}
+    assert left == {"metrics.jsonl", "model.safetensors", "run.json", "text"}
 
 
 def test_a_directory_that_is_no_run_is_not_touched(store: Store, tmp_path: Path) -> None:
@@ -174,7 +185,7 @@ def test_validation_is_the_mean_over_all_target_tokens(store: Store, budget: int
         if len(window.source) > 1:
             total -= log_probabilities(model, collate([window], tiny.K)).item()
             tokens += len(data.target[number])
-    found = stages.validate(model.train(), data, Device(torch.device("cpu"), torch.float32), budget=budget)
+    found = validate(model.train(), data, Device(torch.device("cpu"), torch.float32), budget=budget)
     assert found["dev_loss"] == pytest.approx(total / tokens, abs=1e-5)
     assert found["dev_perplexity"] == pytest.approx(math.exp(total / tokens), rel=1e-4)
     assert tokens < sum(len(data.target[number]) for number in range(len(data)))  # the empty pair does not count

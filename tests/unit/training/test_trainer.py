@@ -1,114 +1,63 @@
-"""The training loop learns, twice alike, freezes what it shall freeze, and stops at numbers that are none."""
+"""The training loop logs, validates, saves, judges and stops as its settings say; numbers that are none are skipped."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 import torch
 from tests.invariants import tiny
+from tests.unit.training.training import Row, Rows, batches, corpus, fresh, losses, step_data, train
 
-from docaps.batches.batch import Batch, collate
+from docaps.batches.batch import collate
+from docaps.batches.loading import StepData
 from docaps.batches.windows import Window
-from docaps.config import StageSettings
-from docaps.errors import TrainingError
-from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
-from docaps.training.trainer import Averages, Device, Trainer
-
-CPU = Device(torch.device("cpu"), torch.float32)
+from docaps.errors import CheckpointError, TrainingError
+from docaps.interruption import Interrupted
+from docaps.training.journal import Averages, Speedometer
+from docaps.training.state import Standing
 
 
-def corpus() -> Iterator[Batch]:
-    """Two batches, again and again."""
-    windows = tiny.sample_windows()
-    return itertools.cycle([collate(windows[:3], tiny.K), collate(windows[2:], tiny.K)])
+def poisoned(model: Any, steps: set[int]) -> Iterator[StepData]:
+    """Batches; at some steps the model is not a number."""
+    sound = model.embeddings.source.weight.detach().clone()
+    for step, data in enumerate(corpus(), start=1):
+        with torch.no_grad():
+            now = model.embeddings.source.weight
+            if step in steps:
+                sound = now.detach().clone() if now.isfinite().all() else sound
+                now.fill_(math.nan)
+            elif not now.isfinite().all():
+                now.copy_(sound)
+        yield data
 
 
-def stage(**settings: Any) -> StageSettings:
-    return StageSettings.model_validate(
-        {"steps": 30, "learning_rate": 1e-2, "log_every": 1, "validate_every": 100, **settings}
-    )
+def test_a_step_whose_loss_is_no_number_is_skipped_and_counted() -> None:
+    model, other = fresh(dropout=0.0), fresh(dropout=0.0)
+    rows = train(model, poisoned(model, {3, 4}), steps=6)
+    assert [row.get("skipped", 0) for row in rows if "learning_rate" in row] == [0, 0, 1, 2, 2, 2]
+    assert len(losses(rows)) == 4  # what is no number is not in the means
+    steps = [data for number, data in enumerate(itertools.islice(corpus(), 6), 1) if number not in {3, 4}]
+    assert losses(rows) == pytest.approx(losses(train(other, iter(steps), steps=4)), abs=1e-4)
 
 
-def fresh(name: str = "qcn+reg", dropout: float = 0.1) -> TranslationModel:
-    return build_model(tiny.settings(name), vocabulary=tiny.VOCABULARY, dropout=dropout, seed=5)
+def test_an_infinite_gradient_is_skipped_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.nn.utils.clip_grad_norm_", lambda *_: torch.tensor(math.inf))
+    model, start = fresh(), fresh()
+    rows = train(model, steps=2)
+    assert [row["skipped"] for row in rows if "learning_rate" in row] == [1, 2]
+    assert all(torch.equal(one, other) for one, other in zip(model.parameters(), start.parameters(), strict=True))
 
 
-def train(
-    model: TranslationModel, batches: Iterator[Batch] | None = None, device: Device = CPU, **settings: Any
-) -> list[Mapping[str, Any]]:
-    inherited = settings.pop("inherited", ())
-    rows: list[Mapping[str, Any]] = []
-    trainer = Trainer(
-        model,
-        settings=stage(**settings),
-        regulariser_weight=1.0,
-        device=device,
-        validate=lambda: {"dev_loss": 1.5},
-        log=rows.append,
-        inherited=inherited,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        trainer.train(batches or corpus(), "train")
-    return rows
-
-
-def losses(rows: list[Mapping[str, Any]], name: str = "loss") -> list[float]:
-    return [row[name] for row in rows if name in row]
-
-
-@pytest.mark.parametrize("name", ["transformer", "qcn+reg"])
-def test_the_loss_falls(name: str) -> None:
-    found = losses(train(fresh(name, dropout=0.0)), "cross_entropy")
-    assert len(found) == 30
-    assert found[-1] < 0.8 * found[0]
-
-
-def test_training_twice_gives_the_same_weights_bit_for_bit() -> None:
-    first, second, start = fresh(), fresh(), fresh()
-    rows = [losses(train(model, steps=6)) for model in (first, second)]
-    assert rows[0] == rows[1]
-    for one, other, before in zip(first.parameters(), second.parameters(), start.parameters(), strict=True):
-        assert torch.equal(one, other)
-        assert not torch.equal(one, before)
-
-
-def test_inherited_weights_learn_at_their_own_rate() -> None:
-    new = tiny.parameter_names(fresh(), containing=["context", "regulariser"])
-    start = dict(fresh().named_parameters())
-    inherited = start.keys() - new
-    frozen, slow = fresh(), fresh()
-    train(frozen, steps=3, inherited_rate=0.0, inherited=inherited)
-    train(slow, steps=3, inherited_rate=0.5, inherited=inherited)
-    moved = {name for name, weight in frozen.named_parameters() if not torch.equal(weight, start[name])}
-    assert moved == new
-    assert all(not torch.equal(weight, start[name]) for name, weight in slow.named_parameters())
-
-
-def test_the_first_step_of_adam_is_as_long_as_the_rate_of_its_weights() -> None:
-    model, start = fresh(dropout=0.0), dict(fresh().named_parameters())
-    inherited = tiny.parameter_names(model, containing=["embeddings"])
-    train(model, steps=1, inherited_rate=0.5, inherited=inherited)
-    longest = {name: (weight - start[name]).abs().max().item() for name, weight in model.named_parameters()}
-    assert longest["embeddings.source.weight"] == pytest.approx(0.005, rel=1e-2)
-    assert longest["context.routing.weight"] == pytest.approx(0.01, rel=1e-2)
-
-
-@pytest.mark.parametrize("poison", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_ends_training_with_its_step(poison: float) -> None:
-    model = fresh()
-
-    def poisoned() -> Iterator[Batch]:
-        for step, batch in enumerate(corpus(), start=1):
-            if step == 3:
-                with torch.no_grad():
-                    model.embeddings.source.weight.fill_(poison)
-            yield batch
-
-    with pytest.raises(TrainingError, match="the loss is nan at step 3"):
-        train(model, poisoned())
+def test_ten_skipped_steps_in_a_row_end_training_and_the_state_is_saved() -> None:
+    model, saved = fresh(), list[Standing]()
+    bad = {2, *range(4, 14)}
+    with pytest.raises(
+        TrainingError, match=r"no number in 10 steps in a row, the last of them 13.*lower learning rate"
+    ):
+        train(model, poisoned(model, bad), save=saved.append)
+    assert (saved[-1].step, saved[-1].skipped, saved[-1].skipped_in_a_row) == (13, 11, 10)
 
 
 def test_the_log_has_means_rates_and_validations() -> None:
@@ -117,7 +66,7 @@ def test_the_log_has_means_rates_and_validations() -> None:
     assert [row["step"] for row in rows if "dev_loss" in row] == [3, 5]
     assert losses(rows, "learning_rate") == pytest.approx([1e-2, 1e-2 * 2 / 3, 1e-2 / 3])
     every = train(fresh(dropout=0.0), steps=5, schedule="linear", warmup=2)
-    for name in ("loss", "cross_entropy", "pcc", "pcc_mismatched"):
+    for name in ("loss", "cross_entropy", "pcc", "pcc_mismatched", "gradient_norm"):
         one = losses(every, name)
         expected = [(one[0] + one[1]) / 2, (one[2] + one[3]) / 2, one[4]]
         assert losses(rows, name) == pytest.approx(expected)
@@ -127,43 +76,125 @@ def test_the_log_has_means_rates_and_validations() -> None:
 def test_training_goes_on_after_a_validation_in_inference_mode() -> None:
     """Validation may lengthen the table of positions and leaves the model in its translating mode."""
     model = fresh("qcn")
-    batch = next(corpus())
     long = collate([Window([5] * 300, (), [6] * 300)], tiny.K)
-    rows: list[Mapping[str, Any]] = []
 
     def validate() -> Mapping[str, float]:
         with torch.inference_mode():
             model.eval()(long)
-        return {}
+        return {"dev_loss": 1.0}
 
-    trainer = Trainer(
-        model,
-        settings=stage(steps=3, validate_every=1),
-        regulariser_weight=1.0,
-        device=CPU,
-        validate=validate,
-        log=rows.append,
-    )
-    trainer.train(itertools.repeat(batch), "train")
+    rows = train(model, itertools.repeat(step_data(batches()[0])), validate=validate, steps=3, validate_every=1)
     assert model.training is False
     assert [row["step"] for row in rows if "loss" in row] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("name", ["transformer+reg", "qcn+reg"])
-def test_training_in_bfloat16_stays_finite(name: str) -> None:
-    model = fresh(name)
-    rows = train(model, device=Device(torch.device("cpu"), torch.bfloat16), steps=3)
-    assert all(torch.isfinite(torch.tensor(losses(rows))))
-    for weight in model.parameters():
-        assert weight.dtype == torch.float32
-        assert weight.isfinite().all()
+def test_the_state_is_saved_now_and_then_and_at_the_end() -> None:
+    saved: list[Standing] = []
+    train(fresh(), steps=7, save_every=3, save=saved.append)
+    assert [standing.step for standing in saved] == [3, 6, 7]
+    assert [standing.logged for standing in saved] == [3, 6, 8]  # rows until then; the last one is a validation
+    assert saved[0].tokens == sum(data.tokens for data in itertools.islice(corpus(), 3))
+    assert (saved[2].place.epoch, saved[2].place.batch) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [({"steps": 4}, 4), ({"epochs": 2}, 4), ({"patience": 2, "validate_every": 3}, 9), ({"epochs": 3, "steps": 5}, 5)],
+)
+def test_a_stage_ends_at_the_first_of_its_limits(settings: dict[str, Any], steps: int) -> None:
+    """One epoch has two steps; every validation is as good as the first."""
+    rows = train(fresh(), **settings)
+    assert [row["step"] for row in rows if "learning_rate" in row][-1] == steps
+    assert rows[-1]["step"] == steps
+    assert "dev_loss" in rows[-1]
+
+
+def test_a_budget_of_time_ends_a_stage() -> None:
+    rows = train(fresh(), budget="1m", speedometer=Speedometer(clock=itertools.count(0.0, 10.0).__next__))
+    assert [row["seconds"] for row in rows if "learning_rate" in row] == [10, 20, 30, 40, 50, 60]
+
+
+def test_better_validations_renew_the_patience() -> None:
+    values = iter([3.0, 3.1, 2.9, 2.95, 2.91, 2.9, 1.0])
+    rows = train(fresh(), patience=3, validate_every=1, validate=lambda: {"dev_loss": next(values)})
+    assert losses(rows, "dev_loss") == [3.0, 3.1, 2.9, 2.95, 2.91, 2.9]
+
+
+def test_bleu_is_better_when_higher() -> None:
+    values = iter([3.0, 4.0, 3.9, 2.0, 9.0])
+    rows = train(fresh(), patience=2, validate_every=1, best_by="dev_bleu", validate=lambda: {"dev_bleu": next(values)})
+    assert losses(rows, "dev_bleu") == [3.0, 4.0, 3.9, 2.0]
+
+
+def test_what_decides_must_be_measured() -> None:
+    with pytest.raises(TrainingError, match="told by dev_bleu, which was not measured"):
+        train(fresh(), steps=1, best_by="dev_bleu")
+
+
+def test_an_interruption_saves_the_last_whole_step() -> None:
+    saved: list[Standing] = []
+
+    def stopping() -> Iterator[StepData]:
+        yield from itertools.islice(corpus(), 5)
+        raise Interrupted(15)
+
+    with pytest.raises(Interrupted, match="stopped at step 5; the state of step 5 is saved") as caught:
+        train(fresh(), stopping(), save=saved.append)
+    assert caught.value.exit_code == 143
+    assert [standing.step for standing in saved] == [5]
+
+
+def test_a_full_disk_ends_training_and_tells_which_state_is_left() -> None:
+    saved: list[int] = []
+
+    def save(standing: Standing) -> None:
+        if standing.step > 4:
+            raise CheckpointError("cannot be written, what was there before is intact: No space left on device")
+        saved.append(standing.step)
+
+    with pytest.raises(TrainingError, match=r"No space left.*ended at step 6; the state of step 3 is saved"):
+        train(fresh(), save_every=3, save=save)
+    assert saved == [3]
+
+
+def test_a_log_that_cannot_be_written_ends_training_with_a_saved_state() -> None:
+    class Full(Rows):
+        def write(self, standing: Standing, row: Row) -> None:  # noqa: ARG002
+            if standing.step == 4:
+                raise OSError(28, "No space left on device")
+
+    saved: list[Standing] = []
+    with pytest.raises(TrainingError, match="No space left on device"):
+        train(fresh(), rows=Full(), save=saved.append)
+    assert [standing.step for standing in saved] == [4]
+
+
+def test_any_other_fault_saves_the_last_whole_step_too() -> None:
+    saved: list[Standing] = []
+
+    def broken() -> Iterator[StepData]:
+        yield from itertools.islice(corpus(), 2)
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        train(fresh(), broken(), save=saved.append)
+    assert [standing.step for standing in saved] == [2]
+
+
+def test_a_fault_within_the_update_saves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved: list[Standing] = []
+    monkeypatch.setattr("torch.optim.Adam.step", lambda _: (_ for _ in ()).throw(RuntimeError("half an update")))
+    with pytest.raises(RuntimeError, match="half an update"):
+        train(fresh(), save=saved.append)
+    assert saved == []
 
 
 def test_numbers_that_not_every_step_has_are_averaged_over_those_that_do() -> None:
     averages = Averages()
-    averages.add({"loss": 1.0, "pcc": 0.5}, tokens=3)
-    averages.add({"loss": 3.0}, tokens=3)
+    averages.add({"loss": 1.0, "pcc": 0.5}, tokens=3, seconds=1.0)
+    averages.add({"loss": 3.0}, tokens=3, seconds=2.0)
+    averages.add({"loss": math.nan}, tokens=3, seconds=0.0)
     found = averages.drain()
-    assert (found["loss"], found["pcc"]) == (2.0, 0.5)
-    averages.add({"loss": 7.0}, tokens=3)
+    assert (found["loss"], found["pcc"], found["tokens_per_second"]) == (2.0, 0.5, 3.0)
+    averages.add({"loss": 7.0}, tokens=3, seconds=1.0)
     assert set(averages.drain()) == {"loss", "tokens_per_second"}

@@ -1,0 +1,132 @@
+"""The processes that train one model together, on PyTorch's own engine (torchrun, DistributedDataParallel).
+
+Every process holds the model, learns from its share of each step's batches, and takes the same step. The first process
+alone reads and writes run directories and talks to the user.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar, cast
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from docaps import progress
+from docaps.errors import DocapsError, TrainingError
+
+Result = TypeVar("Result")
+PATIENCE = timedelta(minutes=30)
+"""How long a process waits for another one, for example while that validates or writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The processes of a training, seen from one of them."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+
+    @property
+    def leads(self) -> bool:
+        """Say whether this is the process that reads, writes and talks."""
+        return self.rank == 0
+
+    def decide(self, action: Callable[[], Result]) -> Result:
+        """Let the first process do something and tell the others the result; a fault ends all of them."""
+        if self.size == 1:
+            return action()
+        answer: list[Any] = [None, None]
+        fault: BaseException | None = None
+        if self.leads:
+            try:
+                answer[0] = action()
+            except DocapsError as error:
+                fault, answer[1] = error, error.exit_code
+        self._told(lambda: dist.broadcast_object_list(answer, src=0))
+        if fault is not None:
+            raise fault
+        if answer[1] is not None:
+            raise SystemExit(answer[1])  # the first process has told the user why
+        return cast(Result, answer[0])
+
+    def total(self, values: Tensor) -> Tensor:
+        """Add up what all processes found."""
+        if self.size > 1:
+            self._told(lambda: dist.all_reduce(values))
+        return values
+
+    def gather(self, items: Sequence[Result]) -> list[list[Result]]:
+        """Return what each process has, in the order of processes."""
+        if self.size == 1:
+            return [list(items)]
+        found: list[Any] = [None] * self.size
+        self._told(lambda: dist.all_gather_object(found, list(items)))
+        return found
+
+    def spread(self, tensors: Sequence[Tensor]) -> None:
+        """Give all processes the first one's values."""
+        if self.size > 1:
+            for tensor in tensors:
+                self._told(lambda tensor=tensor: dist.broadcast(tensor, src=0))  # type: ignore[misc]
+
+    def join(self, module: nn.Module) -> nn.Module:
+        """Wrap what computes the loss, so that gradients are averaged over all processes."""
+        if self.size == 1:
+            return module
+        place = next(module.parameters()).device
+        devices = [place.index] if place.type == "cuda" else None
+        # Buffers are tables of positions, which grow where a long sentence comes by: nothing to keep alike.
+        return DistributedDataParallel(module, device_ids=devices, broadcast_buffers=False)
+
+    def exchanging(self, module: nn.Module, wanted: bool) -> contextlib.AbstractContextManager[Any]:
+        """Average the gradients of this backward pass over all processes, or leave that to a later one."""
+        if isinstance(module, DistributedDataParallel) and not wanted:
+            return module.no_sync()
+        return self.listening()
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Say in words that another process is gone."""
+        try:
+            yield
+        except RuntimeError as fault:
+            if self.size == 1 or not _lost(fault):
+                raise
+            first = str(fault).strip().splitlines()[0]
+            raise TrainingError(f"another of the {self.size} processes is gone or does not answer: {first}") from None
+
+    def _told(self, exchange: Callable[[], object]) -> None:
+        with self.listening():
+            exchange()
+
+
+ALONE = Team()
+
+
+def _lost(fault: RuntimeError) -> bool:
+    """Say whether a fault means that the connection to another process is lost."""
+    words = ("connection", "gloo", "nccl", "peer", "timed out", "process group", "broken pipe", "socket")
+    return isinstance(fault, dist.DistError) or any(word in str(fault).lower() for word in words)
+
+
+@contextlib.contextmanager
+def gathered() -> Iterator[Team]:
+    """Join the processes that torchrun started; a process that was started alone is a team of its own."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1 or dist.is_initialized():
+        yield ALONE
+        return
+    team = Team(int(os.environ["RANK"]), size, int(os.environ.get("LOCAL_RANK", "0")))
+    if not team.leads:
+        progress.REPORTER.enabled = False
+    dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=PATIENCE)
+    try:
+        yield team
+    finally:
+        dist.destroy_process_group()

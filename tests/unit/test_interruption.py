@@ -1,0 +1,74 @@
+"""Signals raise between two actions, wait while a shield is up, and leave the handlers as they were."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from docaps.interruption import Interrupted, caught, shielded
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_raises_with_the_code_a_shell_expects(number: int, code: int) -> None:
+    with pytest.raises(Interrupted, match="nothing is half-written") as raised, caught():
+        os.kill(os.getpid(), number)
+    assert raised.value.exit_code == code
+    assert isinstance(raised.value, KeyboardInterrupt)
+
+
+def test_a_shield_holds_signals_back_until_its_end() -> None:
+    done: list[str] = []
+
+    def work() -> None:
+        with shielded():
+            with shielded():
+                os.kill(os.getpid(), signal.SIGTERM)
+                done.append("inner")
+            done.append("outer")
+        done.append("never")
+
+    with pytest.raises(Interrupted) as raised, caught():
+        work()
+    assert done == ["inner", "outer"]
+    assert raised.value.exit_code == 143
+
+
+def test_after_a_shield_signals_raise_at_once_again() -> None:
+    with caught():
+        with shielded():
+            pass
+        with pytest.raises(Interrupted):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_fault_under_a_shield_is_not_hidden() -> None:
+    def work() -> None:
+        with shielded():
+            os.kill(os.getpid(), signal.SIGINT)
+            raise ValueError("first")
+
+    with pytest.raises(ValueError, match="first"), caught():
+        work()
+    with caught(), shielded():  # the signal has had its effect: the program ends anyway
+        pass
+
+
+def test_handlers_are_put_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with caught():
+        assert signal.getsignal(signal.SIGTERM) != before[1]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_another_thread_can_use_it_too() -> None:
+    found: list[bool] = []
+
+    def work() -> None:
+        with caught():
+            found.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [True]

@@ -1,0 +1,185 @@
+"""A learner learns, twice alike, freezes what it shall freeze, and takes the same step in one piece or in several."""
+
+from typing import Any
+
+import pytest
+import torch
+from tests.invariants import tiny
+from tests.unit.training.training import batches, corpus, fresh, learner, losses, step_data, train
+
+from docaps.batches.batch import collate
+from docaps.batches.loading import StepData
+from docaps.batches.sampling import Place
+from docaps.batches.windows import Window
+from docaps.errors import ConfigError
+from docaps.model.interface import TranslationModel
+from docaps.training.learner import Device, Learner
+
+
+def weights(model: TranslationModel) -> dict[str, torch.Tensor]:
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+@pytest.mark.parametrize("name", ["transformer", "qcn+reg"])
+def test_the_loss_falls(name: str) -> None:
+    found = losses(train(fresh(name, dropout=0.0)), "cross_entropy")
+    assert len(found) == 30
+    assert found[-1] < 0.8 * found[0]
+
+
+def test_training_twice_gives_the_same_weights_bit_for_bit() -> None:
+    first, second, start = fresh(), fresh(), fresh()
+    rows = [losses(train(model, steps=6)) for model in (first, second)]
+    assert rows[0] == rows[1]
+    for one, other, before in zip(first.parameters(), second.parameters(), start.parameters(), strict=True):
+        assert torch.equal(one, other)
+        assert not torch.equal(one, before)
+
+
+def test_what_dropout_draws_depends_on_seed_step_and_batch_alone() -> None:
+    model, data = fresh(dropout=0.5), step_data(*batches())
+
+    def loss(step: int, seed: int = 1, noise: int = 0) -> float:
+        torch.manual_seed(noise)
+        one = learner(model)
+        one._seed = seed
+        return one.compute(step, data)["loss"]
+
+    with torch.random.fork_rng():
+        assert loss(3) == loss(3, noise=7)
+        assert len({loss(3), loss(4), loss(3, seed=2)}) == 3
+
+
+def test_batches_of_a_step_have_dropout_of_their_own() -> None:
+    batch = batches()[0]
+    one = learner(fresh(dropout=0.5))
+    with torch.random.fork_rng():
+        once = one.compute(1, step_data(batch))["loss"]
+        twice = one.compute(1, step_data(batch, batch))["loss"]
+    assert abs(once - twice) > 1e-3
+
+
+def test_inherited_weights_learn_at_their_own_rate() -> None:
+    new = tiny.parameter_names(fresh(), containing=["context", "regulariser"])
+    start = dict(fresh().named_parameters())
+    inherited = start.keys() - new
+    frozen, slow = fresh(), fresh()
+    train(frozen, steps=3, inherited_rate=0.0, inherited=inherited)
+    train(slow, steps=3, inherited_rate=0.5, inherited=inherited)
+    moved = {name for name, weight in frozen.named_parameters() if not torch.equal(weight, start[name])}
+    assert moved == new
+    assert all(not torch.equal(weight, start[name]) for name, weight in slow.named_parameters())
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+def test_the_first_step_of_adam_is_as_long_as_the_rate_of_its_weights(optimizer: str) -> None:
+    model, start = fresh(dropout=0.0), dict(fresh().named_parameters())
+    inherited = tiny.parameter_names(model, containing=["embeddings"])
+    train(model, steps=1, inherited_rate=0.5, inherited=inherited, optimizer=optimizer)
+    longest = {name: (weight - start[name]).abs().max().item() for name, weight in model.named_parameters()}
+    assert longest["embeddings.source.weight"] == pytest.approx(0.005, rel=1e-2)
+    assert longest["context.routing.weight"] == pytest.approx(0.01, rel=1e-2)
+
+
+def test_frozen_weights_stay_and_do_not_count_for_clipping() -> None:
+    model, start = fresh(dropout=0.0), weights(fresh())
+    one = learner(model, freeze=["embeddings", "decoder.0"])
+    with torch.random.fork_rng():
+        one.compute(1, next(corpus()))
+    free = [
+        weight.grad for name, weight in model.named_parameters() if not name.startswith(("embeddings", "decoder.0"))
+    ]
+    expected = torch.stack([gradient.square().sum() for gradient in free if gradient is not None]).sum().sqrt().item()
+    assert one.apply(1) == pytest.approx(expected, rel=1e-5)
+    moved = {name for name, weight in model.named_parameters() if not torch.equal(weight, start[name])}
+    assert moved == {name for name in start if not name.startswith(("embeddings", "decoder.0"))}
+
+
+def test_freezing_what_does_not_exist_is_refused_with_what_does() -> None:
+    with pytest.raises(ConfigError, match=r"no weight's name begins with 'encodr'; there are .*encoder\.0"):
+        learner(fresh(), freeze=["encodr"])
+
+
+def test_freezing_everything_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no weight is left to train"):
+        learner(fresh("transformer"), freeze=["embeddings", "encoder", "decoder"])
+
+
+def test_weight_decay_pulls_matrices_and_leaves_vectors() -> None:
+    def moved(**settings: Any) -> dict[str, torch.Tensor]:
+        model = fresh("transformer", dropout=0.0)
+        train(model, steps=1, optimizer="adamw", **settings)
+        return weights(model)
+
+    plain, decayed, start = moved(), moved(weight_decay=0.5), weights(fresh("transformer"))
+    for name, weight in start.items():
+        expected = plain[name] - (0.5 * 1e-2 * weight if weight.dim() > 1 else 0)
+        torch.testing.assert_close(decayed[name], expected, rtol=0, atol=1e-6)
+
+
+def gradients(one: Learner) -> dict[str, torch.Tensor]:
+    return {name: weight.grad.clone() for name, weight in one.model.named_parameters() if weight.grad is not None}
+
+
+@pytest.mark.parametrize("name", ["transformer", "transformer+reg", "qcn+reg", "capsnet"])
+def test_accumulation_equals_the_big_batch(name: str) -> None:
+    """Batches of unequal numbers of tokens, so that a mean of means would be wrong; and without the neighbours that
+    mismatched pairs are made of, which only the log knows."""
+    windows = tiny.sample_windows()
+    whole = collate(windows, tiny.K)
+    parts = [collate(windows[:1], tiny.K), collate(windows[1:], tiny.K)]
+    big, small = (learner(fresh(name, dropout=0.0), label_smoothing=0.1) for _ in range(2))
+    with torch.random.fork_rng():
+        for step in range(1, 21):
+            one = big.compute(step, step_data(whole))
+            other = small.compute(step, step_data(*parts))
+            assert other["loss"] == pytest.approx(one["loss"], abs=2e-5)
+            if step == 1:
+                for key, gradient in gradients(big).items():
+                    torch.testing.assert_close(gradients(small)[key], gradient, rtol=1e-4, atol=1e-6)
+            assert big.apply(step) == pytest.approx(small.apply(step), rel=1e-3)
+
+
+def test_a_batch_without_history_gives_the_context_a_gradient_of_zero() -> None:
+    """So that processes with and without a history can average theirs."""
+    model = fresh("qcn", dropout=0.0)
+    alone = collate([Window([5, 6, 2], (), [7, 2])], tiny.K)
+    one = learner(model)
+    with torch.random.fork_rng():
+        one.compute(1, step_data(alone))
+    found = gradients(one)
+    assert found.keys() == dict(model.named_parameters()).keys()
+    idle = tiny.parameter_names(model, containing=["context"])
+    assert all(not found[name].any() for name in idle)
+    sentence = fresh("transformer", dropout=0.0)
+    shared = dict(sentence.named_parameters())
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name in shared:
+                shared[name].copy_(weight)
+    plain = learner(sentence)
+    with torch.random.fork_rng():
+        plain.compute(1, step_data(alone))
+    for name, gradient in gradients(plain).items():
+        torch.testing.assert_close(found[name], gradient)
+
+
+@pytest.mark.parametrize("name", ["transformer+reg", "qcn+reg"])
+def test_training_in_bfloat16_stays_finite(name: str) -> None:
+    model = fresh(name)
+    rows = train(model, device=Device(torch.device("cpu"), torch.bfloat16), steps=3)
+    assert all(torch.isfinite(torch.tensor(losses(rows))))
+    for weight in model.parameters():
+        assert weight.dtype == torch.float32
+        assert weight.isfinite().all()
+
+
+def test_a_step_on_one_batch_is_the_step_of_its_data() -> None:
+    batch = batches()[0]
+    one, other = learner(fresh()), learner(fresh())
+    with torch.random.fork_rng():
+        numbers = one.step(3, batch)
+        assert other.compute(3, StepData(step_data(batch).portions, step_data(batch).tokens, Place())) == numbers
+        other.apply(3)
+    for left, right in zip(one.model.parameters(), other.model.parameters(), strict=True):
+        assert torch.equal(left, right)

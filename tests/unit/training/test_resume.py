@@ -1,0 +1,248 @@
+"""Training that was stopped and goes on is the same training: weights, optimiser, log, choice of the best."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.invariants import tiny
+
+from docaps.batches.loading import StepData
+from docaps.corpus.store import Store
+from docaps.errors import CheckpointError, RunError
+from docaps.files import sha256
+from docaps.interruption import Interrupted
+from docaps.model.checkpoint import read_tensors, read_weights, write_tensors
+from docaps.runs import Run, locked, read_metrics
+from docaps.training.learner import Learner
+from docaps.training.stages import train_recipe
+from docaps.training.state import STANDING, read_state
+
+STEPS = 12
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return tiny.prepared(tmp_path_factory.mktemp("corpus"))
+
+
+def recipe(**changes: Any) -> Any:
+    defaults = {
+        "steps": STEPS,
+        "dropout": 0.3,
+        "validate_every": 3,
+        "save_every": 5,
+        "log_every": 2,
+        "system": "qcn+reg",
+    }
+    return tiny.recipe(**{f"stage__sentence__{key}": value for key, value in {**defaults, **changes}.items()})
+
+
+class Killed(BaseException):
+    """The end of a process: nothing is saved any more."""
+
+
+def stop_at(step: int, fault: BaseException) -> Callable[[Learner, int, StepData], dict[str, float]]:
+    compute = Learner.compute
+
+    def stopping(self: Learner, number: int, data: StepData) -> dict[str, float]:
+        if number == step:
+            raise fault
+        return compute(self, number, data)
+
+    return stopping
+
+
+def train(store: Store, out: Path, **changes: Any) -> Run:
+    (run,) = train_recipe(recipe(**changes), store, out, stages=["sentence"])
+    return run
+
+
+def stop(store: Store, out: Path, step: int, fault: BaseException, **changes: Any) -> None:
+    """Train until a fault just before the end of a step."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "compute", stop_at(step, fault))
+        with pytest.raises(type(fault)):
+            train(store, out, **changes)
+
+
+def train_in_pieces(store: Store, out: Path, stops: list[tuple[int, BaseException]], **changes: Any) -> Run:
+    for step, fault in stops:
+        stop(store, out, step, fault, **changes)
+    return train(store, out, **changes)
+
+
+def rows(run: Run) -> list[dict[str, Any]]:
+    """The log without what the clock says."""
+    clock = {"seconds", "tokens_per_second", "share_of_peak"}
+    return [{key: value for key, value in row.items() if key not in clock} for row in read_metrics(run.metrics)]
+
+
+@pytest.mark.parametrize(
+    "stops",
+    [
+        [(1, Killed())],
+        [(7, Interrupted(15))],
+        [(8, Killed())],
+        [(2, Interrupted(2)), (6, Killed()), (6, Interrupted(15)), (11, Killed()), (12, Interrupted(2))],
+    ],
+    ids=["killed before the first", "terminated", "killed", "again and again"],
+)
+@pytest.mark.parametrize("result", ["last", "best", "average"])
+def test_stopped_and_continued_is_uninterrupted(
+    store: Store, tmp_path: Path, stops: list[tuple[int, BaseException]], result: str
+) -> None:
+    settings = {"result": result, "averaged": 2}
+    whole = train(store, tmp_path / "whole", **settings)
+    pieces = train_in_pieces(store, tmp_path / "pieces", stops, **settings)
+    assert sha256(pieces.weights) == sha256(whole.weights)
+    assert rows(pieces) == rows(whole)
+
+
+def test_the_optimiser_is_the_same_too(store: Store, tmp_path: Path) -> None:
+    stop(store, tmp_path / "whole", 11, Interrupted(2))
+    for step, fault in ((7, Interrupted(2)), (9, Killed()), (11, Interrupted(15))):
+        stop(store, tmp_path / "pieces", step, fault)
+    whole, pieces = (read_state(Run(tmp_path / name / "sentence").state) for name in ("whole", "pieces"))
+    assert whole.standing.step == pieces.standing.step == 10
+    assert whole.tensors.keys() == pieces.tensors.keys()
+    assert sum(name.endswith("/exp_avg_sq") for name in whole.tensors) > 10
+    for name, tensor in whole.tensors.items():
+        assert torch.equal(tensor, pieces.tensors[name]), name
+
+
+def test_what_is_no_longer_needed_is_removed(store: Store, tmp_path: Path) -> None:
+    stop(store, tmp_path, 11, Killed(), result="average", averaged=2)
+    run = Run(tmp_path / "sentence")
+    torn = run.path / ".state.safetensors.abc.partial"
+    torn.write_bytes(b"half a file")
+    assert read_state(run.state).standing.snapshots == (6, 9)
+    assert sorted(path.name for path in run.snapshots.iterdir()) == [
+        "step-00000006.safetensors",
+        "step-00000009.safetensors",
+    ]
+    train(store, tmp_path, result="average", averaged=2)
+    assert not torn.exists()
+    assert not run.state.exists()
+    assert not run.snapshots.exists()
+
+
+def test_the_mean_is_of_the_last_validated_steps(store: Store, tmp_path: Path) -> None:
+    run = train(store, tmp_path / "average", result="average", averaged=3)
+    assert run.read()["weights"] == "the mean of steps 6, 9, 12"
+    parts = [read_weights(train(store, tmp_path / str(step), result="last", steps=step).weights) for step in (6, 9, 12)]
+    for name, weight in read_weights(run.weights).items():
+        mean = torch.stack([part[name].double() for part in parts]).mean(dim=0).float()
+        torch.testing.assert_close(weight, mean, rtol=0, atol=1e-7)
+
+
+def test_the_best_is_the_validated_step_with_the_lowest_loss(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = iter([3.0, 2.0, 2.5, 2.0])  # at steps 3, 6, 9, 12
+    monkeypatch.setattr("docaps.training.stages.validate", lambda *_, **__: {"dev_loss": next(losses)})
+    run = train(store, tmp_path / "best", result="best")
+    assert run.read()["weights"] == "step 6, the best by dev_loss"
+    monkeypatch.undo()
+    alone = train(store, tmp_path / "alone", result="last", steps=6)
+    assert sha256(alone.weights) == sha256(run.weights)
+
+
+def test_limits_may_change_when_training_goes_on(store: Store, tmp_path: Path) -> None:
+    stop(store, tmp_path, 7, Interrupted(2))
+    run = train(store, tmp_path, steps=15, save_every=2, log_every=1)
+    assert run.read()["steps"] == 15
+    assert sha256(run.weights) == sha256(train(store, tmp_path / "whole", steps=15).weights)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"), [({"dropout": 0.1}, "settings"), ({"batch_tokens": 77}, "settings"), ({"seed": 3}, "seed")]
+)
+def test_other_settings_do_not_go_on_with_a_state(
+    store: Store, tmp_path: Path, change: dict[str, Any], what: str
+) -> None:
+    stop(store, tmp_path, 7, Interrupted(2))
+    state = Run(tmp_path / "sentence").state
+    before = sha256(state)
+    seed = change.pop("seed", 1)
+    other = recipe(**change).model_copy(update={"seed": seed})
+    with pytest.raises(RunError, match=f"an unfinished run with other {what} is here.*--overwrite"):
+        train_recipe(other, store, tmp_path, stages=["sentence"])
+    assert sha256(state) == before
+    (run,) = train_recipe(other, store, tmp_path, stages=["sentence"], overwrite=True)
+    assert [event["event"] for event in run.read()["history"]] == ["started", "finished"]
+
+
+def damage_by_truncation(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def damage_by_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1000] ^= 4
+    path.write_bytes(content)
+
+
+def damage_by_another_model(path: Path) -> None:
+    tensors, notes = read_tensors(path)
+    write_tensors(path, {name: value for name, value in tensors.items() if "encoder.1" not in name}, notes)
+
+
+def damage_by_no_standing(path: Path) -> None:
+    write_tensors(path, read_tensors(path)[0], {STANDING: '{"step": 3}'})
+
+
+def damage_by_emptiness(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (damage_by_truncation, "the weights are damaged"),
+        (damage_by_a_bit, "they are not those that were written"),
+        (damage_by_another_model, "is the state of another model"),
+        (damage_by_no_standing, "is no state of a training"),
+        (damage_by_emptiness, "the weights are damaged"),
+    ],
+)
+def test_a_damaged_state_is_refused(store: Store, tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
+    stop(store, tmp_path, 7, Interrupted(2))
+    state = Run(tmp_path / "sentence").state
+    damage(state)
+    before = sha256(state)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        train(store, tmp_path)
+    assert caught.value.path == state
+    assert sha256(state) == before
+    train_recipe(recipe(), store, tmp_path, stages=["sentence"], overwrite=True)
+
+
+def test_an_unfinished_run_can_be_copied_elsewhere_and_go_on(store: Store, tmp_path: Path) -> None:
+    stop(store, tmp_path / "one", 7, Interrupted(2))
+    shutil.copytree(tmp_path / "one", tmp_path / "other")
+    assert sha256(train(store, tmp_path / "one").weights) == sha256(train(store, tmp_path / "other").weights)
+
+
+def test_a_document_stage_begun_from_other_weights_is_not_taken_for_this_one(store: Store, tmp_path: Path) -> None:
+    train_recipe(tiny.recipe(), store, tmp_path)
+    train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"], overwrite=True)
+    Run(tmp_path / "sentence").write({**Run(tmp_path / "sentence").read(), "created": "some other time"})
+    with pytest.raises(RunError, match="other initial weights is here"):
+        train_recipe(tiny.recipe(), store, tmp_path)
+
+
+def test_two_processes_do_not_train_in_one_directory(store: Store, tmp_path: Path) -> None:
+    with locked(Run(tmp_path / "sentence")), pytest.raises(RunError, match="another process is training here"):
+        train(store, tmp_path)
+    train(store, tmp_path)
+
+
+def test_a_stage_may_start_from_any_run(store: Store, tmp_path: Path) -> None:
+    (first,) = train_recipe(tiny.recipe(), store, tmp_path / "first", stages=["sentence"])
+    frozen = tiny.recipe(stage__document__inherited_rate=0.0)
+    (second,) = train_recipe(frozen, store, tmp_path / "second", stages=["document"], init_from=first.path)
+    later = read_weights(second.weights)
+    assert all(torch.equal(later[name], weight) for name, weight in read_weights(first.weights).items())

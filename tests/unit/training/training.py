@@ -1,0 +1,109 @@
+"""What the tests of training share: tiny batches, learners and trainers."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tests.invariants import tiny
+
+from docaps.batches.batch import Batch, collate
+from docaps.batches.loading import Portion, StepData
+from docaps.batches.sampling import Place
+from docaps.config import StageSettings
+from docaps.model.interface import TranslationModel
+from docaps.model.variants import build_model
+from docaps.training.journal import Journal, Speedometer
+from docaps.training.learner import Device, Learner, count_tokens
+from docaps.training.snapshots import Snapshots
+from docaps.training.state import Standing
+from docaps.training.trainer import Desk, Trainer
+
+CPU = Device(torch.device("cpu"), torch.float32)
+Row = Mapping[str, Any]
+
+
+def batches() -> list[Batch]:
+    windows = tiny.sample_windows()
+    return [collate(windows[:3], tiny.K), collate(windows[2:], tiny.K)]
+
+
+def step_data(*chosen: Batch, after: Place | None = None) -> StepData:
+    """A step of some batches."""
+    tokens = [count_tokens(batch) for batch in chosen]
+    portions = (
+        Portion(number, batch, np.arange(len(batch.source)), count)
+        for number, (batch, count) in enumerate(zip(chosen, tokens, strict=True))
+    )
+    return StepData(tuple(portions), sum(tokens), after or Place())
+
+
+def corpus() -> Iterator[StepData]:
+    """Two batches, again and again."""
+    places = (Place(*place) for epoch in itertools.count() for place in ((epoch, 1), (epoch + 1, 0)))
+    for batch, place in zip(itertools.cycle(batches()), places, strict=False):
+        yield step_data(batch, after=place)
+
+
+def stage(**settings: Any) -> StageSettings:
+    return StageSettings.model_validate(
+        {"steps": 30, "learning_rate": 1e-2, "log_every": 1, "validate_every": 100, "result": "last", **settings}
+    )
+
+
+def fresh(name: str = "qcn+reg", dropout: float = 0.1) -> TranslationModel:
+    return build_model(tiny.settings(name), vocabulary=tiny.VOCABULARY, dropout=dropout, seed=5)
+
+
+def learner(model: TranslationModel, device: Device = CPU, **settings: Any) -> Learner:
+    inherited = settings.pop("inherited", ())
+    return Learner(
+        model, settings=stage(**settings), regulariser_weight=1.0, device=device, inherited=inherited, seed=1
+    )
+
+
+class Rows(Journal):
+    """A journal that keeps its rows."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    def write(self, standing: Standing, row: Mapping[str, float]) -> None:
+        self.rows.append({"step": standing.step, **row, "seconds": standing.seconds})
+
+
+def train(
+    model: TranslationModel,
+    data: Iterator[StepData] | None = None,
+    *,
+    device: Device = CPU,
+    validate: Callable[[], Mapping[str, float]] = lambda: {"dev_loss": 1.5},
+    save: Callable[[Standing], None] = lambda _: None,
+    snapshots: Any = None,
+    rows: Rows | None = None,
+    speedometer: Speedometer | None = None,
+    **settings: Any,
+) -> list[Row]:
+    """Train a model and return the rows of its journal."""
+    rows = rows or Rows()
+    chosen = stage(**{key: value for key, value in settings.items() if key != "inherited"})
+    trainer = Trainer(
+        learner(model, device, **settings),
+        settings=chosen,
+        validate=validate,
+        desk=Desk(rows, snapshots or Snapshots(Path("never written"), chosen), save),
+        speedometer=speedometer,
+    )
+    with torch.random.fork_rng():
+        trainer.train(data or corpus(), "train")
+    return rows.rows
+
+
+def losses(rows: list[Row], name: str = "loss") -> list[float]:
+    return [row[name] for row in rows if name in row]
