@@ -6,6 +6,7 @@ alone reads and writes run directories and talks to the user.
 
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -81,8 +82,11 @@ class Team:
             return module
         place = next(module.parameters()).device
         devices = [place.index] if place.type == "cuda" else None
-        # Buffers are tables of positions, which grow where a long sentence comes by: nothing to keep alike.
-        return DistributedDataParallel(module, device_ids=devices, broadcast_buffers=False)
+        with warnings.catch_warnings():
+            # Buffers are tables of positions, which grow where a long sentence comes by: there is nothing to keep
+            # alike. The name of this option changes in torch 2.13, and so does, a little, what it means.
+            warnings.simplefilter("ignore", FutureWarning)
+            return DistributedDataParallel(module, device_ids=devices, broadcast_buffers=False)
 
     def exchanging(self, module: nn.Module, wanted: bool) -> contextlib.AbstractContextManager[Any]:
         """Average the gradients of this backward pass over all processes, or leave that to a later one."""
@@ -115,6 +119,21 @@ def _lost(fault: RuntimeError) -> bool:
     return isinstance(fault, dist.DistError) or any(word in str(fault).lower() for word in words)
 
 
+def _meet(team: Team) -> None:
+    """Connect with the other processes."""
+    if torch.cuda.is_available():
+        torch.cuda.set_device(team.local_rank)
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT")
+    if attempt is None or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != str(True):
+        dist.init_process_group(backend, timeout=PATIENCE)
+        return
+    # torchrun keeps its store over restarts: without a name of its own, a new process finds addresses of dead ones.
+    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), team.size, timeout=PATIENCE)
+    own = dist.PrefixStore(f"docaps/attempt-{attempt}", store)
+    dist.init_process_group(backend, store=own, rank=team.rank, world_size=team.size, timeout=PATIENCE)
+
+
 @contextlib.contextmanager
 def gathered() -> Iterator[Team]:
     """Join the processes that torchrun started; a process that was started alone is a team of its own."""
@@ -125,7 +144,8 @@ def gathered() -> Iterator[Team]:
     team = Team(int(os.environ["RANK"]), size, int(os.environ.get("LOCAL_RANK", "0")))
     if not team.leads:
         progress.REPORTER.enabled = False
-    dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=PATIENCE)
+    with team.listening():
+        _meet(team)
     try:
         yield team
     finally:

@@ -1,0 +1,241 @@
+"""Training as processes see it: killed, terminated, out of disk, several at once; it always goes on as if never ended."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.cli.calling import docaps, finish, listing, settings, start, succeed
+from tests.cli.conftest import Chain
+
+from docaps.files import sha256
+from docaps.model.checkpoint import read_tensors, read_weights
+from docaps.runs import Run, read_metrics
+from docaps.training.state import read_state
+
+STEPS = 40
+STAGE = {
+    **{"steps": STEPS, "dropout": 0.3, "save_every": 2, "validate_every": 10, "log_every": 5, "result": "average"},
+    **{"system": "qcn+reg", "schedule": "linear"},
+}
+Call = Callable[..., Any]
+
+
+def options(chain: Chain, out: Path, **changes: Any) -> list[str | Path]:
+    """Everything behind `docaps`."""
+    stage = [f"stage.sentence.{key}={value}" for key, value in {**STAGE, **changes}.items()]
+    return ["train", "minidocs", "--corpus", chain.corpus, "--out", out, "--stage", "sentence", *settings(*stage)]
+
+
+@pytest.fixture(scope="module")
+def whole(chain: Chain, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Training that nothing disturbed."""
+    out = tmp_path_factory.mktemp("whole")
+    result = finish(*options(chain, out))
+    assert result.code == 0, result.err
+    return Run(out / "sentence")
+
+
+def wait_for_step(run: Run, step: int, process: subprocess.Popen[str], seconds: float = 90) -> None:
+    """Wait until a state of this step or a later one is saved."""
+    end = time.monotonic() + seconds
+    while not (run.state.exists() and read_state(run.state).standing.step >= step):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def check_readable(run: Run) -> int:
+    """Every artefact under its final name is whole; return the step of the state."""
+    for path in run.path.rglob("*.safetensors"):
+        if not path.name.startswith("."):
+            read_tensors(path)
+    assert run.read()["status"] == "training"
+    list(read_metrics(run.metrics))
+    return read_state(run.state).standing.step if run.state.exists() else 0
+
+
+@pytest.mark.parametrize("moments", [2, pytest.param(20, marks=pytest.mark.stress)])
+def test_killed_at_any_moment_training_goes_on_bit_for_bit(
+    chain: Chain, whole: Run, tmp_path: Path, moments: int
+) -> None:
+    run, generator, reached = Run(tmp_path / "sentence"), random.Random(moments), 0
+    for moment in range(moments):
+        process = start(*options(chain, tmp_path))
+        wait_for_step(run, min(reached + 1, STEPS - 8), process)
+        time.sleep(generator.random() * (0.3 if moment % 2 else 0.02))
+        process.kill()
+        process.communicate()
+        if process.returncode == 0 or run.finished:
+            pytest.fail("training was over before it could be killed: make it longer")
+        before, reached = reached, check_readable(run)
+        assert reached >= before
+    result = finish(*options(chain, tmp_path))
+    assert result.code == 0, result.err
+    assert f"goes on after step {reached}" in result.err
+    assert sha256(run.weights) == sha256(whole.weights)
+    events = [event["event"] for event in run.read()["history"]]
+    assert events.count("ended without notice") == moments
+    assert not [name for name in listing(tmp_path) if name.endswith((".partial", ".old", ".lock"))]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_saves_the_state_and_training_goes_on_bit_for_bit(
+    chain: Chain, whole: Run, tmp_path: Path, number: int, code: int
+) -> None:
+    run = Run(tmp_path / "sentence")
+    process = start(*options(chain, tmp_path, save_every=4))
+    wait_for_step(run, 8, process)
+    begin = time.monotonic()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - begin < 10
+    assert process.returncode == code, err
+    state = read_state(run.state).standing.step
+    assert err.splitlines()[-1] == (
+        f"docaps: stopped at step {state}; the state of step {state} is saved, the same command goes on from there"
+    )
+    assert "Traceback" not in err
+    assert run.read()["status"] == "interrupted"
+    result = finish(*options(chain, tmp_path))
+    assert result.code == 0, result.err
+    assert sha256(run.weights) == sha256(whole.weights)
+
+
+def test_a_full_disk_leaves_the_old_state(chain: Chain, whole: Run, tmp_path: Path) -> None:
+    run = Run(tmp_path / "sentence")
+    process = start(*options(chain, tmp_path))
+    wait_for_step(run, 6, process)
+    process.terminate()
+    process.communicate()
+    before = sha256(run.state)
+    limit = run.state.stat().st_size // 2
+    command = [sys.executable, "-m", "docaps", *map(str, options(chain, tmp_path))]
+    result = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert result.returncode == 1
+    assert "cannot be written, what was there before is intact" in result.stderr
+    assert "the same command goes on from there" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert sha256(run.state) == before
+    assert not [name for name in listing(tmp_path) if name.endswith(".partial")]
+    assert finish(*options(chain, tmp_path)).code == 0
+    assert sha256(run.weights) == sha256(whole.weights)
+
+
+def test_a_run_in_use_is_not_trained_by_another_process(chain: Chain, tmp_path: Path) -> None:
+    process = start(*options(chain, tmp_path, steps=100_000))
+    wait_for_step(Run(tmp_path / "sentence"), 2, process)
+    other = docaps(*options(chain, tmp_path, steps=100_000))
+    process.kill()
+    process.communicate()
+    assert other.code == 1
+    assert "another process is training here" in other.err
+
+
+def test_options_of_time_steps_and_precision_reach_the_stage(chain: Chain, tmp_path: Path) -> None:
+    base = options(chain, tmp_path)
+    succeed(*base, "--steps", "3", "--precision", "bfloat16")
+    description = Run(tmp_path / "sentence").read()
+    assert (description["steps"], description["precision"]) == (3, "bfloat16")
+    out = tmp_path / "timed"
+    succeed(*options(chain, out, steps=1_000_000), "--budget", "1s")
+    description = Run(out / "sentence").read()
+    assert 1 <= description["seconds"] < 20
+    assert description["settings"]["stage"]["budget"] == "1s"
+    bad = docaps(*base, "--budget", "soon")
+    assert bad.code == 1
+    assert "'soon' is no length of time" in bad.err
+
+
+def test_a_stage_starts_from_any_finished_run(chain: Chain, tmp_path: Path) -> None:
+    result = succeed(*options(chain, tmp_path, inherited_rate=0.0), "--init-from", chain.sentence)
+    assert "sentence starts from sentence:" in result.err
+    later, earlier = (read_weights(path / "model.safetensors") for path in (tmp_path / "sentence", chain.sentence))
+    assert all(torch.equal(later[name], weight) for name, weight in earlier.items())
+    missing = docaps(*options(chain, tmp_path / "b"), "--init-from", tmp_path / "nowhere")
+    assert (missing.code, "no such run" in missing.err) == (1, True)
+
+
+def test_the_best_can_be_told_by_bleu(chain: Chain, tmp_path: Path) -> None:
+    succeed(*options(chain, tmp_path, best_by="dev_bleu", steps=4, validate_every=2, result="best"))
+    run = Run(tmp_path / "sentence")
+    scores = [row["dev_bleu"] for row in read_metrics(run.metrics) if "dev_bleu" in row]
+    assert len(scores) == 2
+    assert run.read()["weights"].endswith("the best by dev_bleu")
+
+
+def torchrun(*arguments: str | Path, processes: int = 2, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """Start docaps as a team of processes."""
+    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}", "--master-port=0"]
+    standing_alone = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]
+    return subprocess.Popen(
+        [*command, *standing_alone, *more, "-m", "docaps", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes that are gone after the test, with all that they started."""
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    subprocess.run(["pkill", "-KILL", "-f", str(tmp_path)], check=False)
+    for process in started:
+        process.communicate()
+
+
+def losses(run: Run) -> list[float]:
+    return [row[key] for row in read_metrics(run.metrics) for key in ("loss", "dev_loss") if key in row]
+
+
+def test_two_processes_learn_what_one_learns(chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]]) -> None:
+    changes = {"accumulate": 4, "steps": 20, "log_every": 1, "validate_every": 5, "dropout": 0.0, "result": "last"}
+    team.append(torchrun(*options(chain, tmp_path / "two", **changes)))
+    assert finish(*options(chain, tmp_path / "one", **changes)).code == 0
+    out, err = team[0].communicate(timeout=200)
+    assert team[0].returncode == 0, err
+    assert out.count("Trained") == 1  # only the first process talks
+    one, two = Run(tmp_path / "one" / "sentence"), Run(tmp_path / "two" / "sentence")
+    assert two.read()["processes"] == 2
+    assert len(losses(one)) == 24
+    assert losses(two) == pytest.approx(losses(one), abs=2e-4)
+    for name, weight in read_weights(one.weights).items():
+        torch.testing.assert_close(read_weights(two.weights)[name], weight, rtol=0, atol=5e-3)
+
+
+def children(process: subprocess.Popen[str]) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout
+    return [int(line) for line in found.split()]
+
+
+def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_goes_on(
+    chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]]
+) -> None:
+    run = Run(tmp_path / "sentence")
+    changes = {"accumulate": 2, "steps": 200, "result": "last"}
+    team.append(torchrun(*options(chain, tmp_path, **changes), more=("--max-restarts=1",)))
+    wait_for_step(run, 4, team[0], seconds=150)
+    os.kill(children(team[0])[-1], signal.SIGKILL)
+    _, err = team[0].communicate(timeout=200)
+    assert team[0].returncode == 0, err
+    assert "goes on after step" in err
+    assert run.finished
+    assert run.read()["steps"] == 200
+    assert [row["step"] for row in read_metrics(run.metrics) if "loss" in row] == list(range(5, 201, 5))
