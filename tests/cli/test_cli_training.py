@@ -1,4 +1,4 @@
-"""Training as processes see it: killed, terminated, out of disk, several at once; it always goes on as if never ended."""
+"""Training as processes see it: killed, terminated, out of disk, several at once; it always goes on where it was."""
 
 import os
 import random

@@ -58,7 +58,7 @@ def train(
     overrides = [f"{key}={value}" for key, value in shortcuts.items() if value is not None]
     settings = load_recipe(path, [*(set or ()), *overrides])
     store = open_store(corpus)
-    with gathered() as team:
+    with gathered(settings.distribution) as team:
         runs = train_recipe(
             settings,
             store,

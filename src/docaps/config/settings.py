@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_seriali
 SystemName = Literal["transformer", "transformer+reg", "qcn", "qcn+reg", "capsnet", "capsnet+reg"]
 ContextName = Literal["none", "qcn", "capsnet"]
 Precision = Literal["auto", "float32", "bfloat16"]
+Distribution = Literal["ddp", "fsdp"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
 Names = tuple[str, ...]
@@ -254,6 +255,9 @@ class Recipe(Settings):
     )
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     precision: Precision = "auto"
+    distribution: Distribution = Field(
+        "ddp", description="several processes: each holds all weights (ddp) or a part of each (fsdp)"
+    )
     preparation: PreparationSettings = PreparationSettings()
     model: ModelSettings = ModelSettings()
     history: HistorySettings = HistorySettings()

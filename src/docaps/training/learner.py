@@ -15,11 +15,13 @@ from docaps.batches.sampling import Place
 from docaps.config import StageSettings
 from docaps.corpus.vocabulary import PAD
 from docaps.errors import ConfigError
+from docaps.model.checkpoint import weights_of
 from docaps.model.interface import TranslationModel
 from docaps.model.precision import autocast
 from docaps.training.objective import Loss, compute_loss
 from docaps.training.schedule import rate_share
-from docaps.training.team import ALONE, Team
+from docaps.training.state import tensors_of
+from docaps.training.team import ALONE, Team, full
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,11 @@ class Learner:
         self._seed = seed
         self._team = team
         freeze(model, settings.freeze)
-        self.optimizer = _optimizer(model, inherited, settings)
         self.objective = Objective(
             model, label_smoothing=settings.label_smoothing, regulariser_weight=regulariser_weight, device=device
         )
+        team.shard(self.objective, model.layers())
+        self.optimizer = _optimizer(model, inherited, settings)
         self._module: nn.Module | None = None
 
     def compute(self, step: int, data: StepData) -> dict[str, float]:
@@ -112,7 +115,7 @@ class Learner:
     def apply(self, step: int) -> float:
         """Change the weights by the gradients and return their norm; if that is no number, change nothing."""
         weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
-        norm = float(nn.utils.clip_grad_norm_(weights, self._settings.clip))
+        norm = float(full(nn.utils.clip_grad_norm_(weights, self._settings.clip)))
         if math.isfinite(norm):
             for group in self.optimizer.param_groups:
                 group["lr"] = self.rate(step) * group["share"]
@@ -126,6 +129,14 @@ class Learner:
         numbers = self.compute(step, StepData((portion,), tokens, Place()))
         self.apply(step)
         return numbers
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return all that is needed to go on from here; processes that hold parts must all ask."""
+        return self._team.whole(tensors_of(self.model, self.optimizer))
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights by name; processes that hold parts must all ask."""
+        return self._team.whole(weights_of(self.model))
 
     def rate(self, step: int) -> float:
         """Return the learning rate of a step."""

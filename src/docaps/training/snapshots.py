@@ -1,17 +1,14 @@
 """Snapshots: weights of earlier steps that are kept for the stage's model, the best or a mean."""
 
 import contextlib
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from docaps.config import StageSettings
-from docaps.errors import CheckpointError
-from docaps.model.checkpoint import fill, read_weights, save_weights
-from docaps.model.interface import TranslationModel
+from docaps.model.checkpoint import read_weights, write_tensors
 from docaps.training.state import Standing
 
 
@@ -22,17 +19,19 @@ class Snapshots:
         self._directory = directory
         self._settings = settings
 
-    def take(self, model: TranslationModel, standing: Standing) -> Standing:
-        """Keep the weights of a validated step if the stage's model may be made of them."""
+    def wanted(self, standing: Standing) -> tuple[int, ...] | None:
+        """Return which steps to keep now that one more is validated; None if that one is not among them."""
         match self._settings.result:
             case "best" if standing.best_step == standing.step:
-                kept: tuple[int, ...] = (standing.step,)
+                return (standing.step,)
             case "average":
-                kept = (*standing.snapshots, standing.step)[-self._settings.averaged :]
+                return (*standing.snapshots, standing.step)[-self._settings.averaged :]
             case _:
-                return standing
-        save_weights(model, self._path(standing.step))
-        return replace(standing, snapshots=kept)
+                return None
+
+    def write(self, weights: Mapping[str, Tensor], step: int) -> None:
+        """Keep the weights of a step."""
+        write_tensors(self._path(step), weights)
 
     def tidy(self, standing: Standing) -> None:
         """Remove what is not needed (any more), once the state that does not need it is saved."""
@@ -42,13 +41,14 @@ class Snapshots:
         with contextlib.suppress(OSError):
             self._directory.rmdir()  # if it is empty
 
-    def settle(self, model: TranslationModel, standing: Standing) -> str:
-        """Give the model the weights that the stage ends with, and say which those are."""
+    def read(self, standing: Standing) -> dict[str, Tensor]:
+        """Return the weights that the stage ends with, if they are those of snapshots."""
+        return mean_weights(self._path(step) for step in standing.snapshots)
+
+    def describe(self, standing: Standing) -> str:
+        """Say which weights the stage ends with."""
         if not standing.snapshots:
             return f"the last step, {standing.step:,}"
-        report = fill(model, mean_weights(self._path(step) for step in standing.snapshots))
-        if report.new or report.left or report.unfit:
-            raise CheckpointError(f"the weights belong to another model: {report}", path=self._directory)
         if self._settings.result == "average":
             return f"the mean of steps {', '.join(f'{step:,}' for step in standing.snapshots)}"
         return f"step {standing.best_step:,}, the best by {self._settings.best_by}"

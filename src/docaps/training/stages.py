@@ -15,7 +15,7 @@ from docaps.batches.sampling import Sampler, make_sampler
 from docaps.config import Recipe, StageSettings
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError, RunError
-from docaps.model.checkpoint import fill, read_weights, save_weights
+from docaps.model.checkpoint import fill, read_weights, write_tensors
 from docaps.model.interface import TranslationModel
 from docaps.model.precision import choose_device, choose_precision
 from docaps.model.variants import build_model, count_parameters
@@ -156,6 +156,8 @@ class Stage:
         model, inherited = self._initialised_model(quiet=state is not None)
         place = choose_device(self._team.local_rank)
         device = Device(place, choose_precision(self._recipe.precision, place))
+        if state is not None:
+            state.restore_weights(model)
         learner = Learner(
             model,
             settings=self._settings,
@@ -165,21 +167,28 @@ class Stage:
             seed=self._recipe.seed,
             team=self._team,
         )
-        standing = Standing() if state is None else state.restore(model, learner.optimizer)
+        if state is not None:
+            state.restore_optimizer(model, learner.optimizer)
+        standing = Standing() if state is None else state.standing
         record = Record(self.run, self._describe(model, device)) if self._team.leads else None
         if record is not None:
             self._store.codec.save(self.run.text)
             record.begin(standing)
         try:
-            standing, chosen = self._run_trainer(learner, device, standing)
+            standing = self._run_trainer(learner, device, standing)
+            weights = learner.weights()
         except (Exception, KeyboardInterrupt) as fault:
             if record is not None:
                 record.interrupt(fault)
             raise
         if record is not None:
-            save_weights(model, self.run.weights)
-            record.finish(standing, chosen)
+            snapshots = self._snapshots()
+            write_tensors(self.run.weights, snapshots.read(standing) or weights)
+            record.finish(standing, snapshots.describe(standing))
             _remove_aids(self.run)
+
+    def _snapshots(self) -> Snapshots:
+        return Snapshots(self.run.snapshots, self._settings)
 
     def _initialised_model(self, *, quiet: bool = False) -> tuple[TranslationModel, tuple[str, ...]]:
         """Build the stage's model, with the weights of the run it starts from; return their names as well."""
@@ -194,8 +203,8 @@ class Stage:
             progress.say(f"{self._name} starts from {path.name}: {report}")
         return model, report.taken
 
-    def _run_trainer(self, learner: Learner, device: Device, standing: Standing) -> tuple[Standing, str]:
-        """Run the trainer over the corpus; return where it ended and which weights the model has now."""
+    def _run_trainer(self, learner: Learner, device: Device, standing: Standing) -> Standing:
+        """Run the trainer over the corpus; return where it ended."""
         model, team = learner.model, self._team
         data = self._store.split("train", extra=self._settings.extra)
         sampler = self._sampler(data, model)
@@ -203,26 +212,26 @@ class Stage:
         if share.batches != self._settings.accumulate:
             progress.say(f"{share.batches} batches a step instead of {self._settings.accumulate}: one for each process")
         steps = load_steps(data, sampler, history=model.history, start=standing.place, share=share)
-        snapshots = Snapshots(self.run.snapshots, self._settings)
+        snapshots = self._snapshots()
         with ExitStack() as stack:
             speedometer = self._rehearse(learner, device, data, sampler, standing)
             desk = None
             if team.leads:
                 journal = stack.enter_context(open_journal(self.run, standing))
-                desk = Desk(journal, snapshots, lambda now: save_state(self.run.state, model, learner.optimizer, now))
+                desk = Desk(journal, lambda tensors, now: save_state(self.run.state, tensors, now))
                 snapshots.tidy(standing)
             trainer = Trainer(
                 learner,
                 settings=self._settings,
                 validate=lambda: self._measure(model, device),
+                snapshots=snapshots,
                 desk=desk,
                 speedometer=speedometer,
                 name_sentences=lambda step: name_sentences(data, step),
                 team=team,
             )
             stack.enter_context(torch.random.fork_rng())
-            ended = trainer.train(stack.enter_context(Ahead(steps)), f"train {self._name}", standing)
-        return ended, snapshots.settle(model, ended) if team.leads else ""
+            return trainer.train(stack.enter_context(Ahead(steps)), f"train {self._name}", standing)
 
     def _sampler(self, data: Split, model: TranslationModel) -> Sampler:
         """Return what cuts the corpus into batches."""
@@ -236,6 +245,8 @@ class Stage:
         self, learner: Learner, device: Device, data: Split, sampler: Sampler, standing: Standing
     ) -> Speedometer:
         """Find out what a step costs and what the machine can do, and which weights nothing is learnt for."""
+        if self._team.sharded:
+            return Speedometer()
         first = next(load_steps(data, sampler, history=learner.model.history, start=standing.place)).portions[0]
         operations, idle = rehearse(learner, first.batch.to(device.place))
         if idle:

@@ -16,6 +16,7 @@ from docaps.batches.sampling import Place
 from docaps.errors import CheckpointError
 from docaps.model.checkpoint import fill, read_tensors, weights_of, write_tensors
 from docaps.model.interface import TranslationModel
+from docaps.training.team import spread_like
 
 STANDING = "standing"
 WEIGHTS, OPTIMIZER = "weights/", "optimizer/"
@@ -68,11 +69,16 @@ def read_standing(text: str) -> Standing:
     return Standing(place=place, unlogged=unlogged, snapshots=tuple(values.pop("snapshots")), **values)
 
 
-def save_state(path: Path, model: TranslationModel, optimizer: torch.optim.Optimizer, standing: Standing) -> None:
-    """Write everything, complete or not at all."""
+def tensors_of(model: TranslationModel, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return weights and what the optimiser knows, by name."""
     tensors = {f"{WEIGHTS}{name}": weight for name, weight in weights_of(model).items()}
-    for name, values in _optimizer_tensors(model, optimizer).items():
-        tensors |= {f"{OPTIMIZER}{name}/{key}": value for key, value in values.items()}
+    for name, weight in model.named_parameters():
+        tensors |= {f"{OPTIMIZER}{name}/{key}": value for key, value in optimizer.state.get(weight, {}).items()}
+    return tensors
+
+
+def save_state(path: Path, tensors: Mapping[str, Tensor], standing: Standing) -> None:
+    """Write everything, complete or not at all."""
     write_tensors(path, tensors, {STANDING: standing.as_json()})
 
 
@@ -84,16 +90,18 @@ class State:
     standing: Standing
     tensors: Mapping[str, Tensor]
 
-    def restore(self, model: TranslationModel, optimizer: torch.optim.Optimizer) -> Standing:
-        """Put model and optimiser into this state, which must be of the same model."""
+    def restore_weights(self, model: TranslationModel) -> None:
+        """Put a model into this state, which must be of the same model."""
         weights = {
             name.removeprefix(WEIGHTS): value for name, value in self.tensors.items() if name.startswith(WEIGHTS)
         }
         report = fill(model, weights)
         if report.new or report.left or report.unfit:
             raise CheckpointError(f"is the state of another model: {report}", path=self.path)
+
+    def restore_optimizer(self, model: TranslationModel, optimizer: torch.optim.Optimizer) -> None:
+        """Put an optimiser into this state."""
         _fill_optimizer(model, optimizer, self.tensors)
-        return self.standing
 
 
 def read_state(path: Path) -> State:
@@ -106,19 +114,18 @@ def read_state(path: Path) -> State:
     return State(path, standing, tensors)
 
 
-def _optimizer_tensors(model: TranslationModel, optimizer: torch.optim.Optimizer) -> dict[str, dict[str, Tensor]]:
-    """Return the optimiser's tensors by the name of the weight they belong to."""
-    return {name: optimizer.state[weight] for name, weight in model.named_parameters() if weight in optimizer.state}
-
-
 def _fill_optimizer(model: TranslationModel, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """Put the stored tensors into the optimiser, in the order it knows its weights by."""
     names = {weight: name for name, weight in model.named_parameters()}
-    order = [names[weight] for group in optimizer.param_groups for weight in group["params"]]
+    order = [weight for group in optimizer.param_groups for weight in group["params"]]
     stored: dict[str, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         if key.startswith(OPTIMIZER):
             name, kind = key.removeprefix(OPTIMIZER).rsplit("/", 1)
             stored.setdefault(name, {})[kind] = value
-    state = {number: stored[name] for number, name in enumerate(order) if name in stored}
+    state = {
+        number: {kind: spread_like(value, weight) for kind, value in stored[names[weight]].items()}
+        for number, weight in enumerate(order)
+        if names[weight] in stored
+    }
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -7,7 +7,7 @@ alone reads and writes run directories and talks to the user.
 import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, cast
@@ -15,9 +15,12 @@ from typing import Any, TypeVar, cast
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from docaps import progress
+from docaps.config import Distribution
 from docaps.errors import DocapsError, TrainingError
 
 Result = TypeVar("Result")
@@ -32,6 +35,8 @@ class Team:
     rank: int = 0
     size: int = 1
     local_rank: int = 0
+    sharded: bool = False
+    """Whether each process holds a part of every weight (FSDP), not all weights (DDP)."""
 
     @property
     def leads(self) -> bool:
@@ -70,15 +75,21 @@ class Team:
         self._told(lambda: dist.all_gather_object(found, list(items)))
         return found
 
-    def spread(self, tensors: Sequence[Tensor]) -> None:
-        """Give all processes the first one's values."""
-        if self.size > 1:
-            for tensor in tensors:
-                self._told(lambda tensor=tensor: dist.broadcast(tensor, src=0))  # type: ignore[misc]
+    def shard(self, module: nn.Module, layers: Iterable[nn.Module]) -> None:
+        """Leave only a part of every weight here, if that is wanted; layers get theirs together just in time."""
+        if self.sharded:
+            for layer in layers:
+                fully_shard(layer)
+            fully_shard(module)
+
+    def whole(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Put tensors together that are spread over the processes; all of them must ask for it at the same time."""
+        with self.listening():
+            return {name: full(tensor) for name, tensor in tensors.items()}
 
     def join(self, module: nn.Module) -> nn.Module:
         """Wrap what computes the loss, so that gradients are averaged over all processes."""
-        if self.size == 1:
+        if self.size == 1 or self.sharded:
             return module
         place = next(module.parameters()).device
         devices = [place.index] if place.type == "cuda" else None
@@ -113,6 +124,18 @@ class Team:
 ALONE = Team()
 
 
+def full(tensor: Tensor) -> Tensor:
+    """Return the whole of a tensor that may be spread over processes."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def spread_like(tensor: Tensor, pattern: Tensor) -> Tensor:
+    """Spread a tensor over the processes as another one is."""
+    if not isinstance(pattern, DTensor) or tensor.dim() == 0:
+        return tensor
+    return distribute_tensor(tensor, pattern.device_mesh, pattern.placements)
+
+
 def _lost(fault: RuntimeError) -> bool:
     """Say whether a fault means that the connection to another process is lost."""
     words = ("connection", "gloo", "nccl", "peer", "timed out", "process group", "broken pipe", "socket")
@@ -129,19 +152,21 @@ def _meet(team: Team) -> None:
         dist.init_process_group(backend, timeout=PATIENCE)
         return
     # torchrun keeps its store over restarts: without a name of its own, a new process finds addresses of dead ones.
-    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), team.size, timeout=PATIENCE)
-    own = dist.PrefixStore(f"docaps/attempt-{attempt}", store)
+    store = dist.TCPStore(  # type: ignore[attr-defined]
+        os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), team.size, timeout=PATIENCE
+    )
+    own = dist.PrefixStore(f"docaps/attempt-{attempt}", store)  # type: ignore[attr-defined]
     dist.init_process_group(backend, store=own, rank=team.rank, world_size=team.size, timeout=PATIENCE)
 
 
 @contextlib.contextmanager
-def gathered() -> Iterator[Team]:
+def gathered(distribution: Distribution = "ddp") -> Iterator[Team]:
     """Join the processes that torchrun started; a process that was started alone is a team of its own."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1 or dist.is_initialized():
         yield ALONE
         return
-    team = Team(int(os.environ["RANK"]), size, int(os.environ.get("LOCAL_RANK", "0")))
+    team = Team(int(os.environ["RANK"]), size, int(os.environ.get("LOCAL_RANK", "0")), distribution == "fsdp")
     if not team.leads:
         progress.REPORTER.enabled = False
     with team.listening():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from docaps import progress
 from docaps.batches.loading import StepData
@@ -22,7 +23,6 @@ from docaps.training.team import ALONE, Team
 MOST_SKIPPED = 10
 """So many steps in a row whose loss or gradient is no number end the training."""
 Validate = Callable[[], Mapping[str, float]]
-Save = Callable[[Standing], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,7 @@ class Desk:
     """What the first process of a team writes with; the others have none."""
 
     journal: Journal
-    snapshots: Snapshots
-    save: Save
+    save: Callable[[Mapping[str, Tensor], Standing], None]
 
 
 class Trainer:
@@ -43,6 +42,7 @@ class Trainer:
         *,
         settings: StageSettings,
         validate: Validate,
+        snapshots: Snapshots,
         desk: Desk | None = None,
         speedometer: Speedometer | None = None,
         name_sentences: Callable[[StepData], str] = lambda _: "",
@@ -51,6 +51,7 @@ class Trainer:
         self._learner = learner
         self._settings = settings
         self._validate = validate
+        self._snapshots = snapshots
         self._desk = desk
         self._speedometer = speedometer or Speedometer()
         self._name_sentences = name_sentences
@@ -151,27 +152,31 @@ class Trainer:
             return
         numbers = dict(self._validate())
         seconds = self._lap()
+        standing = judge(replace(self.standing, seconds=self.standing.seconds + seconds), numbers, self._settings)
+        kept = self._snapshots.wanted(standing)
+        weights = None if kept is None else self._learner.weights()
         with shielded():
-            standing = judge(replace(self.standing, seconds=self.standing.seconds + seconds), numbers, self._settings)
             if self._desk is not None:
-                standing = self._desk.snapshots.take(self._learner.model, standing)
+                if weights is not None:
+                    self._snapshots.write(weights, standing.step)
                 self._desk.journal.write(standing, numbers)
-            self.standing = standing
+            self.standing = standing if kept is None else replace(standing, snapshots=kept)
 
     def _save(self) -> None:
         """Write the state; what only an older state needed goes."""
+        tensors = self._learner.tensors()
         if self._desk is None:
             return
         with shielded():
             self.standing = replace(self.standing, logged=self._desk.journal.size, unlogged=self._averages.begun)
-            self._desk.save(self.standing)
+            self._desk.save(tensors, self.standing)
             self._saved = self.standing.step
-            self._desk.snapshots.tidy(self.standing)
+            self._snapshots.tidy(self.standing)
 
     def _save_at_last(self) -> None:
         """Save when training ends early; another signal must wait, and another fault does not hide the first."""
         with contextlib.suppress(CheckpointError, OSError, Interrupted):
-            if self._whole:
+            if self._whole and not self._team.sharded:  # parts of weights cannot be had from processes that are gone
                 self._save()
 
     def _parting(self, what: str) -> str:

@@ -26,7 +26,8 @@ def validate(
     sums = torch.zeros(2, dtype=torch.float64)
     model.eval()
     for sentences in sampler.in_order()[team.rank :: team.size]:
-        with torch.inference_mode(), autocast(device.place, device.precision):
+        # Weights that are put together just in time (FSDP) cannot be in inference mode.
+        with torch.no_grad() if team.sharded else torch.inference_mode(), autocast(device.place, device.precision):
             batch = collate_sentences(data, sentences, model.history).to(device.place)
             loss = compute_loss(model(batch), batch.translations, label_smoothing=0.0, regulariser_weight=0.0)
         tokens = count_tokens(batch)

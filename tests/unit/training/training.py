@@ -85,7 +85,6 @@ def train(
     device: Device = CPU,
     validate: Callable[[], Mapping[str, float]] = lambda: {"dev_loss": 1.5},
     save: Callable[[Standing], None] = lambda _: None,
-    snapshots: Any = None,
     rows: Rows | None = None,
     speedometer: Speedometer | None = None,
     **settings: Any,
@@ -97,7 +96,8 @@ def train(
         learner(model, device, **settings),
         settings=chosen,
         validate=validate,
-        desk=Desk(rows, snapshots or Snapshots(Path("never written"), chosen), save),
+        snapshots=Snapshots(Path("never written"), chosen),
+        desk=Desk(rows, lambda _, standing: save(standing)),
         speedometer=speedometer,
     )
     with torch.random.fork_rng():
