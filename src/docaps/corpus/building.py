@@ -29,6 +29,7 @@ from docaps.corpus.store import write_arrays
 from docaps.corpus.subwords import SubwordModel, Subwords, format_codes
 from docaps.corpus.truecasing import Truecaser
 from docaps.corpus.vocabulary import EOS, Vocabulary
+from docaps.corpus.workers import Workers
 from docaps.errors import CorpusError
 
 TRAIN, EXTRA = "train", "extra"
@@ -60,7 +61,8 @@ class Built:
 
 def build(parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, *, workers: int = 1) -> Built:
     """Write arrays, texts and the codec of a corpus; `parts` are read once, one after the other."""
-    cut = _cut_parts(parts, settings, directory, workers)
+    with Workers(workers) as crew:
+        cut = _cut_parts(parts, settings, directory, crew)
     with progress.start("learn the case of words") as task:
         languages, forms, numbered = _truecase(cut, settings)
         task.advance(len(forms))
@@ -83,7 +85,7 @@ class _CutPart:
 
 
 def _cut_parts(
-    parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, workers: int
+    parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, workers: Workers
 ) -> dict[str, _CutPart]:
     """Read all parts and cut them into words; keep the raw text of those that will be translated."""
     with_words = settings.subwords == "bpe"
@@ -97,7 +99,7 @@ def _cut_parts(
         kept: list[ParallelDocument] = []
         seen = _watch(documents, lengths, None if name in (TRAIN, EXTRA) else kept)
         with progress.start(f"cut {name} into words") as task:
-            for count in number_documents(seen, cutting, *sides, workers=workers):
+            for count in number_documents(seen, cutting, *sides, workers):
                 task.advance(count)
         if kept:
             write_parallel(directory / f"{name}.source.txt", directory / f"{name}.target.txt", kept)
