@@ -186,11 +186,13 @@ def test_a_preparation_may_be_stopped_at_any_moment(texts: Texts, out: Path) -> 
         os.killpg(process.pid, number)
         _, err = process.communicate(timeout=10)
         wait_until_gone(process.pid)
-        assert process.returncode in (0, 128 + number, -number), err  # it may have been at its very end
+        # It may have been at its end, the new corpus in place, or even in Python's own last lines.
+        assert process.returncode in (0, 128 + number, -number), err
         assert "Traceback" not in err
-        assert check(texts, out, before) == (NEW if process.returncode == 0 else OLD if before else None)
-        assert names(out.parent) == (["store"] if out.exists() else [])
-        if process.returncode == 0:
+        found = check(texts, out, before)
+        assert found in ({NEW} if process.returncode == 0 else {NEW, OLD if before else None})
+        assert names(out.parent) == (["store"] if found else [])
+        if found == NEW:
             shutil.rmtree(out)
             if before:
                 succeed(*texts.options(out, OLD))
