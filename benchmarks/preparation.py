@@ -178,6 +178,9 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="about how many sentences a side (default: all, or 20,000)")
     parser.add_argument("--merges", type=int, default=30_000, help="joint BPE merges")
     options = parser.parse_args()
+    for program in ("sacremoses", "subword-nmt"):
+        if not (PROGRAMS / program).exists():
+            raise SystemExit(f"{PROGRAMS / program} is not there: pip install -e '.[dev]'")
     with tempfile.TemporaryDirectory() as name:
         documents = list(read(options.data, options.sentences))
         print(f"{write_texts(Path(name), documents):,} sentence pairs in {len(documents):,} documents")
