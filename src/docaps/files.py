@@ -64,7 +64,7 @@ def replacing_directory(path: Path) -> Iterator[Path]:
 def remove_leftovers(path: Path) -> None:
     """Remove what processes left behind that were killed while they made a directory to take the name `path`."""
     for place in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        with contextlib.suppress(OSError), _locked(place, wait=False) as owned:
+        with _locked(place, wait=False) as owned:
             if owned:
                 shutil.rmtree(place, ignore_errors=True)
 
@@ -83,23 +83,28 @@ def _own_directory(path: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def _locked(directory: Path, *, wait: bool) -> Iterator[bool]:
     """Hold a lock on a directory, which ends with the process at the latest; say whether it was to be had."""
-    if fcntl is None:  # a system without such locks: nothing is known to be left over
-        yield False
-        return
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    handle = _lock(directory, wait=wait)
     try:
-        yield _lock(handle, wait=wait)
+        yield handle is not None
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
-def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock an open directory; False if another process has it, or the file system knows no locks."""
+def _lock(directory: Path, *, wait: bool) -> int | None:
+    """Lock a directory; None if it is gone, another process has it, or the system knows no such locks."""
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
-        return False
-    return True
+        os.close(handle)
+        return None
+    return handle
 
 
 def _swap_directory(new: Path, path: Path) -> None:

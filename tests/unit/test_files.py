@@ -188,11 +188,11 @@ def test_a_directory_taken_for_a_leftover_before_it_is_locked_is_made_again(
 ) -> None:
     lock, taken = files._lock, []
 
-    def lock_late(handle: int, *, wait: bool) -> bool:
+    def lock_late(directory: Path, *, wait: bool) -> int | None:
         if wait and not taken:
             taken.extend(tmp_path.iterdir())
             files.remove_leftovers(tmp_path / "it")
-        return lock(handle, wait=wait)
+        return lock(directory, wait=wait)
 
     monkeypatch.setattr(files, "_lock", lock_late)
     with replacing_directory(tmp_path / "it") as directory:
