@@ -1,5 +1,6 @@
 """However a preparation ends, what is there is the old corpus or the whole new one, and no process is left."""
 
+import contextlib
 import os
 import random
 import shutil
@@ -29,6 +30,8 @@ prepare.available_workers = lambda: 2
 {AS_MODULE}
 """
 OLD, NEW = "50", "400"
+GROUPS: list[int] = []
+"""What was started in a test, in case that it fails and leaves something."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,17 @@ def start(texts: Texts, out: Path) -> subprocess.Popen[str]:
     """Prepare the new corpus in a process group of its own."""
     command = [sys.executable, "-c", CODE, *texts.options(out, NEW)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, text=True, start_new_session=True, **pipes)  # type: ignore[call-overload,no-any-return]
+    process: subprocess.Popen[str] = subprocess.Popen(command, text=True, start_new_session=True, **pipes)  # type: ignore[call-overload]
+    GROUPS.append(process.pid)
+    return process
+
+
+@pytest.fixture(autouse=True)
+def kill_what_is_left() -> Iterator[None]:
+    yield
+    while GROUPS:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(GROUPS.pop(), signal.SIGKILL)
 
 
 @pytest.fixture(params=["there", "absent"])
@@ -123,7 +136,7 @@ def kill_and_check(texts: Texts, out: Path, moment: float) -> None:
         process.communicate(timeout=moment)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=10)
     wait_until_gone(process.pid)
     check(texts, out, before)
     succeed(*texts.options(out, NEW))
@@ -149,7 +162,7 @@ def test_workers_do_not_outlive_a_command_that_was_killed(texts: Texts, tmp_path
     process = start(texts, tmp_path / "store")
     wait_for_workers(process.pid)
     process.kill()
-    process.communicate()
+    process.communicate(timeout=10)  # its workers hold its pipes open as long as they live
     wait_until_gone(process.pid)
     assert len(names(tmp_path)) == 1  # the corpus it was working on, under a name that is none
     succeed(*texts.options(tmp_path / "store", NEW))

@@ -181,6 +181,8 @@ def test_a_directory_in_the_making_is_no_leftover(tmp_path: Path) -> None:
         files.remove_leftovers(tmp_path / "it")
         assert names(first) == names(second) == ["file"]
     assert names(tmp_path / "it") == ["file"]
+    files.remove_leftovers(tmp_path / "it[1]")
+    assert not others[1].exists()
 
 
 def test_a_directory_taken_for_a_leftover_before_it_is_locked_is_made_again(

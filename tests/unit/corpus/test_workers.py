@@ -1,5 +1,7 @@
 """Several processes: results in order, few items ahead, and none started for little work."""
 
+import signal
+import time
 from collections.abc import Iterator
 from multiprocessing import active_children
 
@@ -49,8 +51,27 @@ def test_a_fault_in_a_worker_or_beside_it_ends_all() -> None:
     assert active_children() == []
 
 
-def raise_after(_: int) -> None:
+def raise_after(_: int | None) -> None:
     raise KeyboardInterrupt
+
+
+def test_workers_are_stopped_in_the_middle_of_what_they_do() -> None:
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), Workers(2) as crew:
+        raise_after(next(crew.map(time.sleep, [0, 30, 30, 30, 30])))
+    assert time.monotonic() - begin < 25
+    assert active_children() == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs masks of signals")
+def test_workers_do_not_hear_ctrl_c_but_this_process_does() -> None:
+    with Workers(2) as crew:
+        assert not any(crew.map(hears, range(9)))
+    assert hears(0)
+
+
+def hears(_: int) -> bool:
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_there_is_at_least_one_processor() -> None:
