@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import glob
 import hashlib
 import json
 import os
@@ -13,6 +14,11 @@ from typing import Any
 
 from docaps.errors import DocapsError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -22,7 +28,8 @@ def replacing(path: Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
+        with naming(path):
+            yield temporary
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     finally:
@@ -30,16 +37,74 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say which file it was where writing fails, as on a full disk, and the system does not tell."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno is not None and fault.filename is None:
+            fault.filename = str(path)
+        raise
+
+
+@contextlib.contextmanager
 def replacing_directory(path: Path) -> Iterator[Path]:
     """Give a temporary directory beside `path`; it takes the name `path` when the block ends well."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial"))
+    remove_leftovers(path)
+    with _own_directory(path) as temporary:
+        try:
+            yield temporary
+            temporary.chmod(0o777 & ~_umask())
+            _swap_directory(temporary, path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what processes left behind that were killed while they made a directory to take the name `path`."""
+    for place in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        with _locked(place, wait=False) as owned:
+            if owned:
+                shutil.rmtree(place, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _own_directory(path: Path) -> Iterator[Path]:
+    """Make a temporary directory beside `path` that is seen to be ours as long as this process lives."""
+    while True:
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial"))
+        with _locked(temporary, wait=True):
+            if temporary.exists():  # else another process took it for a leftover, before it was locked
+                yield temporary
+                return
+
+
+@contextlib.contextmanager
+def _locked(directory: Path, *, wait: bool) -> Iterator[bool]:
+    """Hold a lock on a directory, which ends with the process at the latest; say whether it was to be had."""
+    handle = _lock(directory, wait=wait)
     try:
-        yield temporary
-        temporary.chmod(0o777 & ~_umask())
-        _swap_directory(temporary, path)
+        yield handle is not None
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock(directory: Path, *, wait: bool) -> int | None:
+    """Lock a directory; None if it is gone, another process has it, or the system knows no such locks."""
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
 
 
 def _swap_directory(new: Path, path: Path) -> None:

@@ -52,7 +52,7 @@ class Task:
     def _print(self, amount: str) -> None:
         """Write one plain line."""
         seconds = time.monotonic() - self._start
-        words = (f"{self._description}:", amount, self._status, f"({seconds:.0f} s)")
+        words = (f"{self._description}:", amount, self._status, f"({seconds:.1f} s)")
         REPORTER.console.print(" ".join(word for word in words if word), highlight=False, markup=False)
 
     @contextlib.contextmanager

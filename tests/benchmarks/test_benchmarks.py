@@ -51,3 +51,10 @@ def test_a_training_step_keeps_its_promises() -> None:
     assert ratios["tokens_per_second_float32"] >= 0.85
     assert ratios["tokens_per_second_bfloat16"] >= 0.80
     assert ratios["long_history_gb_of_budget"] <= 1
+
+
+@pytest.mark.stress
+def test_preparation_keeps_its_promises() -> None:
+    ratios = run("preparation.py")
+    assert ratios["speedup"] >= 2
+    assert ratios["peak_memory_gb"] <= 1.5

@@ -44,6 +44,29 @@ def test_gzip_is_counted_alike(desk: Path) -> None:
     assert one | {"paths": 0} == other | {"paths": 0}
 
 
+def test_a_file_of_both_sides_is_counted_and_known_by_side(desk: Path) -> None:
+    items = [{"id": "1", "source": ["one two"], "target": ["eins zwei"]}, {"id": "2", "source": ["a"], "target": ["b"]}]
+    (desk / "both.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    found = json.loads(
+        succeed("corpus", "both.jsonl", "both.jsonl", "--train", "both.jsonl", "both.jsonl", "--json").out
+    )
+    assert (found["documents"], found["sentences"], found["average_document_length"]) == (2, 2, 1.0)
+    assert (found["source"]["unknown"], found["target"]["unknown"]) == (0, 0)
+
+
+def test_a_format_may_be_named(desk: Path) -> None:
+    for name in ("b.en", "b.de"):
+        (desk / name).write_text("a\n\nb\n")
+    for name, documents in (("lines", 1), ("blank", 2)):
+        found = json.loads(succeed("corpus", "b.en", "b.de", "--format", name, "--json").out)
+        assert found["documents"] == documents
+
+
+def test_documents_are_held_one_at_a_time(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docaps.corpus.formats.parallel.list", pytest.fail, raising=False)
+    assert json.loads(succeed("corpus", "a.en", "a.de", "--train", "a.en", "a.de", "--json").out)["sentences"] == 4
+
+
 def test_raw_files_are_counted_for_people(desk: Path) -> None:
     found = succeed("corpus", "a.en", "a.de", "--train", "train.en", "train.de", "--limit", "2", "--limit", "1").out
     rows = [line.replace("│", " ").split() for line in found.splitlines()]
@@ -103,6 +126,7 @@ FAULTS = [
     ("corpus .", ".: not a prepared corpus (it has no manifest.json)"),
     ("corpus a.en absent", "absent: no such file"),
     ("corpus a.en train.de", "train.de:1: document 1 (near line 1) has 3 sentences in a.en, but 2 in train.de"),
+    ("corpus . --format lines", ".: --format goes with raw files"),
     ("corpus . --train a.en a.de", ".: --train goes with raw files"),
     ("corpus a.en a.de --train absent a.de", "absent: no such file"),
 ]

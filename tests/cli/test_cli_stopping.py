@@ -52,7 +52,7 @@ def test_ctrl_c_in_preparation_leaves_no_trace(chain: Chain, tmp_path: Path, mon
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("docaps.corpus.building.learn_codes", interrupt)
+    monkeypatch.setattr("docaps.corpus.building.learn_merges", interrupt)
     result = docaps("prepare", *parts(chain.text), "--out", tmp_path / "prepared")
     assert result.code == 130
     assert "stopped" in result.err

@@ -164,3 +164,64 @@ def test_without_that_it_is_moved_aside_first(tmp_path: Path, monkeypatch: pytes
             (directory / name).touch()
         assert [found.name for found in path.iterdir()] == [name]
     assert [found.name for found in tmp_path.iterdir()] == ["it"]
+
+
+def test_a_directory_in_the_making_is_no_leftover(tmp_path: Path) -> None:
+    others = [tmp_path / ".it.old.partial", tmp_path / ".it[1].x.partial", tmp_path / ".it.file.partial"]
+    others[0].mkdir()
+    (others[0] / "half").touch()
+    others[1].mkdir()
+    others[2].touch()
+    with replacing_directory(tmp_path / "it") as first, replacing_directory(tmp_path / "it") as second:
+        assert not others[0].exists()  # its maker is gone
+        assert others[1].exists()  # it was to be something else
+        assert others[2].exists()  # and this is no directory
+        for directory in (first, second):
+            (directory / "file").touch()
+        files.remove_leftovers(tmp_path / "it")
+        assert names(first) == names(second) == ["file"]
+    assert names(tmp_path / "it") == ["file"]
+    files.remove_leftovers(tmp_path / "it[1]")
+    assert not others[1].exists()
+
+
+def test_a_directory_taken_for_a_leftover_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, taken = files._lock, []
+
+    def lock_late(directory: Path, *, wait: bool) -> int | None:
+        if wait and not taken:
+            taken.extend(tmp_path.iterdir())
+            files.remove_leftovers(tmp_path / "it")
+        return lock(directory, wait=wait)
+
+    monkeypatch.setattr(files, "_lock", lock_late)
+    with replacing_directory(tmp_path / "it") as directory:
+        assert directory not in taken
+        (directory / "file").touch()
+    assert names(tmp_path) == ["it"]
+    assert names(tmp_path / "it") == ["file"]
+
+
+def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "fcntl", None)
+    (tmp_path / ".it.x.partial").mkdir()
+    with replacing_directory(tmp_path / "it"):
+        pass
+    assert names(tmp_path) == [".it.x.partial", "it"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_to_full_disk(tmp_path / "a")
+    assert caught.value.filename == str(tmp_path / "a")
+    assert names(tmp_path) == []
+
+
+def write_to_full_disk(path: Path) -> None:
+    with replacing(path) as temporary:
+        temporary.unlink()
+        temporary.symlink_to("/dev/full")
+        temporary.write_text("text")

@@ -27,14 +27,14 @@ def test_a_pipe_gets_one_plain_line_at_the_end(spoken: io.StringIO, monkeypatch:
     with progress.start("work", 5) as task:
         task.advance(2)
         task.advance(3, status="fine")
-    assert spoken.getvalue() == "work: 5 fine (0 s)\n"
+    assert spoken.getvalue() == "work: 5 fine (0.0 s)\n"
 
 
 def test_a_pipe_gets_a_line_now_and_then(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress.REPORTER, "enabled", True)
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)
     assert list(progress.track("ab", "work", 2)) == ["a", "b"]
-    assert spoken.getvalue().splitlines() == ["work: 1/2 (0 s)", "work: 2/2 (0 s)", "work: 2 (0 s)"]
+    assert spoken.getvalue().splitlines() == ["work: 1/2 (0.0 s)", "work: 2/2 (0.0 s)", "work: 2 (0.0 s)"]
 
 
 def test_messages_are_not_cut_or_read_as_markup(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import JsonOption, print_json, print_table
+from docaps.cli.console import FormatOption, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
     from docaps.corpus.statistics import Statistics
@@ -28,6 +28,7 @@ def corpus(
             min=1, metavar="WORDS", help="Count what this length limit would drop (default: 50, 80, 100, 200)."
         ),
     ] = None,
+    format: FormatOption = None,
     json: JsonOption = False,
 ) -> None:
     """Count sentences, documents, words and unknown words; show lengths, and what a length limit would drop.
@@ -42,10 +43,10 @@ def corpus(
     limits = sorted(set(limit)) if limit else LIMITS
     filters: Mapping[str, Mapping[str, int]] = {}
     if target is not None:
-        name, unit, parts = f"{source}, {target}", "words", {ALL: _count_raw(source, target, train)}
+        name, unit, parts = f"{source}, {target}", "words", {ALL: _count_raw((source, target), train, format)}
         description = {"paths": [str(source), str(target)], "unit": unit, **describe(parts[ALL], limits)}
     else:
-        name, unit, (parts, filters) = str(source), "pieces", _count_prepared(source, train)
+        name, unit, (parts, filters) = str(source), "pieces", _count_prepared(source, train, format)
         description = {"paths": [str(source)], "unit": unit, **describe(combine(parts.values()), limits)}
         description["parts"] = {part: describe(found, limits) for part, found in parts.items()}
         description |= {"filters": filters} if filters else {}
@@ -55,19 +56,20 @@ def corpus(
     _print(f"{name}; tokens are {UNITS[unit]}", description, filters)
 
 
-def _count_raw(source: Path, target: Path, train: tuple[Path, Path] | None) -> "Statistics":
-    """Count two raw files."""
+def _count_raw(pair: tuple[Path, Path], train: tuple[Path, Path] | None, format: str | None) -> "Statistics":
+    """Count two raw files, holding one document at a time."""
     from docaps import progress
-    from docaps.corpus.formats import read_parallel
-    from docaps.corpus.statistics import count_documents, read_words
+    from docaps.corpus.formats import iterate_parallel
+    from docaps.corpus.statistics import collect_words, count_documents
 
-    known = (read_words(train[0]), read_words(train[1])) if train else None
-    documents = progress.track(read_parallel(source, target), "count documents")
-    return count_documents(documents, known)
+    known = None
+    if train:
+        known = collect_words(progress.track(iterate_parallel(*train, format=format), "collect known words"))
+    return count_documents(progress.track(iterate_parallel(*pair, format=format), "count documents"), known)
 
 
 def _count_prepared(
-    path: Path, train: tuple[Path, Path] | None
+    path: Path, train: tuple[Path, Path] | None, format: str | None
 ) -> tuple[dict[str, "Statistics"], dict[str, dict[str, int]]]:
     """Count the parts of a prepared corpus, and what its cleaning dropped."""
     from docaps.corpus.statistics import count_store, read_filters
@@ -76,6 +78,8 @@ def _count_prepared(
 
     if train:
         raise CorpusError("--train goes with raw files: a prepared corpus knows its unknown words", path=path)
+    if format:
+        raise CorpusError("--format goes with raw files: give both sides", path=path)
     if path.is_file():
         raise CorpusError("a file alone: give both sides, or the directory of a prepared corpus", path=path)
     store = open_store(path)

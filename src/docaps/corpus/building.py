@@ -22,12 +22,14 @@ from docaps.corpus.cleaning import clean
 from docaps.corpus.codec import Codec, Language
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
+from docaps.corpus.merges import learn_merges
 from docaps.corpus.numbering import Cutting, Words, number_documents
 from docaps.corpus.sentencepieces import learn_sentencepieces
 from docaps.corpus.store import write_arrays
-from docaps.corpus.subwords import SubwordModel, Subwords, learn_codes
+from docaps.corpus.subwords import SubwordModel, Subwords, format_codes
 from docaps.corpus.truecasing import Truecaser
 from docaps.corpus.vocabulary import EOS, Vocabulary
+from docaps.corpus.workers import Workers
 from docaps.errors import CorpusError
 
 TRAIN, EXTRA = "train", "extra"
@@ -59,13 +61,18 @@ class Built:
 
 def build(parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, *, workers: int = 1) -> Built:
     """Write arrays, texts and the codec of a corpus; `parts` are read once, one after the other."""
-    cut = _cut_parts(parts, settings, directory, workers)
-    languages, forms, numbered = _truecase(cut, settings)
+    with Workers(workers) as crew:
+        cut = _cut_parts(parts, settings, directory, crew)
+    with progress.start("learn the case of words") as task:
+        languages, forms, numbered = _truecase(cut, settings)
+        task.advance(len(forms))
     cleaned, filters = _clean(numbered, settings)
     subwords, vocabulary, table = _learn(cleaned, forms, settings)
     codec = Codec(source=languages[0], target=languages[1], subwords=subwords, pieces=vocabulary.pieces)
     codec.save(directory / "text")
-    counts = _write(directory, cleaned, table)
+    with progress.start("write parts") as task:
+        counts = _write(directory, cleaned, table)
+        task.advance(len(counts))
     return Built(counts, filters, len(vocabulary))
 
 
@@ -78,7 +85,7 @@ class _CutPart:
 
 
 def _cut_parts(
-    parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, workers: int
+    parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, workers: Workers
 ) -> dict[str, _CutPart]:
     """Read all parts and cut them into words; keep the raw text of those that will be translated."""
     with_words = settings.subwords == "bpe"
@@ -92,7 +99,7 @@ def _cut_parts(
         kept: list[ParallelDocument] = []
         seen = _watch(documents, lengths, None if name in (TRAIN, EXTRA) else kept)
         with progress.start(f"cut {name} into words") as task:
-            for count in number_documents(seen, cutting, *sides, workers=workers):
+            for count in number_documents(seen, cutting, *sides, workers):
                 task.advance(count)
         if kept:
             write_parallel(directory / f"{name}.source.txt", directory / f"{name}.target.txt", kept)
@@ -165,9 +172,10 @@ def _learn(
     counts = _count_forms(parts, len(forms))
     if not counts.any():
         raise CorpusError("the training part has no words")
-    progress.say(f"learn subwords on {int((counts > 0).sum()):,} word forms")
     subwords = _learn_subwords(parts, forms, counts, settings)
-    spelt = [subwords.split([form]) for form in forms]
+    with progress.start("cut word forms into subwords") as task:
+        spelt = [subwords.split([form]) for form in forms]
+        task.advance(len(forms))
     pieces: Counter[str] = Counter()
     for count, spelling in zip(counts.tolist(), spelt, strict=True):
         if count:
@@ -193,9 +201,12 @@ def _learn_subwords(
 ) -> SubwordModel:
     """Learn BPE from the counts of words, or SentencePiece from sentences."""
     if settings.subwords == "sentencepiece":
+        progress.say(f"learn {settings.pieces:,} pieces with SentencePiece")
         return learn_sentencepieces(_training_text(parts, forms), size=settings.pieces)
     words = Counter({form: count for form, count in zip(forms, counts.tolist(), strict=True) if count})
-    return Subwords(learn_codes(words, merges=settings.merges, minimum_frequency=settings.minimum_frequency))
+    merges = learn_merges(words, merges=settings.merges, minimum_frequency=settings.minimum_frequency)
+    description = f"learn merges on {len(words):,} word forms"
+    return Subwords(format_codes(progress.track(merges, description, settings.merges)))
 
 
 def _training_text(parts: Mapping[str, Part], forms: Sequence[str]) -> Iterator[str]:

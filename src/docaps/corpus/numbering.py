@@ -4,14 +4,10 @@ Text is read one document at a time and cut into words in chunks; from then on a
 everything that depends on a word alone (its case, its subwords, its ids) is worked out once for each form.
 """
 
-import os
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
-from itertools import chain, islice
-from multiprocessing import get_context
-from typing import TypeVar
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +16,9 @@ from docaps.corpus.arrays import TokenArray, concatenate, starts_of
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.tokenization import Tokenizer
 from docaps.corpus.truecasing import count_cases, sentence_starts
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from docaps.corpus.workers import Workers
 
 CHUNK_SENTENCES = 4000
-INLINE_CHUNKS = 4
-"""Corpora of fewer chunks are cut in this process: starting others would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +74,7 @@ def number_side(sentences: Iterable[list[str]], *, truecase: bool) -> NumberedSi
 Pair = tuple[list[str], list[str]]
 
 
-def number_chunk(pair: Pair, cutting: Cutting) -> tuple[NumberedSide, NumberedSide]:
+def number_chunk(cutting: Cutting, pair: Pair) -> tuple[NumberedSide, NumberedSide]:
     """Cut and number both sides of some sentences: the work of one process."""
     cutters = cutting.cutters()
     source, target = (
@@ -119,11 +111,10 @@ class Words:
 
 
 def number_documents(
-    documents: Iterable[ParallelDocument], cutting: Cutting, source: Words, target: Words, *, workers: int
+    documents: Iterable[ParallelDocument], cutting: Cutting, source: Words, target: Words, workers: Workers
 ) -> Iterator[int]:
     """Cut and number documents into two growing sides; yield how many sentences each finished chunk had."""
-    chunks = _chunks(documents)
-    for one, other in map_in_order(number_chunk, chunks, cutting, workers=workers):
+    for one, other in workers.map(partial(number_chunk, cutting), _chunks(documents)):
         source.add(one)
         target.add(other)
         yield len(one.words)
@@ -141,29 +132,3 @@ def _chunks(documents: Iterable[ParallelDocument]) -> Iterator[Pair]:
             source, target = [], []
     if source:
         yield source, target
-
-
-def map_in_order(
-    work: Callable[[Item, Cutting], Result], items: Iterable[Item], cutting: Cutting, *, workers: int
-) -> Iterator[Result]:
-    """Apply work to items in several processes, in order; only a few items are held at a time."""
-    rest = iter(items)
-    first = list(islice(rest, INLINE_CHUNKS))
-    if len(first) < INLINE_CHUNKS or workers < 2:
-        yield from (work(item, cutting) for item in chain(first, rest))
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        waiting: deque[Future[Result]] = deque()
-        for item in chain(first, rest):
-            waiting.append(pool.submit(work, item, cutting))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
-def available_workers() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,7 +1,10 @@
 """Preparation: raw documents to a store of token ids (tokenise, learn joint BPE, number, write)."""
 
+import contextlib
+import errno
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -15,10 +18,10 @@ from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import find_starts, iterate_parallel, list_files
 from docaps.corpus.languages import note_on
-from docaps.corpus.numbering import available_workers
 from docaps.corpus.store import VERSION, Store, open_store
+from docaps.corpus.workers import available_workers
 from docaps.errors import CorpusError
-from docaps.files import read_json, replacing_directory, sha256, write_json
+from docaps.files import read_json, remove_leftovers, replacing_directory, sha256, write_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +74,31 @@ def prepare(
     """Prepare a corpus in `out`; the second value is False if the same corpus was there already."""
     request = {"version": VERSION, "settings": settings.model_dump(), "inputs": inputs.hashes()}
     if _is_up_to_date(out, request):
+        remove_leftovers(out)
         return open_store(out), False
-    with replacing_directory(out) as directory:
+    with _replacing_store(out) as directory:
         _write_all(inputs, settings, directory, request, workers)
     return open_store(out), True
+
+
+@contextlib.contextmanager
+def _replacing_store(out: Path) -> Iterator[Path]:
+    """Give a directory that takes the name `out` in the end; say which file could not be written, by that name."""
+    directory = out
+    try:
+        with replacing_directory(out) as directory:
+            yield directory
+    except OSError as fault:
+        if fault.filename is None:
+            raise
+        place = Path(os.fsdecode(fault.filename2 or fault.filename))
+        kept = f"{out} is as it was" if out.exists() else f"{out} was not made"
+        full = fault.errno in (errno.ENOSPC, errno.EDQUOT)
+        what, advice = ("the disk is full", "make room") if full else (fault.strerror, "mend that")
+        raise CorpusError(
+            f"cannot be written: {what}. {kept}; {advice} and prepare again",
+            path=out / place.relative_to(directory) if place.is_relative_to(directory) else place,
+        ) from None
 
 
 def _is_up_to_date(out: Path, request: Mapping[str, Any]) -> bool:

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docaps.corpus.arrays import TokenArray
-from docaps.corpus.documents import ParallelDocument, all_sentences
-from docaps.corpus.formats import read_documents
+from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.store import Split, Store
 from docaps.corpus.vocabulary import SPECIALS, UNK
 from docaps.errors import CorpusError
@@ -104,11 +103,14 @@ def _add_sentences(side: Side, document: int, sentences: Sequence[str], known: T
     return lengths
 
 
-def read_words(path: Path) -> Types:
-    """Return the different words of a text."""
-    words: Types = set()
-    words.update(*(sentence.split() for sentence in all_sentences(read_documents(path))))
-    return words
+def collect_words(documents: Iterable[ParallelDocument]) -> tuple[Types, Types]:
+    """Return the different words of the two sides."""
+    source: Types = set()
+    target: Types = set()
+    for document in documents:
+        for words, sentences in ((source, document.source), (target, document.target)):
+            words.update(*(sentence.split() for sentence in sentences))
+    return source, target
 
 
 def count_store(store: Store) -> dict[str, Statistics]:

@@ -25,7 +25,7 @@ from docaps.corpus.codec import Codec, load_codec
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import read_parallel
 from docaps.errors import CorpusError
-from docaps.files import read_json
+from docaps.files import naming, read_json
 
 MANIFEST_KEYS = ("version", "settings", "inputs", "counts", "filters", "vocabulary", "files", "hash")
 VERSION = 2
@@ -125,4 +125,8 @@ def open_store(path: Path) -> Store:
 def write_arrays(directory: Path, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write the arrays of one part."""
     for kind, array in arrays.items():
-        np.save(directory / f"{name}.{kind}.npy", array)
+        path = directory / f"{name}.{kind}.npy"
+        with naming(path), path.open("wb") as file:
+            # The same bytes as by `np.save`, whose own writing forgets what the system said went wrong.
+            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+            file.write(np.ascontiguousarray(array).data)

@@ -34,8 +34,12 @@ class SubwordModel(Protocol):
 
 def learn_codes(words: Counter[str], *, merges: int, minimum_frequency: int) -> str:
     """Learn the merge operations from the frequencies of words: the text of a codes file of subword-nmt."""
-    learnt = learn_merges(words, merges=merges, minimum_frequency=minimum_frequency)
-    return "".join([f"{HEADER}\n", *(f"{first} {second}\n" for first, second in learnt)])
+    return format_codes(learn_merges(words, merges=merges, minimum_frequency=minimum_frequency))
+
+
+def format_codes(merges: Iterable[Pair]) -> str:
+    """Write merge operations as the text of a codes file of subword-nmt."""
+    return "".join([f"{HEADER}\n", *(f"{first} {second}\n" for first, second in merges)])
 
 
 class Subwords:

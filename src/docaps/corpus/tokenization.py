@@ -30,6 +30,7 @@ class Tokenizer:
         self._first = Memo(lambda chunk: self._cut(chunk, first=True, last=False))
         self._inner = Memo(lambda chunk: self._cut(chunk, first=False, last=False))
         self._last = Memo(lambda chunk: self._cut(chunk, first=False, last=True))
+        self._before = Memo(self._cut_before)
         self._detokenizer = Detokenizer(language)
 
     def __reduce__(self) -> tuple[type["Tokenizer"], tuple[str]]:
@@ -66,14 +67,21 @@ class Tokenizer:
             return (chunk[:-1], chunk[-1])
         return self._cutter.cut(chunk, first=first, last=last)
 
+    def _cut_before(self, neighbours: str) -> tuple[str, ...]:
+        """Cut a chunk that ends in a full stop, given with the first character of the next chunk."""
+        chunk, following = neighbours.split(" ")
+        return self._cutter.cut(chunk, first=False, last=False, following=following)
+
     def _slowly(self, line: str, chunks: Sequence[str]) -> list[str]:
         """Cut a sentence in which chunks depend on each other: by a full stop inside, or by quotes side by side."""
         if len(chunks) < 2 or "' '" in line:
             return [*self._cutter.cut(line, first=True, last=True)]
         words: list[str] = []
         for position, (chunk, following) in enumerate(pairwise(chunks)):
-            if chunk[-1] == ".":
-                words += self._cutter.cut(chunk, first=position == 0, last=False, following=following)
-            else:
+            if chunk[-1] != ".":
                 words += (self._inner if position else self._first)[chunk]
+            elif position:
+                words += self._before[f"{chunk} {following[0]}"]
+            else:
+                words += self._cutter.cut(chunk, first=True, last=False, following=following)
         return [*words, *self._last[chunks[-1]]]

@@ -11,17 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.corpus.stored import write_part
 
-from docaps.corpus.documents import Document, ParallelDocument
-from docaps.corpus.formats import write_documents
+from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.statistics import (
     BIN_ENDS,
+    collect_words,
     combine,
     count_documents,
     count_store,
     describe,
     histogram,
     read_filters,
-    read_words,
 )
 from docaps.corpus.store import Store, open_store
 from docaps.errors import CorpusError
@@ -62,10 +61,8 @@ def test_the_first_of_equally_long_sentences_is_named() -> None:
     assert (found.source.longest.document, found.source.longest.sentence) == (1, 1)
 
 
-def test_unknown_words_are_those_that_are_not_in_the_training_text(tmp_path: Path) -> None:
-    write_documents(tmp_path / "train.en", [Document(("a b", "b")), Document(("e",))])
-    write_documents(tmp_path / "train.de", [Document(("x z",))])
-    known = (read_words(tmp_path / "train.en"), read_words(tmp_path / "train.de"))
+def test_unknown_words_are_those_that_are_not_in_the_training_text() -> None:
+    known = collect_words([ParallelDocument(("a b", "b"), ("x", "z x")), ParallelDocument(("e",), ("",))])
     assert known == ({"a", "b", "e"}, {"x", "z"})
     found = describe(count_documents(STORY, known))
     assert (found["source"]["unknown"], found["source"]["unknown_rate"]) == (2, 2 / 6)
