@@ -4,7 +4,6 @@ Dimensions: B batch, S source length, T target length, D model size, V vocabular
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -61,10 +60,6 @@ class TranslationModel(nn.Module, ABC):
     @abstractmethod
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Take the last word of each translation and score all words that may follow."""
-
-    @abstractmethod
-    def layers(self) -> Iterator[nn.Module]:
-        """Go through the layers, each of which runs as a whole and in every pass."""
 
     @abstractmethod
     def forward(self, batch: Batch) -> Prediction:

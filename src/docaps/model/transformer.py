@@ -5,7 +5,6 @@ length, K history sentences, N words of a history sentence, D model size, V voca
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -228,11 +227,6 @@ class Transformer(TranslationModel):
             states, after = layer(states, state.source_mask, memory)
             layers.append(after)
         return self.decoder_norm(states), tuple(layers)
-
-    def layers(self) -> Iterator[nn.Module]:
-        """Go through the layers of encoder and decoder."""
-        yield from self.encoder
-        yield from self.decoder
 
     def forward(self, batch: Batch) -> Prediction:
         """Score given translations, all positions at once."""

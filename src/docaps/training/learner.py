@@ -91,7 +91,7 @@ class Learner:
         self.objective = Objective(
             model, label_smoothing=settings.label_smoothing, regulariser_weight=regulariser_weight, device=device
         )
-        team.shard(self.objective, model.layers())
+        team.shard(self.objective)
         self.optimizer = _optimizer(model, inherited, settings)
         self._module: nn.Module | None = None
 

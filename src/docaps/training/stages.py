@@ -82,6 +82,8 @@ class Stage:
         self.run = Run(order.out / name)
         if self._settings.best_by == "dev_bleu" and order.probe is None:
             raise ConfigError(f"stage.{name}.best_by: nothing measures dev_bleu here")
+        if order.probe is not None and order.team.sharded:
+            raise ConfigError('distribution = "fsdp": only dev_loss can be measured while weights are spread')
 
     def train(self) -> Run:
         """Train the stage unless the very same one is finished."""

@@ -7,7 +7,7 @@ alone reads and writes run directories and talks to the user.
 import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, cast
@@ -75,11 +75,12 @@ class Team:
         self._told(lambda: dist.all_gather_object(found, list(items)))
         return found
 
-    def shard(self, module: nn.Module, layers: Iterable[nn.Module]) -> None:
-        """Leave only a part of every weight here, if that is wanted; layers get theirs together just in time."""
+    def shard(self, module: nn.Module) -> None:
+        """Leave only a part of every weight and of what the optimiser knows here, if that is wanted.
+
+        The module is put together as a whole for each pass: decoder layers are entered at several points.
+        """
         if self.sharded:
-            for layer in layers:
-                fully_shard(layer)
             fully_shard(module)
 
     def whole(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
