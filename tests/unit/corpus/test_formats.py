@@ -75,7 +75,7 @@ def test_a_mark_within_a_line_is_text(tmp_path: Path) -> None:
         (b"<d>\none\n<d>\n<d>\ntwo\n", 3, "a document without sentences"),
         (b"<d>\none\n<d>\n", 3, "a document without sentences"),
         (b"one\ntwo\0\n", 2, "the line holds a NUL byte"),
-        (b"one\ntwo \xff\n", 2, r"not UTF-8 at byte 5 of the line \(0xff\): convert the file first"),
+        (b"one\ntwo \xff\n", 2, r"not UTF-8 at byte 5 of the line \(0xff\): convert it to UTF-8 first"),
         ("one\nzwö".encode("latin-1"), 2, r"not UTF-8 at byte 3 of the line \(0xf6\)"),
         ("one".encode("utf-16"), 1, r"not UTF-8 at byte 1"),
         (gzip.compress(TEXT.encode() * 9)[:-9], 1, "the compressed file is damaged"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from docaps.corpus.documents import Document, Layout
 from docaps.corpus.formats.interface import Entry, ReadingOptions, fill, layout_of
 from docaps.corpus.formats.lines import DOCUMENT_MARK
-from docaps.corpus.formats.opening import one_line, read_raw_lines
+from docaps.corpus.formats.opening import check_lengths, one_line, read_raw_lines
 from docaps.corpus.formats.starts import COMPRESSED
 from docaps.corpus.formats.text import read_text
 from docaps.errors import CorpusError
@@ -45,7 +45,7 @@ def read_directory(options: ReadingOptions, *, running_text: bool = False) -> It
 
 def _read_lines(place: Path) -> Document:
     """Read one document, a sentence a line."""
-    sentences = tuple(map(one_line, read_raw_lines(place)))
+    sentences = tuple(map(one_line, check_lengths(read_raw_lines(place), place)))
     if not sentences:
         raise CorpusError("the file is empty: expected one sentence a line", path=place)
     if DOCUMENT_MARK in sentences:

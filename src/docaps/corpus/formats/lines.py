@@ -28,7 +28,7 @@ def iterate_marked(lines: Iterable[str], path: Path) -> Iterator[Document]:
     start = number = 0
     before = ""
     for number, line in enumerate(lines, start=1):
-        if line != DOCUMENT_MARK:
+        if not _is_mark(line):
             sentences.append(line)
             continue
         if number > 1:
@@ -54,8 +54,13 @@ def write_marked(entries: Iterable[Entry], options: WritingOptions) -> Iterator[
         yield fill(layout, [_plain(one_line(sentence)) for sentence in entry.text])
 
 
+def _is_mark(line: str) -> bool:
+    """Say whether a line is a mark; where files were joined, a byte order mark may stand before it."""
+    return line.removeprefix("\ufeff") == DOCUMENT_MARK
+
+
 def _plain(sentence: str) -> str:
-    return "< d>" if sentence == DOCUMENT_MARK else sentence
+    return "< d>" if _is_mark(sentence) else sentence
 
 
 def read_blank(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:

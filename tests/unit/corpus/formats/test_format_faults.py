@@ -1,7 +1,10 @@
 """Bad input of every kind ends in a message with file, line, what was found and what to do."""
 
+import bz2
 import gzip
+import lzma
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from docaps.corpus.formats import (
 )
 from docaps.corpus.formats import opening as module
 from docaps.corpus.formats.interface import Side
+from docaps.corpus.formats.opening import LONGEST_SENTENCE
 from docaps.errors import CorpusError
 
 BILLION_LAUGHS = """<?xml version="1.0"?>
@@ -179,12 +183,86 @@ def test_a_damaged_compressed_file_is_told(tmp_path: Path, content: bytes) -> No
     assert "Get or compress it again" in fault(path)
 
 
-def test_a_line_of_a_megabyte_is_read_and_an_endless_one_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+FOREIGN = {
+    "a zip archive": b"PK\x03\x04rest",
+    "a 7z archive": b"7z\xbc\xaf\x27\x1crest",
+    "a RAR archive": b"Rar!\x1a\x07rest",
+    "an xz file": lzma.compress(b"one\n"),
+    "a bzip2 file": bz2.compress(b"one\n"),
+    "a PDF": b"%PDF-1.7\n",
+    "a tar archive": b"name".ljust(257, b"\0") + b"ustar\0",
+    "compressed twice": gzip.compress(b"one\n"),
+}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress], ids=["plain", "gzip", "zstd"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_holds_no_text_is_named(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "text"
-    path.write_text("<d>\n" + "word " * 220_000 + "end\n")
-    assert len(read_documents(path)[0].sentences[0]) == 5 * 220_000 + 3
+    path.write_bytes(pack(FOREIGN[name]))
+    if pack is bytes and name == "compressed twice":
+        assert read_documents(path) == [Document(("one",))]
+        return
+    assert fault(path) == f"{path}: this is {name}, not a text file: unpack or convert it first"
+
+
+def test_lines_that_end_in_cr_alone_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"<d>\rone\rtwo\r")
+    assert fault(path) == f"{path}:1: its lines end in CR alone: convert them to LF first"
+    path.write_bytes(b"<d>\r\none\rtwo\r")
+    assert read_documents(path) == [Document(("one two",))]
+
+
+def test_byte_order_marks_within_a_joined_file_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"\xef\xbb\xbf<d>\none\n" * 2)
+    assert read_documents(path) == [Document(("one",))] * 2
+
+
+MEGABYTE = "word " * 220_000 + "end"
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "line"),
+    [
+        (f"<d>\none\n{MEGABYTE}\n", "lines", 3),
+        (f"one\n\n{MEGABYTE}\n", "blank", 3),
+        (f"<talkid>1</talkid>\n{MEGABYTE}\n", "tags", 2),
+        (f"a ||| one\na ||| {MEGABYTE}\n", "bars", 2),
+        (f"a\tone\na\t{MEGABYTE}\n", "tsv", 2),
+        (f'\n{{"source": ["one", "{MEGABYTE}"]}}\n', "jsonl", 2),
+        (SGML.replace("one", MEGABYTE), "sgml", 2),
+        (XML.replace("one", MEGABYTE), "xml", 2),
+        (MEGABYTE, "text", 1),
+        (MEGABYTE, "starts", 1),
+    ],
+)
+def test_a_sentence_of_a_megabyte_is_told(tmp_path: Path, content: str, name: str, line: int) -> None:
+    path = tmp_path / "text"
+    path.write_text(content)
+    (tmp_path / "text.starts").write_text("0\n") if name == "starts" else None
+    message = fault(path, format=name)
+    assert message.startswith(f"{path}:{line}: a sentence of 1,100,0")
+    assert message.endswith("at most 20,000: split or remove it (running text: name the format 'text')")
+
+
+def test_the_longest_sentence_is_read_and_so_is_a_long_paragraph(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("x" * LONGEST_SENTENCE + "\n")
+    assert len(read_documents(path)[0].sentences[0]) == LONGEST_SENTENCE
+    path.write_text("It rained. " * 200_000)
+    assert len(read_documents(path, format="text")[0].sentences) == 200_000
+    assert "1: a sentence of 2,200,000 characters" in fault(path)
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory" / "a.txt").write_text(f"one\n{MEGABYTE}\n")
+    with pytest.raises(CorpusError, match=r"a\.txt:2: a sentence of 1,100,003 characters"):
+        read_documents(tmp_path / "directory")
+
+
+def test_an_endless_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "text"
+    path.write_text(f"<d>\n{MEGABYTE}\n")
     monkeypatch.setattr(module, "LONGEST_LINE", 2**20)
     assert fault(path) == f"{path}:2: a line of more than 1,048,576 bytes: expected a text file with line ends"
     path.write_bytes(gzip.compress(b"\n" + b"x" * (2**20 + 1)))
