@@ -306,15 +306,14 @@ def test_two_sides_that_differ_are_told(tmp_path: Path) -> None:
         (tmp_path / "t").write_text(other)
         with pytest.raises(CorpusError) as caught:
             read_parallel(tmp_path / "s", tmp_path / "t")
-        assert caught.value.path == tmp_path / "t"
         return str(caught.value).replace(f"{tmp_path}/", "")
 
     assert "t:1: document 1 is 'a' in s, but 'b' in t" in sides("a ||| x\n", "b ||| X\n")
     assert "t:1: document 1 (near line 1) has 1 sentences in s, but 2 in t" in sides("a ||| x\n", "a ||| X\na ||| Y\n")
     assert "both sides need the same documents and sentences" in sides("a ||| x\n", "a ||| X\na ||| Y\n")
     assert "they were read as 'blank' and 'lines'; name the format" in sides("x\n\ny\n", "X\nY\nZ\n")
-    assert "t: 2 documents in s, but 3 in t" in sides("<d>\nx\n<d>\ny\n", "<d>\nX\n<d>\nY\n<d>\nZ\n")
-    assert "t: 3 documents in s, but 1 in t" in sides("x\n<d>\ny\n<d>\nz\n", "X\n")
+    assert "t:5: 2 documents in s, but 3 in t: the one that begins here has no partner" in sides("<d>\nx\n<d>\ny\n", "<d>\nX\n<d>\nY\n<d>\nZ\n")
+    assert "s:2: 3 documents in s, but 1 in t: the one that begins here has no partner" in sides("x\n<d>\ny\n<d>\nz\n", "X\n")
     found = sides(SGML, SGML.replace("srcset", "refset").replace('id="1"', 'id="2"'))
     assert "document 1 has the sentence ids '1' in s, but '2' in t" in found
 
