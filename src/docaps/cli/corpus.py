@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import JsonOption, print_json, print_table
+from docaps.cli.console import FormatOption, JsonOption, StartsOption, print_json, print_table
 
 if TYPE_CHECKING:
     from docaps.corpus.statistics import Statistics
@@ -28,6 +28,8 @@ def corpus(
             min=1, metavar="WORDS", help="Count what this length limit would drop (default: 50, 80, 100, 200)."
         ),
     ] = None,
+    format: FormatOption = None,
+    starts: StartsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Count sentences, documents, words and unknown words; show lengths, and what a length limit would drop.
@@ -42,10 +44,11 @@ def corpus(
     limits = sorted(set(limit)) if limit else LIMITS
     filters: Mapping[str, Mapping[str, int]] = {}
     if target is not None:
-        name, unit, parts = f"{source}, {target}", "words", {ALL: _count_raw(source, target, train)}
+        name, unit, parts = f"{source}, {target}", "words", {ALL: _count_raw(source, target, train, format, starts)}
         description = {"paths": [str(source), str(target)], "unit": unit, **describe(parts[ALL], limits)}
     else:
-        name, unit, (parts, filters) = str(source), "pieces", _count_prepared(source, train)
+        _check_prepared(source, {"--train": train, "--format": format, "--starts": starts})
+        name, unit, (parts, filters) = str(source), "pieces", _count_prepared(source)
         description = {"paths": [str(source)], "unit": unit, **describe(combine(parts.values()), limits)}
         description["parts"] = {part: describe(found, limits) for part, found in parts.items()}
         description |= {"filters": filters} if filters else {}
@@ -55,29 +58,36 @@ def corpus(
     _print(f"{name}; tokens are {UNITS[unit]}", description, filters)
 
 
-def _count_raw(source: Path, target: Path, train: tuple[Path, Path] | None) -> "Statistics":
+def _count_raw(
+    source: Path, target: Path, train: tuple[Path, Path] | None, format: str | None, starts: Path | None
+) -> "Statistics":
     """Count two raw files."""
     from docaps import progress
     from docaps.corpus.formats import read_parallel
     from docaps.corpus.statistics import count_documents, read_words
 
-    known = (read_words(train[0]), read_words(train[1])) if train else None
-    documents = progress.track(read_parallel(source, target), "count documents")
+    known = (read_words(train[0]), read_words(train[1], "target")) if train else None
+    documents = progress.track(read_parallel(source, target, format=format, starts=starts), "count documents")
     return count_documents(documents, known)
 
 
-def _count_prepared(
-    path: Path, train: tuple[Path, Path] | None
-) -> tuple[dict[str, "Statistics"], dict[str, dict[str, int]]]:
+def _check_prepared(path: Path, options: Mapping[str, object]) -> None:
+    """Refuse a lonely file, and options that a prepared corpus has no use for."""
+    from docaps.errors import CorpusError
+
+    if path.is_file() or path == Path("-"):
+        message = "one side alone: give both, or the same file twice if it holds both, or a prepared corpus"
+        raise CorpusError(message, path=path)
+    for name, value in options.items():
+        if value is not None:
+            raise CorpusError(f"{name} goes with raw files, and this is the place of a prepared corpus", path=path)
+
+
+def _count_prepared(path: Path) -> tuple[dict[str, "Statistics"], dict[str, dict[str, int]]]:
     """Count the parts of a prepared corpus, and what its cleaning dropped."""
     from docaps.corpus.statistics import count_store, read_filters
     from docaps.corpus.store import open_store
-    from docaps.errors import CorpusError
 
-    if train:
-        raise CorpusError("--train goes with raw files: a prepared corpus knows its unknown words", path=path)
-    if path.is_file():
-        raise CorpusError("a file alone: give both sides, or the directory of a prepared corpus", path=path)
     store = open_store(path)
     return count_store(store), read_filters(store)
 

@@ -18,6 +18,10 @@ from docaps.cli.console import (
 )
 
 Pair = tuple[Path, Path]
+StartsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Plain lines: on which lines of that part, from 0, documents start."),
+]
 
 
 def prepare(
@@ -35,6 +39,9 @@ def prepare(
     target_language: Annotated[str | None, typer.Option(help="Language code of the target (default: de).")] = None,
     merges: Annotated[int | None, typer.Option(help="Joint BPE merge operations (default: 30000).")] = None,
     format: FormatOption = None,
+    train_starts: StartsOption = None,
+    dev_starts: StartsOption = None,
+    test_starts: StartsOption = None,
     set: SetOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -49,12 +56,17 @@ def prepare(
     from docaps.config import load_recipe, recipe_path
     from docaps.corpus.prepare import Inputs
     from docaps.corpus.prepare import prepare as prepare_corpus
+    from docaps.errors import CorpusError
 
     wishes = {"source_language": source_language, "target_language": target_language, "merges": merges}
     overrides = [f"preparation.{key}={dumps(value)}" for key, value in wishes.items() if value is not None]
     settings = load_recipe(recipe_path(recipe) if recipe else None, [*(set or ()), *overrides]).preparation
     parts = {"train": train, "dev": dev} | ({"test": test} if test else {}) | ({"extra": extra} if extra else {})
-    store, built = prepare_corpus(Inputs(parts, contrastive, format), settings, out)
+    starts = {"train": train_starts, "dev": dev_starts, "test": test_starts}
+    given = {name: path for name, path in starts.items() if path is not None}
+    if test_starts and not test:
+        raise CorpusError("--test-starts without --test: give the test part too")
+    store, built = prepare_corpus(Inputs(parts, contrastive, format, given), settings, out)
     summary = {"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **store.manifest["counts"]}
     if json:
         print_json(summary)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,10 +104,10 @@ def _add_sentences(side: Side, document: int, sentences: Sequence[str], known: T
     return lengths
 
 
-def read_words(path: Path) -> Types:
-    """Return the different words of a text."""
+def read_words(path: Path, side: Literal["source", "target"] = "source") -> Types:
+    """Return the different words of a text, of one side where a file holds both."""
     words: Types = set()
-    words.update(*(sentence.split() for sentence in all_sentences(read_documents(path))))
+    words.update(*(sentence.split() for sentence in all_sentences(read_documents(path, side=side))))
     return words
 
 

@@ -127,7 +127,9 @@ def test_unequal_sides_are_told_with_the_place(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"u:1: document 1 .* has 2 sentences in .*, but 1 in"):
         read_parallel(source, shifted)
     shorter = write(tmp_path, b"<d>\nA\nB\n", "v")
-    with pytest.raises(CorpusError, match=f"s:4: 2 documents in {source}, but 1 in {shorter}: the one that begins here has no"):
+    with pytest.raises(
+        CorpusError, match=f"s:4: 2 documents in {source}, but 1 in {shorter}: the one that begins here has no"
+    ):
         read_parallel(source, shorter)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from docaps.corpus.documents import Document, Layout
 from docaps.corpus.formats.interface import Entry, ReadingOptions, fill, layout_of
-from docaps.corpus.formats.lines import DOCUMENT_MARK
+from docaps.corpus.formats.lines import DOCUMENT_MARK, plain
 from docaps.corpus.formats.opening import check_lengths, one_line, read_raw_lines
 from docaps.corpus.formats.starts import COMPRESSED
 from docaps.corpus.formats.text import read_text
@@ -73,7 +73,7 @@ def write_directory(directory: Path, entries: Iterable[Entry]) -> None:
         place = directory / _unpacked(name)
         if place.exists():
             raise CorpusError(f"two documents would be called {place.name}: give them other ids", path=directory)
-        place.write_text(fill(layout, [one_line(sentence) for sentence in entry.text]), encoding="utf-8")
+        place.write_text(fill(layout, [plain(sentence) for sentence in entry.text]), encoding="utf-8")
 
 
 def _unpacked(name: str) -> str:

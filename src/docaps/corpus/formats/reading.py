@@ -50,6 +50,8 @@ def iterate_documents(
     """
     if format is not None:
         check_name(format)
+    if starts is not None and format not in (None, "starts"):
+        raise CorpusError(f"document starts go with plain lines, not with the format '{format}'", path=path)
     options = ReadingOptions(path, side, language, starts)
     return _with_unique_ids(_with_short_sentences(_iterate(options, format, running_text), options), options)
 

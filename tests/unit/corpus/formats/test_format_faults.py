@@ -111,7 +111,7 @@ def fault(path: Path, **options: str) -> str:
         (OUTSIDE, None, "3: defines the entity 'secret'"),
         ("\n \n", "text", " the file is empty: expected running text"),
         ("one\n", "directory", " not a directory: expected one with a file for each document"),
-        ("one\n", "starts", " no file of document starts: expected text.starts beside it"),
+        ("one\n", "starts", " no file of document starts: give one with --starts, or as text.starts beside it"),
     ],
 )
 def test_broken_content_is_told_with_its_line(
@@ -164,6 +164,18 @@ def test_wrong_document_starts_are_told(tmp_path: Path, starts: str, expected: s
     place.write_text(starts)
     with pytest.raises(CorpusError, match=re.escape(f"{place}:{expected}")):
         read_documents(tmp_path / "text")
+
+
+def test_starts_go_with_plain_lines_alone(tmp_path: Path) -> None:
+    path, place = tmp_path / "text", tmp_path / "numbers"
+    path.write_text("a\n<d>\nb\n")
+    place.write_text("0\n")
+    with pytest.raises(CorpusError, match=re.escape(f"{path}:2: a <d> mark, but {place} says where documents start")):
+        read_documents(path, starts=place)
+    with pytest.raises(CorpusError, match="document starts go with plain lines, not with the format 'lines'"):
+        read_documents(path, starts=place, format="lines")
+    with pytest.raises(CorpusError, match="absent: no such file"):
+        read_documents(path, starts=tmp_path / "absent")
 
 
 PACKED = zstandard.compress(b"<d>\nAnna left.\nIt rained.\n" * 2000)
@@ -312,8 +324,12 @@ def test_two_sides_that_differ_are_told(tmp_path: Path) -> None:
     assert "t:1: document 1 (near line 1) has 1 sentences in s, but 2 in t" in sides("a ||| x\n", "a ||| X\na ||| Y\n")
     assert "both sides need the same documents and sentences" in sides("a ||| x\n", "a ||| X\na ||| Y\n")
     assert "they were read as 'blank' and 'lines'; name the format" in sides("x\n\ny\n", "X\nY\nZ\n")
-    assert "t:5: 2 documents in s, but 3 in t: the one that begins here has no partner" in sides("<d>\nx\n<d>\ny\n", "<d>\nX\n<d>\nY\n<d>\nZ\n")
-    assert "s:2: 3 documents in s, but 1 in t: the one that begins here has no partner" in sides("x\n<d>\ny\n<d>\nz\n", "X\n")
+    assert "t:5: 2 documents in s, but 3 in t: the one that begins here has no partner" in sides(
+        "<d>\nx\n<d>\ny\n", "<d>\nX\n<d>\nY\n<d>\nZ\n"
+    )
+    assert "s:2: 3 documents in s, but 1 in t: the one that begins here has no partner" in sides(
+        "x\n<d>\ny\n<d>\nz\n", "X\n"
+    )
     found = sides(SGML, SGML.replace("srcset", "refset").replace('id="1"', 'id="2"'))
     assert "document 1 has the sentence ids '1' in s, but '2' in t" in found
 
