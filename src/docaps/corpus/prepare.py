@@ -14,7 +14,7 @@ from docaps.corpus.building import build
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import STDIN, find_starts, iterate_parallel, list_files
-from docaps.corpus.languages import note_on
+from docaps.corpus.languages import check_language, note_on
 from docaps.corpus.numbering import available_workers
 from docaps.corpus.store import VERSION, Store, open_store
 from docaps.errors import CorpusError
@@ -112,6 +112,8 @@ def _write_all(
     if inputs.contrastive:
         read_items(inputs.contrastive)
         shutil.copyfile(inputs.contrastive, directory / "contrastive.jsonl")
+    check_language(settings.source_language)
+    check_language(settings.target_language)
     if settings.subwords == "bpe":
         for note in filter(None, map(note_on, (settings.source_language, settings.target_language))):
             progress.say(note)
