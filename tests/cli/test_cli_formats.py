@@ -60,6 +60,10 @@ def test_a_directory_is_translated_into_a_directory(chain: Chain, tmp_path: Path
     (tmp_path / "file").write_text("x")
     refused = docaps("translate", chain.document, path, "-o", tmp_path / "file", "--overwrite")
     assert "file: is a file: name a directory to write to with --out" in refused.err
+    for more in ([path, "--json"], [tmp_path / "file"]):
+        refused = docaps("translate", chain.document, *more, "-o", out, "--overwrite")
+        assert f"docaps: {out}: is a directory: name a file to write to with --out" in refused.err
+        assert "translate:" not in refused.err  # before the work begins
     found = json.loads(succeed("translate", chain.document, path, "--json").out)
     assert [document["id"] for document in found["documents"]] == ["x", "y"]
 

@@ -58,7 +58,7 @@ def translate(
 
 
 def _check_place(place: Path | None, document: "Document", json: bool) -> None:
-    """Say before the work begins that documents of a directory are written to a directory."""
+    """Say before the work begins that documents of a directory are written to a directory, and others to a file."""
     from docaps.corpus.formats import DIRECTORY, format_of
     from docaps.errors import DocapsError
 
@@ -66,6 +66,8 @@ def _check_place(place: Path | None, document: "Document", json: bool) -> None:
         raise DocapsError("the documents are a directory: name one to write to with --out")
     if format_of(document) == DIRECTORY and place is not None and place.is_file():
         raise DocapsError("is a file: name a directory to write to with --out", path=place)
+    if place is not None and place.is_dir() and (json or format_of(document) != DIRECTORY):
+        raise DocapsError("is a directory: name a file to write to with --out", path=place)
 
 
 def _write(

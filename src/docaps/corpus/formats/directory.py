@@ -19,7 +19,10 @@ from docaps.errors import CorpusError
 
 def list_files(path: Path) -> list[Path]:
     """List the documents of a directory."""
-    found = sorted(place for place in path.iterdir() if not place.name.startswith("."))
+    try:
+        found = sorted(place for place in path.iterdir() if not place.name.startswith("."))
+    except OSError as fault:
+        raise CorpusError(f"the directory cannot be read: {fault.strerror}", path=path) from None
     if not found:
         raise CorpusError("the directory is empty: expected one file for each document", path=path)
     for place in found:

@@ -62,6 +62,9 @@ def _iterate(options: ReadingOptions, format: str | None, running_text: bool) ->
     if path != STDIN and path.is_dir() and format in (None, DIRECTORY, "text"):
         yield from read_directory(options, running_text=format == "text")
         return
+    if path != STDIN and path.is_dir():
+        message = f"a directory, which is not read as '{format}': name the format '{DIRECTORY}' or 'text', or a file"
+        raise CorpusError(message, path=path)
     if format == DIRECTORY:
         raise CorpusError("not a directory: expected one with a file for each document", path=path)
     lines = read_raw_lines(path)

@@ -23,6 +23,7 @@ from docaps.corpus.formats import (
 from docaps.corpus.formats import opening as module
 from docaps.corpus.formats.interface import Side
 from docaps.corpus.formats.opening import LONGEST_SENTENCE
+from docaps.corpus.prepare import Inputs
 from docaps.errors import CorpusError
 
 BILLION_LAUGHS = """<?xml version="1.0"?>
@@ -303,6 +304,9 @@ def test_a_bad_directory_is_told(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("")
     with pytest.raises(CorpusError, match=r"b\.txt: the file is empty: expected one sentence a line"):
         read_documents(tmp_path)
+    for name in ("lines", "jsonl"):
+        expected = f"a directory, which is not read as '{name}': name the format 'directory' or 'text', or a file"
+        assert fault(tmp_path, format=name) == f"{tmp_path}: {expected}"
     (tmp_path / "b.txt").unlink()
     (tmp_path / "a.md").write_text("one\n")
     with pytest.raises(CorpusError, match="a second document 'a'"):
@@ -310,6 +314,21 @@ def test_a_bad_directory_is_told(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     with pytest.raises(CorpusError, match=f"{tmp_path}/c: not a file: expected one file for each document"):
         read_documents(tmp_path)
+
+
+def test_what_the_system_refuses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests may run as a user who may read everything, so the refusal is made up."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "text").write_text("one\n")
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert fault(tmp_path / "text") == f"{tmp_path}/text: cannot be opened: Permission denied"
+    assert fault(tmp_path) == f"{tmp_path}: the directory cannot be read: Permission denied"
+    with pytest.raises(CorpusError, match="text: cannot be read: Permission denied"):
+        Inputs({"train": (tmp_path / "text", tmp_path / "text")}).hashes()
 
 
 def test_two_sides_that_differ_are_told(tmp_path: Path) -> None:
