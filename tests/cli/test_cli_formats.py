@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import os
 import re
+import tempfile
+import threading
 from pathlib import Path
 
 import pytest
-from tests.cli.calling import docaps, succeed
+from tests.cli.calling import docaps, listing, succeed
 from tests.cli.conftest import Chain
 
 from docaps.corpus.documents import Document
@@ -166,12 +169,34 @@ def test_words_of_one_file_with_both_sides_are_those_of_each_side(tmp_path: Path
     assert [found[side]["unknown"] for side in ("source", "target")] == [0, 0]
 
 
-def test_a_pipe_cannot_be_prepared_but_counted(chain: Chain, tmp_path: Path) -> None:
-    pair = [chain.text / "dev.en", chain.text / "dev.de"]
-    for place in ("-", "/dev/null"):
-        result = docaps("prepare", "--train", place, pair[1], "--dev", *pair, "-o", tmp_path / "new", stdin="x")
-        assert result.code == 1
-        assert f"docaps: {place}: not a file that can be read twice, as preparation does: copy it" in result.err
+def test_stdin_is_prepared_and_counted(chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    pair, out = [chain.text / "dev.en", chain.text / "dev.de"], tmp_path / "new"
+    packed = gzip.compress(pair[0].read_bytes())
+    options = ["prepare", "--recipe", "minidocs", "--dev", *pair, "-o", out, "--json", "--train"]
+    assert json.loads(succeed(*options, "-", pair[1], stdin=packed).out)["built"] is True
+    assert json.loads(succeed(*options, "-", pair[1], stdin=packed).out)["built"] is False
+    assert json.loads(succeed(*options, *pair).out)["train"]["documents"] == 3
+    result = docaps(*options, "-", pair[1], stdin=b"one\n\xff\n")
+    assert result.code == 1
+    assert "/stdin:2: not UTF-8 at byte 1" in result.err
+    result = docaps(*options, "/dev/null", pair[1])
+    assert "/null: the file is empty: expected one sentence a line" in result.err
     found = json.loads(succeed("corpus", "-", pair[1], "--json", stdin=gzip.compress(pair[0].read_bytes())).out)
     assert found["documents"] == 3
-    assert not (tmp_path / "new").exists()
+    assert listing(tmp_path / "temporary") == {}
+
+
+def test_a_pipe_with_both_sides_is_read_once(chain: Chain, tmp_path: Path) -> None:
+    lines = '{"source": ["Anna left."], "target": ["Anna ging."]}\n'
+    options = ["--train", "-", "-", "--dev", "-", "-", "-o", tmp_path / "new", "--json"]
+    found = json.loads(succeed("prepare", "--recipe", "minidocs", *options, stdin=lines).out)
+    assert (found["train"]["documents"], found["dev"]["documents"]) == (1, 1)
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(lines,))
+    writer.start()
+    pipe = [tmp_path / "pipe"] * 2
+    again = succeed("prepare", "--recipe", "minidocs", "--train", *pipe, "--dev", *pipe, *options[6:])
+    writer.join()
+    assert json.loads(again.out)["built"] is False

@@ -48,14 +48,15 @@ def prepare(
     """Tokenise documents, learn joint subwords on the training part, and store token ids.
 
     Files hold one sentence a line, a line <d> before each document, the same lines on both sides; other formats
-    (docs/file-formats.md) are known by their content. Plain, gzip or zstd. A file that holds both sides is given twice.
-    The same inputs and settings are not worked on twice.
+    (docs/file-formats.md) are known by their content. Plain, gzip or zstd; - is stdin. A file that holds both sides is
+    given twice. The same inputs and settings are not worked on twice.
 
     Example: docaps prepare --train train.en train.de --dev dev.en dev.de --out data/prepared
     """
     from docaps.config import load_recipe, recipe_path
     from docaps.corpus.prepare import Inputs
     from docaps.corpus.prepare import prepare as prepare_corpus
+    from docaps.corpus.spooling import spooled
     from docaps.errors import CorpusError
 
     wishes = {"source_language": source_language, "target_language": target_language, "merges": merges}
@@ -66,7 +67,8 @@ def prepare(
     given = {name: path for name, path in starts.items() if path is not None}
     if test_starts and not test:
         raise CorpusError("--test-starts without --test: give the test part too")
-    store, built = prepare_corpus(Inputs(parts, contrastive, format, given), settings, out)
+    with spooled(parts) as files:
+        store, built = prepare_corpus(Inputs(files, contrastive, format, given), settings, out)
     summary = {"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **store.manifest["counts"]}
     if json:
         print_json(summary)
