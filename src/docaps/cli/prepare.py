@@ -1,8 +1,9 @@
 """`docaps prepare`: raw documents to a store of token ids."""
 
+from collections.abc import Mapping
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -69,18 +70,19 @@ def prepare(
         raise CorpusError("--test-starts without --test: give the test part too")
     with spooled(parts) as files:
         store, built = prepare_corpus(Inputs(files, contrastive, format, given), settings, out)
-    summary = {"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **store.manifest["counts"]}
     if json:
-        print_json(summary)
-        return
-    counts = store.manifest["counts"]
-    rows = [
-        [name, *(f"{part[key]:,}" for key in ("documents", "sentences", "usable"))] for name, part in counts.items()
-    ]
+        counts = store.manifest["counts"]
+        print_json({"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **counts})
+    else:
+        _print(out, store.manifest, built, recipe or "RECIPE")
+
+
+def _print(out: Path, manifest: Mapping[str, Any], built: bool, recipe: str) -> None:
+    """Print the size of every part, what the filters took, and what to type next."""
+    keys = ("documents", "sentences", "usable")
+    rows = [[name, *(f"{part[key]:,}" for key in keys)] for name, part in manifest["counts"].items()]
     state = "prepared" if built else "was prepared already: nothing to do"
-    print_table(
-        f"{out} {state}; vocabulary {summary['vocabulary']:,}", ["part", "documents", "sentences", "usable"], rows
-    )
-    for name, taken in store.manifest["filters"].items():
+    print_table(f"{out} {state}; vocabulary {manifest['vocabulary']:,}", ["part", *keys], rows)
+    for name, taken in manifest["filters"].items():
         typer.echo(f"not trained on, {name}: {', '.join(f'{count:,} of {part}' for part, count in taken.items())}")
-    print_next([("train", f"{command_name()} train RECIPE --corpus {quote(out)} --out runs/NAME")])
+    print_next([("train", f"{command_name()} train {recipe} --corpus {quote(out)} --out runs/NAME")])
