@@ -68,6 +68,7 @@ def test_starts_and_directories_are_told_by_their_place(tmp_path: Path) -> None:
         ('{\n\n  "source": ["a"]\n}', "jsonl"),
         ("{", "lines"),
         ("{one}\ntwo", "lines"),
+        ('one\n{"source": ["a"]}', "lines"),  # the first line decides
         ("{\none", "lines"),
         ('<dataset id="x">', "xml"),
         ("<?xml version='1.0'?>\n<!-- a\n<srcset> -->\n<dataset>", "xml"),
