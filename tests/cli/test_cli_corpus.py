@@ -121,7 +121,7 @@ def test_what_cleaning_dropped_is_printed(chain: Chain, tmp_path: Path) -> None:
 
 
 FAULTS = [
-    ("corpus a.en", "a.en: a file alone: give both sides, or the directory of a prepared corpus"),
+    ("corpus a.en", "a.en: one side alone: give both, or the same file twice if it holds both, or a prepared corpus"),
     ("corpus absent", "absent: no such prepared corpus"),
     ("corpus .", ".: not a prepared corpus (it has no manifest.json)"),
     ("corpus a.en absent", "absent: no such file"),

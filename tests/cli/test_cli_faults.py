@@ -64,7 +64,7 @@ FAULTS = [
     ("translate {run} latin.en", "latin.en:2: not UTF-8 at byte 3 of the line (0xe4)"),
     ("translate {run} empty -o new", "empty: the file is empty"),
     ("translate {run} good.en -o good.de", "good.de: exists already: give --overwrite to replace it"),
-    ("translate {run} good.en -o folder --overwrite", "folder: Is a directory"),
+    ("translate {run} good.en -o folder --overwrite", "folder: is a directory: name a file to write to with --out"),
     ("translate {run} good.en -o good.en/x", "good.en: File exists"),
     ("evaluate --hypothesis good.de --reference longer.de", "good.de: document 1 has 2 translated sentences, but 3"),
     ("evaluate --hypothesis absent --reference good.de", "absent: no such file"),

@@ -125,6 +125,35 @@ def test_without_addresses_it_says_which_files_to_put_where(desk: Path) -> None:
     assert listing(desk) == {}
 
 
+def test_the_names_that_files_have_at_home_are_told(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = catalogue.Address("http://127.0.0.1:9/data/concatenated_dev.txt")
+    monkeypatch.setattr(catalogue.KnownCorpus, "addresses", lambda _: {"dev.en": address})
+    result = docaps("fetch", "ted", "--attempts", "1")
+    assert "  data/ted/train.de\n  data/ted/dev.en (there: concatenated_dev.txt)\n  data/ted/dev.de\n" in result.err
+
+
+def test_files_under_other_names_are_noticed(desk: Path) -> None:
+    put(desk / "data" / "ted", "dev.en")
+    for name in ("ted.zip", "train.en.gz", ".hidden", "train.en.partial"):
+        (desk / "data" / "ted" / name).write_bytes(b"x")
+    expected = "In data/ted there is also ted.zip, train.en.gz: unpack archives, and give files these names.\n"
+    assert expected in docaps("fetch", "ted").err
+    for number in range(9):
+        (desk / "data" / "ted" / f"{number}").write_bytes(b"x")
+    assert "there is also 0, 1, 2, 3, 4, ...: unpack" in docaps("fetch", "ted").err
+
+
+def test_an_archive_in_place_of_a_text_leaves_a_next_step(desk: Path, server: Server) -> None:
+    server.answers["/ted/dev.de"] = File(b"PK\x03\x04archive")
+    for _ in range(2):
+        result = fetch(server)
+        assert (result.code, result.out) == (1, "")
+        assert "data/ted/dev.de: this is a zip archive, not a text file: unpack or convert it first. Put" in result.err
+        assert "in its place, then type the same command again (or fetch it again: --overwrite)\n" in result.err
+    put(desk / "data" / "ted", "dev.de")
+    assert fetch(server).code == 0
+
+
 def test_each_part_is_sought_on_its_own_page(desk: Path) -> None:
     put(desk / "n", "dev.en", "dev.de", "test.en")
     result = docaps("fetch", "news", "--out", "n", "--json")

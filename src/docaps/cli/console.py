@@ -23,6 +23,12 @@ FormatOption = Annotated[
         "lines, blank, tags, sgml, xml, jsonl, tsv, starts, bars, text or directory.",
     ),
 ]
+StartsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--starts", metavar="FILE", help="Plain lines: a file that says on which lines, from 0, documents start."
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import FormatOption, JsonOption, print_json, print_table
+from docaps.cli.console import FormatOption, JsonOption, StartsOption, print_json, print_table
 
 if TYPE_CHECKING:
     from docaps.corpus.statistics import Statistics
@@ -29,6 +29,7 @@ def corpus(
         ),
     ] = None,
     format: FormatOption = None,
+    starts: StartsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Count sentences, documents, words and unknown words; show lengths, and what a length limit would drop.
@@ -43,10 +44,12 @@ def corpus(
     limits = sorted(set(limit)) if limit else LIMITS
     filters: Mapping[str, Mapping[str, int]] = {}
     if target is not None:
-        name, unit, parts = f"{source}, {target}", "words", {ALL: _count_raw((source, target), train, format)}
+        pair = (source, target)
+        name, unit, parts = f"{source}, {target}", "words", {ALL: _count_raw(pair, train, format, starts)}
         description = {"paths": [str(source), str(target)], "unit": unit, **describe(parts[ALL], limits)}
     else:
-        name, unit, (parts, filters) = str(source), "pieces", _count_prepared(source, train, format)
+        _check_prepared(source, {"--train": train, "--format": format, "--starts": starts})
+        name, unit, (parts, filters) = str(source), "pieces", _count_prepared(source)
         description = {"paths": [str(source)], "unit": unit, **describe(combine(parts.values()), limits)}
         description["parts"] = {part: describe(found, limits) for part, found in parts.items()}
         description |= {"filters": filters} if filters else {}
@@ -56,7 +59,9 @@ def corpus(
     _print(f"{name}; tokens are {UNITS[unit]}", description, filters)
 
 
-def _count_raw(pair: tuple[Path, Path], train: tuple[Path, Path] | None, format: str | None) -> "Statistics":
+def _count_raw(
+    pair: tuple[Path, Path], train: tuple[Path, Path] | None, format: str | None, starts: Path | None
+) -> "Statistics":
     """Count two raw files, holding one document at a time."""
     from docaps import progress
     from docaps.corpus.formats import iterate_parallel
@@ -65,23 +70,27 @@ def _count_raw(pair: tuple[Path, Path], train: tuple[Path, Path] | None, format:
     known = None
     if train:
         known = collect_words(progress.track(iterate_parallel(*train, format=format), "collect known words"))
-    return count_documents(progress.track(iterate_parallel(*pair, format=format), "count documents"), known)
+    documents = progress.track(iterate_parallel(*pair, format=format, starts=starts), "count documents")
+    return count_documents(documents, known)
 
 
-def _count_prepared(
-    path: Path, train: tuple[Path, Path] | None, format: str | None
-) -> tuple[dict[str, "Statistics"], dict[str, dict[str, int]]]:
+def _check_prepared(path: Path, options: Mapping[str, object]) -> None:
+    """Refuse a lonely file, and options that a prepared corpus has no use for."""
+    from docaps.errors import CorpusError
+
+    if path.is_file() or path == Path("-"):
+        message = "one side alone: give both, or the same file twice if it holds both, or a prepared corpus"
+        raise CorpusError(message, path=path)
+    for name, value in options.items():
+        if value is not None:
+            raise CorpusError(f"{name} goes with raw files, and this is the place of a prepared corpus", path=path)
+
+
+def _count_prepared(path: Path) -> tuple[dict[str, "Statistics"], dict[str, dict[str, int]]]:
     """Count the parts of a prepared corpus, and what its cleaning dropped."""
     from docaps.corpus.statistics import count_store, read_filters
     from docaps.corpus.store import open_store
-    from docaps.errors import CorpusError
 
-    if train:
-        raise CorpusError("--train goes with raw files: a prepared corpus knows its unknown words", path=path)
-    if format:
-        raise CorpusError("--format goes with raw files: give both sides", path=path)
-    if path.is_file():
-        raise CorpusError("a file alone: give both sides, or the directory of a prepared corpus", path=path)
     store = open_store(path)
     return count_store(store), read_filters(store)
 

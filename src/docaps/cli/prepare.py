@@ -1,8 +1,9 @@
 """`docaps prepare`: raw documents to a store of token ids."""
 
+from collections.abc import Mapping
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +19,10 @@ from docaps.cli.console import (
 )
 
 Pair = tuple[Path, Path]
+StartsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Plain lines: on which lines of that part, from 0, documents start."),
+]
 
 
 def prepare(
@@ -35,38 +40,49 @@ def prepare(
     target_language: Annotated[str | None, typer.Option(help="Language code of the target (default: de).")] = None,
     merges: Annotated[int | None, typer.Option(help="Joint BPE merge operations (default: 30000).")] = None,
     format: FormatOption = None,
+    train_starts: StartsOption = None,
+    dev_starts: StartsOption = None,
+    test_starts: StartsOption = None,
     set: SetOption = None,
     json: JsonOption = False,
 ) -> None:
     """Tokenise documents, learn joint subwords on the training part, and store token ids.
 
     Files hold one sentence a line, a line <d> before each document, the same lines on both sides; other formats
-    (docs/file-formats.md) are known by their content. Plain, gzip or zstd. A file that holds both sides is given twice.
-    The same inputs and settings are not worked on twice.
+    (docs/file-formats.md) are known by their content. Plain, gzip or zstd; - is stdin. A file that holds both sides is
+    given twice. The same inputs and settings are not worked on twice.
 
     Example: docaps prepare --train train.en train.de --dev dev.en dev.de --out data/prepared
     """
     from docaps.config import load_recipe, recipe_path
     from docaps.corpus.prepare import Inputs
     from docaps.corpus.prepare import prepare as prepare_corpus
+    from docaps.corpus.spooling import spooled
+    from docaps.errors import CorpusError
 
     wishes = {"source_language": source_language, "target_language": target_language, "merges": merges}
     overrides = [f"preparation.{key}={dumps(value)}" for key, value in wishes.items() if value is not None]
     settings = load_recipe(recipe_path(recipe) if recipe else None, [*(set or ()), *overrides]).preparation
     parts = {"train": train, "dev": dev} | ({"test": test} if test else {}) | ({"extra": extra} if extra else {})
-    store, built = prepare_corpus(Inputs(parts, contrastive, format), settings, out)
-    summary = {"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **store.manifest["counts"]}
+    starts = {"train": train_starts, "dev": dev_starts, "test": test_starts}
+    given = {name: path for name, path in starts.items() if path is not None}
+    if test_starts and not test:
+        raise CorpusError("--test-starts without --test: give the test part too")
+    with spooled(parts) as files:
+        store, built = prepare_corpus(Inputs(files, contrastive, format, given), settings, out)
     if json:
-        print_json(summary)
-        return
-    counts = store.manifest["counts"]
-    rows = [
-        [name, *(f"{part[key]:,}" for key in ("documents", "sentences", "usable"))] for name, part in counts.items()
-    ]
+        counts = store.manifest["counts"]
+        print_json({"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **counts})
+    else:
+        _print(out, store.manifest, built, recipe or "RECIPE")
+
+
+def _print(out: Path, manifest: Mapping[str, Any], built: bool, recipe: str) -> None:
+    """Print the size of every part, what the filters took, and what to type next."""
+    keys = ("documents", "sentences", "usable")
+    rows = [[name, *(f"{part[key]:,}" for key in keys)] for name, part in manifest["counts"].items()]
     state = "prepared" if built else "was prepared already: nothing to do"
-    print_table(
-        f"{out} {state}; vocabulary {summary['vocabulary']:,}", ["part", "documents", "sentences", "usable"], rows
-    )
-    for name, taken in store.manifest["filters"].items():
+    print_table(f"{out} {state}; vocabulary {manifest['vocabulary']:,}", ["part", *keys], rows)
+    for name, taken in manifest["filters"].items():
         typer.echo(f"not trained on, {name}: {', '.join(f'{count:,} of {part}' for part, count in taken.items())}")
-    print_next([("train", f"{command_name()} train RECIPE --corpus {quote(out)} --out runs/NAME")])
+    print_next([("train", f"{command_name()} train {recipe} --corpus {quote(out)} --out runs/NAME")])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import FormatOption, JsonOption, format_json
+from docaps.cli.console import FormatOption, JsonOption, StartsOption, format_json
 
 if TYPE_CHECKING:
     from docaps.corpus.codec import Codec
@@ -19,6 +19,7 @@ def translate(
     file: Annotated[Path, typer.Argument(help="Documents to translate; - is stdin.")] = Path("-"),
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write here; - is stdout, the default.")] = None,
     format: FormatOption = None,
+    starts: StartsOption = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")] = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Hide the earlier sentences, to compare.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file given with --out.")] = False,
@@ -42,7 +43,9 @@ def translate(
     if place is not None and place.exists() and not overwrite:
         raise DocapsError("exists already: give --overwrite to replace it", path=place)
     trained = load_trained(run)
-    documents = read_documents(file, format=format, language=trained.codec.source.code, running_text=True)
+    documents = read_documents(
+        file, format=format, language=trained.codec.source.code, starts=starts, running_text=True
+    )
     _check_place(place, documents[0], json)
     decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
     translated = Translator(trained, decoding).translate(documents, use_context=not no_context)
@@ -55,7 +58,7 @@ def translate(
 
 
 def _check_place(place: Path | None, document: "Document", json: bool) -> None:
-    """Say before the work begins that documents of a directory are written to a directory."""
+    """Say before the work begins that documents of a directory are written to a directory, and others to a file."""
     from docaps.corpus.formats import DIRECTORY, format_of
     from docaps.errors import DocapsError
 
@@ -63,6 +66,8 @@ def _check_place(place: Path | None, document: "Document", json: bool) -> None:
         raise DocapsError("the documents are a directory: name one to write to with --out")
     if format_of(document) == DIRECTORY and place is not None and place.is_file():
         raise DocapsError("is a file: name a directory to write to with --out", path=place)
+    if place is not None and place.is_dir() and (json or format_of(document) != DIRECTORY):
+        raise DocapsError("is a directory: name a file to write to with --out", path=place)
 
 
 def _write(

@@ -23,7 +23,7 @@ def check_language(language: str) -> None:
     if language in _ISO_639_1 or re.fullmatch("[a-z]{3}", language):
         return
     near = difflib.get_close_matches(language.lower()[:2], _ISO_639_1, n=1, cutoff=0.9)
-    hint = f": did you mean {near[0]!r}?" if near else ""
+    hint = f": did you mean {near[0]!r}?" if near else "; any three letters will do for a language without one"
     raise ConfigError(f"{language!r} is not a language code like 'en' or 'de' (ISO 639, lower case){hint}")
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from docaps.config import PreparationSettings
 from docaps.corpus.building import build
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import ParallelDocument
-from docaps.corpus.formats import find_starts, iterate_parallel, list_files
-from docaps.corpus.languages import note_on
+from docaps.corpus.formats import STDIN, find_starts, iterate_parallel, list_files
+from docaps.corpus.languages import check_language, note_on
 from docaps.corpus.store import VERSION, Store, open_store
 from docaps.corpus.workers import available_workers
 from docaps.errors import CorpusError
@@ -28,17 +28,19 @@ from docaps.files import read_json, remove_leftovers, replacing_directory, sha25
 class Inputs:
     """The raw files of a corpus: for each part its source and target (one file may be both), and contrastive items.
 
-    Without the name of a format, each file's content tells it.
+    Without the name of a format, each file's content tells it. `starts` are files of document starts, by part.
     """
 
     parts: Mapping[str, tuple[Path, Path]]
     contrastive: Path | None = None
     format: str | None = None
+    starts: Mapping[str, Path] = field(default_factory=dict)
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of every input by its role, and the format where one is named."""
         roles = {f"{name}.{side}": path for name, pair in self.parts.items() for side, path in _sides(pair)}
         roles |= {f"{role}.starts": starts for role, path in roles.items() if (starts := find_starts(path))}
+        roles |= {f"{name}.starts": starts for name, starts in self.starts.items()}
         if self.contrastive:
             roles["contrastive"] = self.contrastive
         found = {role: _hash(path) for role, path in roles.items()}
@@ -51,6 +53,7 @@ class Inputs:
             format=self.format,
             language=settings.source_language,
             target_language=settings.target_language,
+            starts=self.starts.get(part),
         )
 
 
@@ -59,9 +62,14 @@ def _hash(path: Path) -> str:
     if path.is_dir():
         files = {place.name: sha256(place) for place in list_files(path)}
         return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-    if not path.is_file():
+    if path == STDIN or (path.exists() and not path.is_file()):
+        raise CorpusError("not a file that can be read twice, as preparation does: copy it to one first", path=path)
+    if not path.exists():
         raise CorpusError("no such file", path=path)
-    return sha256(path)
+    try:
+        return sha256(path)
+    except OSError as fault:
+        raise CorpusError(f"cannot be read: {fault.strerror}", path=path) from None
 
 
 def _sides(pair: tuple[Path, Path]) -> Iterable[tuple[str, Path]]:
@@ -128,6 +136,8 @@ def _write_all(
     if inputs.contrastive:
         read_items(inputs.contrastive)
         shutil.copyfile(inputs.contrastive, directory / "contrastive.jsonl")
+    check_language(settings.source_language)
+    check_language(settings.target_language)
     if settings.subwords == "bpe":
         for note in filter(None, map(note_on, (settings.source_language, settings.target_language))):
             progress.say(note)

@@ -6,6 +6,7 @@ as it was but for its blanks.
 """
 
 import io
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -16,8 +17,21 @@ from docaps.files import replacing
 Algorithm = Literal["unigram", "bpe"]
 _LONGEST_SENTENCE = 1_000_000
 
-# SentencePiece writes a blank as `▁`; the same character in the text is written as one that nobody uses.
-_BLANK, _UNUSED = "▁", "\ue581"
+# SentencePiece writes a blank as `▁`; the same character in the text is written as one that hardly anybody uses, and
+# that one, where somebody does, after another such character.
+_BLANK, _STANDIN, _LITERAL = "▁", "\ue581", "\ue580"
+_TO_HIDE = re.compile(f"[{_BLANK}{_STANDIN}{_LITERAL}]")
+_HIDDEN = re.compile(f"{_LITERAL}([{_STANDIN}{_LITERAL}])|{_STANDIN}")
+
+
+def hide_blanks(text: str) -> str:
+    """Write a text without SentencePiece's own character."""
+    return _TO_HIDE.sub(lambda found: _STANDIN if found[0] == _BLANK else _LITERAL + found[0], text)
+
+
+def show_blanks(text: str) -> str:
+    """Undo `hide_blanks`."""
+    return _HIDDEN.sub(lambda found: found[1] or _BLANK, text)
 
 
 class SentencePieces:
@@ -41,7 +55,7 @@ class SentencePieces:
 
     def split(self, words: Sequence[str]) -> list[str]:
         """Cut words into pieces; the first piece of a word begins with `▁`."""
-        pieces: list[str] = self._processor.encode(" ".join(words).replace(_BLANK, _UNUSED), out_type=str)
+        pieces: list[str] = self._processor.encode(hide_blanks(" ".join(words)), out_type=str)
         return pieces
 
     def split_many(self, sentences: Iterable[Sequence[str]]) -> list[list[str]]:
@@ -51,7 +65,7 @@ class SentencePieces:
     def join(self, pieces: Sequence[str]) -> list[str]:
         """Put pieces together to words."""
         text: str = self._processor.decode_pieces([*pieces])
-        return [word for word in text.replace(_UNUSED, _BLANK).split(" ") if word]
+        return [word for word in show_blanks(text).split(" ") if word]
 
     def save(self, path: Path) -> None:
         """Write the model as SentencePiece does."""
@@ -75,7 +89,7 @@ def learn_sentencepieces(sentences: Iterable[str], *, size: int, algorithm: Algo
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
-    lines = (" ".join(sentence.split()).replace(_BLANK, _UNUSED) for sentence in sentences)
+    lines = (hide_blanks(" ".join(sentence.split())) for sentence in sentences)
     try:
         SentencePieceTrainer.train(
             sentence_iterator=lines,
@@ -92,5 +106,6 @@ def learn_sentencepieces(sentences: Iterable[str], *, size: int, algorithm: Algo
             minloglevel=2,
         )
     except RuntimeError as fault:
-        raise CorpusError(f"SentencePiece cannot learn {size:,} pieces from this text: {fault}") from None
+        message = f"SentencePiece cannot learn {size:,} pieces (the setting preparation.pieces) from this text: {fault}"
+        raise CorpusError(message) from None
     return SentencePieces(model.getvalue())

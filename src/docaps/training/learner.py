@@ -33,7 +33,7 @@ class Device:
 
 
 class Objective(nn.Module):
-    """A model and what it is trained for: batch in, loss out."""
+    """A model and what it is trained for: batch in, loss out; labels are smoothed in training only."""
 
     def __init__(
         self, model: TranslationModel, *, label_smoothing: float, regulariser_weight: float, device: Device
@@ -42,19 +42,19 @@ class Objective(nn.Module):
         self.model = model
         self._label_smoothing = label_smoothing
         self._regulariser_weight = regulariser_weight
-        self._device = device
+        self.device = device
 
     def forward(self, batch: Batch) -> Loss:
         """Predict the batch's translations and compare."""
-        with autocast(self._device.place, self._device.precision):
+        with autocast(self.device.place, self.device.precision):
             prediction = self.model(batch)
             loss = compute_loss(
                 prediction,
                 batch.translations,
-                label_smoothing=self._label_smoothing,
+                label_smoothing=self._label_smoothing if self.training else 0.0,
                 regulariser_weight=self._regulariser_weight,
             )
-        if self.model.history and not bool(batch.history_mask.any()):
+        if self.training and self.model.history and not bool(batch.history_mask.any()):
             return Loss(loss.total + self._nothing(), loss.cross_entropy, loss.matched, loss.mismatched)
         return loss
 

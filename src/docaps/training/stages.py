@@ -225,7 +225,7 @@ class Stage:
             trainer = Trainer(
                 learner,
                 settings=self._settings,
-                validate=lambda: self._measure(model, device),
+                validate=lambda: self._measure(learner, device),
                 snapshots=snapshots,
                 desk=desk,
                 speedometer=speedometer,
@@ -257,11 +257,12 @@ class Stage:
             weight.requires_grad_(weight.requires_grad and name not in idle)
         return Speedometer(operations, measure_peak(device))
 
-    def _measure(self, model: TranslationModel, device: Device) -> Mapping[str, float]:
+    def _measure(self, learner: Learner, device: Device) -> Mapping[str, float]:
         """Validate the model, and probe it if that is wanted."""
-        numbers = validate(model, self._store.split("dev"), device, budget=self._settings.batch_tokens, team=self._team)
+        dev = self._store.split("dev")
+        numbers = validate(learner.objective, dev, budget=self._settings.batch_tokens, team=self._team)
         with progress.silent():
-            return numbers if self._order.probe is None else {**numbers, **self._order.probe(model, device)}
+            return numbers if self._order.probe is None else {**numbers, **self._order.probe(learner.model, device)}
 
     def _describe(self, model: TranslationModel, device: Device) -> dict[str, Any]:
         """Write down all that makes the run what it is."""

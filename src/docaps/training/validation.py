@@ -9,27 +9,26 @@ from docaps.batches.loading import collate_sentences
 from docaps.batches.sampling import LengthSampler
 from docaps.corpus.store import Split
 from docaps.model.interface import TranslationModel
-from docaps.model.precision import autocast
-from docaps.training.learner import Device, count_tokens
-from docaps.training.objective import compute_loss
+from docaps.training.learner import Device, Objective, count_tokens
+from docaps.training.objective import Loss
 from docaps.training.team import ALONE, Team
 
 Probe = Callable[[TranslationModel, Device], Mapping[str, float]]
 """Something else to measure whenever the model is validated; its numbers join the log."""
 
 
-def validate(
-    model: TranslationModel, data: Split, device: Device, *, budget: int, team: Team = ALONE
-) -> Mapping[str, float]:
+def validate(objective: Objective, data: Split, *, budget: int, team: Team = ALONE) -> Mapping[str, float]:
     """Return loss and perplexity on the development part, per token, without label smoothing."""
-    sampler = LengthSampler(data, budget=budget, seed=0)
+    batches = LengthSampler(data, budget=budget, seed=0).in_order()
+    own = batches[team.rank :: team.size]
+    idle = -(-len(batches) // team.size) - len(own)  # processes that hold parts of weights must all run equally often
     sums = torch.zeros(2, dtype=torch.float64)
-    model.eval()
-    for sentences in sampler.in_order()[team.rank :: team.size]:
-        # Weights that are put together just in time (FSDP) cannot be in inference mode.
-        with torch.no_grad() if team.sharded else torch.inference_mode(), autocast(device.place, device.precision):
-            batch = collate_sentences(data, sentences, model.history).to(device.place)
-            loss = compute_loss(model(batch), batch.translations, label_smoothing=0.0, regulariser_weight=0.0)
+    objective.eval()
+    for sentences in [*own, *batches[:idle]] if team.sharded else own:
+        # Weights that are put together just in time cannot be in inference mode.
+        with torch.no_grad() if team.sharded else torch.inference_mode():
+            batch = collate_sentences(data, sentences, objective.model.history).to(objective.device.place)
+            loss: Loss = objective(batch)
         tokens = count_tokens(batch)
         sums += torch.tensor([float(loss.cross_entropy) * tokens, tokens], dtype=torch.float64)
     total, tokens = team.total(sums).tolist()

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -321,3 +322,21 @@ def test_nothing_touches_the_network_on_import() -> None:
     for more, expected in (("", "4\n"), ("import socket; socket.socket().close()", "4\nsocket.__new__\n")):
         found = subprocess.run([sys.executable, "-c", script + more], capture_output=True, text=True, check=False)
         assert (found.stdout, found.stderr) == (expected, "")
+
+
+def test_a_full_disk_is_told_and_what_came_is_kept(server: Server, place: Path) -> None:
+    """A limit on the size of files stands for the full disk."""
+    server.answers["/file"] = File(CONTENT)
+    address, before = Address(server.url("/file")), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(CONTENT) // 2, before[1]))
+    try:
+        with pytest.raises(
+            FetchError, match=r"partial: cannot be written: File too large\. [\d,]+ bytes are kept"
+        ) as caught:
+            download(address, place, QUICK)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert f"{len(CONTENT) // 2:,} bytes are kept: the same command goes on from there" in str(caught.value)
+    download(address, place, QUICK)
+    assert place.read_bytes() == CONTENT
+    assert server.ranges()[-1] == f"bytes={len(CONTENT) // 2}-"

@@ -75,7 +75,7 @@ def test_a_mark_within_a_line_is_text(tmp_path: Path) -> None:
         (b"<d>\none\n<d>\n<d>\ntwo\n", 3, "a document without sentences"),
         (b"<d>\none\n<d>\n", 3, "a document without sentences"),
         (b"one\ntwo\0\n", 2, "the line holds a NUL byte"),
-        (b"one\ntwo \xff\n", 2, r"not UTF-8 at byte 5 of the line \(0xff\): convert the file first"),
+        (b"one\ntwo \xff\n", 2, r"not UTF-8 at byte 5 of the line \(0xff\): convert it to UTF-8 first"),
         ("one\nzwö".encode("latin-1"), 2, r"not UTF-8 at byte 3 of the line \(0xf6\)"),
         ("one".encode("utf-16"), 1, r"not UTF-8 at byte 1"),
         (gzip.compress(TEXT.encode() * 9)[:-9], 1, "the compressed file is damaged"),
@@ -127,7 +127,9 @@ def test_unequal_sides_are_told_with_the_place(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"u:1: document 1 .* has 2 sentences in .*, but 1 in"):
         read_parallel(source, shifted)
     shorter = write(tmp_path, b"<d>\nA\nB\n", "v")
-    with pytest.raises(CorpusError, match=f"v: 2 documents in {source}, but 1 in {shorter}"):
+    with pytest.raises(
+        CorpusError, match=f"s:4: 2 documents in {source}, but 1 in {shorter}: the one that begins here has no"
+    ):
         read_parallel(source, shorter)
 
 

@@ -22,6 +22,8 @@ def test_what_is_no_code_is_refused(language: str) -> None:
 def test_a_near_code_is_named() -> None:
     with pytest.raises(ConfigError, match="did you mean 'de'"):
         check_language("DE")
+    with pytest.raises(ConfigError, match=r"'xx' is not .*; any three letters will do for a language without one"):
+        check_language("xx")
 
 
 def test_a_language_without_abbreviations_falls_back_to_english_and_says_so() -> None:

@@ -248,7 +248,8 @@ def test_a_language_without_abbreviations_of_its_own_is_told(
     assert not any("'en'" in line for line in said)
 
 
-def test_what_is_no_language_is_refused(inputs: Inputs, out: Path) -> None:
+@pytest.mark.parametrize("subwords", ["bpe", "sentencepiece"])
+def test_what_is_no_language_is_refused(inputs: Inputs, out: Path, subwords: str) -> None:
     with pytest.raises(ConfigError, match="'english' is not a language code"):
-        prepare(inputs, SETTINGS.model_copy(update={"source_language": "english"}), out)
+        prepare(inputs, SETTINGS.model_copy(update={"source_language": "english", "subwords": subwords}), out)
     assert not out.exists()

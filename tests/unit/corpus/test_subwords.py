@@ -72,13 +72,22 @@ def test_models_share_an_interface(learn: Callable[[], SubwordModel], tmp_path: 
     assert [loaded.split_many(sentences), copied.split_many(sentences)] == [pieces, pieces]
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.text(min_size=1).filter(lambda word: not any(c.isspace() or c == "\ue581" for c in word))))
-def test_any_text_survives_sentencepiece(words: list[str]) -> None:
-    assert RAW.join(RAW.split(words)) == words
+MARKS = st.sampled_from(
+    ["</w>", "@@", "@", "▁", "\ue580", "\ue581", "<unk>", "<0x41>", "</s>", "|||", "&lt;", "\u200b", "x"]
+)
+PARTS = st.one_of(MARKS, st.text(max_size=3).map(lambda text: "".join(text.split())))
+WORDS = st.lists(st.lists(PARTS, max_size=4).map("".join).filter(bool), max_size=5)
+RAW, MERGES = learn_raw(), learn_bpe()
+SPECIAL = Subwords(
+    learn_codes(Counter({"a</w>": 5, "x@@": 5, "</w>": 5, "@@@": 5, "▁\ue581": 5}), merges=30, minimum_frequency=1)
+)
 
 
-RAW = learn_raw()
+@pytest.mark.parametrize("model", [RAW, MERGES, SPECIAL], ids=["SentencePiece", "BPE", "BPE of marks"])
+@settings(max_examples=200, deadline=None)
+@given(words=WORDS)
+def test_any_words_survive_their_pieces(model: SubwordModel, words: list[str]) -> None:
+    assert model.join(model.split(words)) == words
 
 
 @pytest.mark.parametrize("algorithm", ["unigram", "bpe"])
@@ -90,9 +99,12 @@ def test_sentencepiece_learns_the_same_every_time(algorithm: str) -> None:
 
 
 def test_what_sentencepiece_cannot_learn_is_said() -> None:
-    with pytest.raises(CorpusError, match=r"cannot learn 100 pieces from this text: .*smaller than required"):
+    with pytest.raises(
+        CorpusError,
+        match=r"cannot learn 100 pieces .the setting preparation.pieces. from this text: .*smaller than required",
+    ):
         learn_sentencepieces(TEXT, size=100)
-    with pytest.raises(CorpusError, match="cannot learn 300 pieces from this text"):
+    with pytest.raises(CorpusError, match="cannot learn 300 pieces"):
         learn_sentencepieces([], size=300)
 
 

@@ -19,7 +19,7 @@ from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
 from docaps.runs import Run, open_run, read_metrics
 from docaps.training import stages
-from docaps.training.learner import Device, Learner
+from docaps.training.learner import Device, Learner, Objective
 from docaps.training.validation import validate
 from docaps.translation.loading import load_trained
 from docaps.translation.scoring import log_probabilities
@@ -185,7 +185,9 @@ def test_validation_is_the_mean_over_all_target_tokens(store: Store, budget: int
         if len(window.source) > 1:
             total -= log_probabilities(model, collate([window], tiny.K)).item()
             tokens += len(data.target[number])
-    found = validate(model.train(), data, Device(torch.device("cpu"), torch.float32), budget=budget)
+    device = Device(torch.device("cpu"), torch.float32)
+    objective = Objective(model.train(), label_smoothing=0.1, regulariser_weight=1.0, device=device)
+    found = validate(objective, data, budget=budget)
     assert found["dev_loss"] == pytest.approx(total / tokens, abs=1e-5)
     assert found["dev_perplexity"] == pytest.approx(math.exp(total / tokens), rel=1e-4)
     assert tokens < sum(len(data.target[number]) for number in range(len(data)))  # the empty pair does not count

@@ -15,7 +15,7 @@ from docaps.corpus.documents import count_sentences
 from docaps.corpus.fetch.catalogue import LANGUAGES, KnownCorpus
 from docaps.corpus.fetch.download import Address, Patience, download
 from docaps.corpus.formats import read_parallel
-from docaps.errors import FetchError
+from docaps.errors import CorpusError, FetchError
 from docaps.files import read_json, sha256, write_json
 from docaps.runs import now
 
@@ -99,7 +99,11 @@ def _check_in_place(path: Path, address: Address) -> None:
 
 def _measure(source: Path, target: Path) -> dict[str, Any]:
     """Read two files as parallel documents and count them."""
-    documents = read_parallel(source, target)
+    try:
+        documents = read_parallel(source, target)
+    except CorpusError as fault:
+        advice = "Put the right file in its place, then type the same command again (or fetch it again: --overwrite)"
+        raise FetchError(f"{fault}. {advice}") from None
     sentences = count_sentences(documents)
     return {
         "documents": len(documents),
@@ -120,15 +124,31 @@ def _read_record(path: Path, corpus: KnownCorpus) -> dict[str, Any]:
     return found
 
 
+def _other_files(found: Collection, most: int = 5) -> list[str]:
+    """List files beside those that are missing: perhaps they are the ones, packed or under other names."""
+    own = {name + ending for name in found.states for ending in ("", ".partial", ".partial.json")} | {"fetch.json"}
+    if not found.folder.is_dir():
+        return []
+    others = sorted(path.name for path in found.folder.iterdir() if path.name not in own and path.name[0] != ".")
+    return [*others[:most], "..."] if len(others) > most else others
+
+
 def explain_missing(found: Collection) -> str:
     """Say which files to put where, and from which page, so that a person can do what the program could not."""
     lines = [found.fault] if found.fault else []
     lines.append(
         f"{found.corpus.name}: {len(found.missing)} of {len(found.states)} files missing. Put them here, plain or gzip:"
     )
+    known = found.corpus.addresses()
     for pages, names in itertools.groupby(found.missing, key=found.corpus.pages):
-        lines += [f"  {found.folder / name}" for name in names]
+        for name in names:
+            original = f" (there: {known[name].url.rpartition('/')[2]})" if name in known else ""
+            lines.append(f"  {found.folder / name}{original}")
         lines.append(f"    from {' or '.join(pages)}")
+    if others := _other_files(found):
+        lines.append(
+            f"In {found.folder} there is also {', '.join(others)}: unpack archives, and give files these names."
+        )
     lines.append("One sentence a line, a line <d> before each document, the same lines on both sides.")
     lines.append("Then type the same command again; or give the files' addresses with --from or --catalogue.")
     return "\n".join(lines)

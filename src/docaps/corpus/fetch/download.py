@@ -8,6 +8,7 @@ import http.client
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
 
 from docaps import progress
@@ -73,10 +74,10 @@ def _transfer(address: Address, partial: Partial, name: str, timeout: float) -> 
         offset = _check_offset(response, known, partial)
         origin = known if offset and known else _begin(address, response, partial)
         _check_size(address, origin.total, partial)
-        with progress.start(f"fetch {name} (bytes)", origin.total) as task, partial.path.open("ab") as file:
+        with progress.start(f"fetch {name} (bytes)", origin.total) as task, partial.path.open("ab", 0) as file:
             task.advance(offset)
             for chunk in _chunks(response):
-                file.write(chunk)
+                _keep(chunk, file, partial)
                 task.advance(len(chunk))
     if origin.total is not None and partial.size != origin.total:
         raise TemporaryError(f"the connection broke after {partial.size:,} of {origin.total:,} bytes")
@@ -121,6 +122,17 @@ def _chunks(response: Response) -> Iterator[bytes]:
     """Go through what the server sends."""
     while chunk := response.read(CHUNK):
         yield chunk
+
+
+def _keep(chunk: bytes, file: RawIOBase, partial: Partial) -> None:
+    """Write what was received at once, so that a full disk is noticed here and all before it is kept."""
+    rest = memoryview(chunk)
+    try:
+        while rest:
+            rest = rest[file.write(rest) or 0 :]
+    except OSError as fault:
+        kept = f"{partial.size:,} bytes are kept: the same command goes on from there"
+        raise FetchError(f"cannot be written: {fault.strerror}. {kept}", path=partial.path) from None
 
 
 def _check(address: Address, partial: Partial) -> str:

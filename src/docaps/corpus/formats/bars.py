@@ -20,9 +20,11 @@ BARS = "|||"
 
 
 def read_bars(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
-    """Go through documents whose lines all begin with the document's id."""
+    """Go through documents whose lines all begin with the document's id; blank lines are passed over."""
     current, sentences, start = "", list[str](), 1
     for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
         name, sentence = _split(line, number, options)
         if sentences and name != current:
             yield _document(current, sentences, start)

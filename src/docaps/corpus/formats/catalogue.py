@@ -21,13 +21,13 @@ FORMATS = {
         Format("lines", "one sentence a line, a line <d> before each document", read_marked, write_marked),
         Format("blank", "one sentence a line, blank lines between documents", read_blank, write_blank),
         Format("tags", "IWSLT train.tags files", read_tags, write_tags),
-        Format("sgml", "WMT SGML and IWSLT XML", read_sgml, write_sgml),
-        Format("xml", "WMT XML since 2021", read_xml, write_xml, two_sided=True),
-        Format("jsonl", "JSON Lines, a document each", read_jsonl, write_jsonl, two_sided=True),
+        Format("sgml", "WMT SGML and IWSLT XML", read_sgml, write_sgml, free=True),
+        Format("xml", "WMT XML since 2021", read_xml, write_xml, two_sided=True, free=True),
+        Format("jsonl", "JSON Lines, a document each", read_jsonl, write_jsonl, two_sided=True, free=True),
         Format("tsv", "tab-separated columns: document id, source, target", read_tsv, write_tsv, two_sided=True),
         Format("starts", "plain lines, and a file of document starts", read_starts, write_starts),
         Format("bars", "docid ||| sentence", read_bars, write_bars),
-        Format("text", "running text, split into sentences", read_text, write_text),
+        Format("text", "running text, split into sentences", read_text, write_text, free=True),
     )
 }
 NAMES = (*FORMATS, DIRECTORY)

@@ -1,4 +1,7 @@
-"""Compressed files: gzip and zstd, known by their first bytes and unpacked while they are read."""
+"""Compressed files: gzip and zstd, known by their first bytes and unpacked while they are read.
+
+Archives and other packers are known too, so that a message can say what to do about them.
+"""
 
 import gzip
 import io
@@ -7,6 +10,18 @@ from typing import BinaryIO, cast
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
+BROKEN = (EOFError, gzip.BadGzipFile, zlib.error)
+FOREIGN = {
+    GZIP_MAGIC: "compressed twice",
+    ZSTANDARD_MAGIC: "compressed twice",
+    b"PK\x03\x04": "a zip archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a\x07": "a RAR archive",
+    b"\xfd7zXZ\0": "an xz file",
+    b"BZh91AY&SY": "a bzip2 file",
+    b"%PDF-": "a PDF",
+}
+TAR_MAGIC, TAR_START, TAR_END = b"ustar", 257, 262
 PIECE = 4096  # packed bytes at a time: even the densest unpack to some 100 MB
 
 
@@ -69,9 +84,20 @@ def unpack(file: io.BufferedReader) -> BinaryIO:
     return file
 
 
+def name_content(unpacked: BinaryIO) -> str | None:
+    """Name what a file holds that is no text, by its first bytes, without taking them."""
+    try:
+        start = cast(io.BufferedReader, unpacked).peek(TAR_END)[:TAR_END]
+    except BROKEN as fault:
+        raise DamageError(str(fault)) from None
+    if start[TAR_START:] == TAR_MAGIC:
+        return "a tar archive"
+    return next((name for magic, name in FOREIGN.items() if start.startswith(magic)), None)
+
+
 def read_line(file: BinaryIO, limit: int) -> bytes:
     """Read one line of at most `limit` bytes; raise `DamageError` if the compressed data is broken here."""
     try:
         return file.readline(limit)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
+    except BROKEN as fault:
         raise DamageError(str(fault)) from None

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from docaps.corpus.documents import Document, Layout
 from docaps.corpus.formats.interface import Entry, ReadingOptions, fill, layout_of
-from docaps.corpus.formats.lines import DOCUMENT_MARK
-from docaps.corpus.formats.opening import one_line, read_raw_lines
+from docaps.corpus.formats.lines import DOCUMENT_MARK, plain
+from docaps.corpus.formats.opening import check_lengths, one_line, read_raw_lines
 from docaps.corpus.formats.starts import COMPRESSED
 from docaps.corpus.formats.text import read_text
 from docaps.errors import CorpusError
@@ -19,7 +19,10 @@ from docaps.errors import CorpusError
 
 def list_files(path: Path) -> list[Path]:
     """List the documents of a directory."""
-    found = sorted(place for place in path.iterdir() if not place.name.startswith("."))
+    try:
+        found = sorted(place for place in path.iterdir() if not place.name.startswith("."))
+    except OSError as fault:
+        raise CorpusError(f"the directory cannot be read: {fault.strerror}", path=path) from None
     if not found:
         raise CorpusError("the directory is empty: expected one file for each document", path=path)
     for place in found:
@@ -45,7 +48,7 @@ def read_directory(options: ReadingOptions, *, running_text: bool = False) -> It
 
 def _read_lines(place: Path) -> Document:
     """Read one document, a sentence a line."""
-    sentences = tuple(map(one_line, read_raw_lines(place)))
+    sentences = tuple(map(one_line, check_lengths(read_raw_lines(place), place)))
     if not sentences:
         raise CorpusError("the file is empty: expected one sentence a line", path=place)
     if DOCUMENT_MARK in sentences:
@@ -73,7 +76,7 @@ def write_directory(directory: Path, entries: Iterable[Entry]) -> None:
         place = directory / _unpacked(name)
         if place.exists():
             raise CorpusError(f"two documents would be called {place.name}: give them other ids", path=directory)
-        place.write_text(fill(layout, [one_line(sentence) for sentence in entry.text]), encoding="utf-8")
+        place.write_text(fill(layout, [plain(sentence) for sentence in entry.text]), encoding="utf-8")
 
 
 def _unpacked(name: str) -> str:

@@ -54,13 +54,17 @@ Writer = Callable[[Iterable[Entry], WritingOptions], Iterator[str]]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way to keep documents in a file; a two-sided one holds a text and its translation."""
+    """One way to keep documents in a file.
+
+    A two-sided one holds a text and its translation. In a free one, a line may hold more than one sentence.
+    """
 
     name: str
     summary: str
     read: Reader
     write: Writer
     two_sided: bool = False
+    free: bool = False
 
 
 def layout_of(document: Document, name: str) -> Layout | None:

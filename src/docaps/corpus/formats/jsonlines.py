@@ -40,7 +40,7 @@ def _parse(line: str, number: int, options: ReadingOptions) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except json.JSONDecodeError as fault:
-        message = f"not JSON: {fault.msg} at character {fault.pos + 1}"
+        message = f"not a JSON object on one line: {fault.msg} at character {fault.pos + 1}"
         raise CorpusError(message, path=options.path, line=number) from None
     except (RecursionError, ValueError) as fault:
         raise CorpusError(f"not JSON that can be read: {fault}", path=options.path, line=number) from None

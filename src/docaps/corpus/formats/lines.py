@@ -28,7 +28,7 @@ def iterate_marked(lines: Iterable[str], path: Path) -> Iterator[Document]:
     start = number = 0
     before = ""
     for number, line in enumerate(lines, start=1):
-        if line != DOCUMENT_MARK:
+        if not is_mark(line):
             sentences.append(line)
             continue
         if number > 1:
@@ -48,14 +48,21 @@ def _marked_document(sentences: list[str], path: Path, layout: Layout) -> Docume
 
 
 def write_marked(entries: Iterable[Entry], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
-    """Write one sentence a line; a sentence `<d>` gets a space, or it would be read as a mark."""
+    """Write one sentence a line, each document after its mark."""
     for entry in entries:
         layout = layout_of(entry.document, "lines") or Layout("lines", before=f"{DOCUMENT_MARK}\n")
-        yield fill(layout, [_plain(one_line(sentence)) for sentence in entry.text])
+        yield fill(layout, [plain(sentence) for sentence in entry.text])
 
 
-def _plain(sentence: str) -> str:
-    return "< d>" if sentence == DOCUMENT_MARK else sentence
+def is_mark(line: str) -> bool:
+    """Say whether a line is a mark; where files were joined, a byte order mark may stand before it."""
+    return line.removeprefix("\ufeff") == DOCUMENT_MARK
+
+
+def plain(sentence: str) -> str:
+    """Write a sentence on one line; `<d>` gets a space, or it would be read as a mark."""
+    line = one_line(sentence)
+    return "< d>" if is_mark(line) else line
 
 
 def read_blank(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
@@ -63,7 +70,7 @@ def read_blank(lines: Iterable[str], options: ReadingOptions) -> Iterator[Docume
     sentences: list[str] = []
     found, gap, start = False, 0, 1
     for number, line in enumerate(map(one_line, lines), start=1):
-        if line == DOCUMENT_MARK:
+        if is_mark(line):
             message = f"a {DOCUMENT_MARK} mark among documents with blank lines between them: name the format 'lines'"
             raise CorpusError(message, path=options.path, line=number)
         if line:
@@ -84,4 +91,4 @@ def write_blank(entries: Iterable[Entry], options: WritingOptions) -> Iterator[s
     """Write one sentence a line, blank lines between documents as they were read, or one."""
     for number, entry in enumerate(entries):
         layout = layout_of(entry.document, "blank") or Layout("blank", before="\n" if number else "")
-        yield fill(layout, [_plain(one_line(sentence)) or EMPTY_SENTENCE for sentence in entry.text])
+        yield fill(layout, [plain(sentence) or EMPTY_SENTENCE for sentence in entry.text])

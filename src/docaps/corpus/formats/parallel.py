@@ -68,16 +68,18 @@ def _pair(
     for number, one in enumerate(ones, start=1):
         other = next(others, None)
         if other is None:
-            raise _unequal_number(source, target, number + sum(1 for _ in ones), number - 1)
+            raise _unequal_number((source, number + sum(1 for _ in ones)), (target, number - 1), source, one)
         _check_pair(source, target, number, one, other)
         yield ParallelDocument(one.sentences, other.sentences, one.id, one.paragraphs)
-    rest = sum(1 for _ in others)
-    if rest:
-        raise _unequal_number(source, target, number, number + rest)
+    if (other := next(others, None)) is not None:
+        raise _unequal_number((source, number), (target, number + 1 + sum(1 for _ in others)), target, other)
 
 
-def _unequal_number(source: Path, target: Path, ones: int, others: int) -> CorpusError:
-    return CorpusError(f"{ones} documents in {source}, but {others} in {target}", path=target)
+def _unequal_number(one: tuple[Path, int], other: tuple[Path, int], path: Path, alone: Document) -> CorpusError:
+    """Say how many documents there are on each side, and where the first without a partner begins."""
+    counts = f"{one[1]} documents in {one[0]}, but {other[1]} in {other[0]}"
+    message = f"{counts}: the one that begins here has no partner, remove it or add the other side"
+    return CorpusError(message, path=path, line=_line(alone))
 
 
 def _check_pair(source: Path, target: Path, number: int, one: Document, other: Document) -> None:

@@ -9,7 +9,7 @@ from docaps.corpus.formats.catalogue import DIRECTORY, FORMATS, check_name
 from docaps.corpus.formats.detection import detect
 from docaps.corpus.formats.directory import read_directory
 from docaps.corpus.formats.interface import SOURCE_LANGUAGE, ReadingOptions, Side
-from docaps.corpus.formats.opening import STDIN, read_raw_lines
+from docaps.corpus.formats.opening import LONGEST_SENTENCE, STDIN, check_lengths, read_raw_lines, too_long
 from docaps.corpus.formats.starts import find_starts
 from docaps.errors import CorpusError
 
@@ -50,8 +50,10 @@ def iterate_documents(
     """
     if format is not None:
         check_name(format)
+    if starts is not None and format not in (None, "starts"):
+        raise CorpusError(f"document starts go with plain lines, not with the format '{format}'", path=path)
     options = ReadingOptions(path, side, language, starts)
-    return _with_unique_ids(_iterate(options, format, running_text), options)
+    return _with_unique_ids(_with_short_sentences(_iterate(options, format, running_text), options), options)
 
 
 def _iterate(options: ReadingOptions, format: str | None, running_text: bool) -> Iterator[Document]:
@@ -60,6 +62,9 @@ def _iterate(options: ReadingOptions, format: str | None, running_text: bool) ->
     if path != STDIN and path.is_dir() and format in (None, DIRECTORY, "text"):
         yield from read_directory(options, running_text=format == "text")
         return
+    if path != STDIN and path.is_dir():
+        message = f"a directory, which is not read as '{format}': name the format '{DIRECTORY}' or 'text', or a file"
+        raise CorpusError(message, path=path)
     if format == DIRECTORY:
         raise CorpusError("not a directory: expected one with a file for each document", path=path)
     lines = read_raw_lines(path)
@@ -67,7 +72,16 @@ def _iterate(options: ReadingOptions, format: str | None, running_text: bool) ->
     if name is None:
         name, sample = detect(lines, path, running_text=running_text)
         lines = chain(sample, lines)
-    yield from FORMATS[name].read(lines, options)
+    yield from FORMATS[name].read(lines if FORMATS[name].free else check_lengths(lines, path), options)
+
+
+def _with_short_sentences(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:
+    """Hand on documents, and refuse a sentence that is too long to be one."""
+    for document in documents:
+        longest = max(document.sentences, key=len)
+        if len(longest) > LONGEST_SENTENCE:
+            raise too_long(longest, options.path, document.layout.line if document.layout else 1)
+        yield document
 
 
 def _with_unique_ids(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:

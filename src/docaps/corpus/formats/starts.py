@@ -1,6 +1,6 @@
 """Plain lines and a second file that says where documents start: the form of the HAN corpora.
 
-The second file has one line number a line, counted from 0, the first one 0. It stands beside the text as
+The second file has one line number a line, counted from 0, the first one 0. It is given, or stands beside the text as
 `NAME.starts`, where NAME is the text's name with or without its last ending (and without `.gz` or `.zst`).
 """
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from docaps.corpus.documents import Document, Layout
 from docaps.corpus.formats.interface import Entry, ReadingOptions, WritingOptions, empty_file, fill
+from docaps.corpus.formats.lines import DOCUMENT_MARK, is_mark, plain
 from docaps.corpus.formats.opening import STDIN, one_line, read_lines
 from docaps.errors import CorpusError
 
@@ -34,7 +35,7 @@ def read_starts(lines: Iterable[str], options: ReadingOptions) -> Iterator[Docum
     """Go through documents whose first lines are numbered in another file."""
     place = options.starts or find_starts(options.path)
     if place is None:
-        message = f"no file of document starts: expected {_places(options.path)[0].name} beside it"
+        message = f"no file of document starts: give one with --starts, or as {_places(options.path)[0].name} beside it"
         raise CorpusError(message, path=options.path)
     starts = _read_numbers(place)
     total = 0
@@ -45,11 +46,19 @@ def read_starts(lines: Iterable[str], options: ReadingOptions) -> Iterator[Docum
         if total - 1 == ending:
             yield _document(sentences, total)
             sentences, ending = [], next(waiting)
-        sentences.append(one_line(line))
+        sentences.append(_check_sentence(one_line(line), total, place, options))
     if not sentences:
         raise empty_file(options, "one sentence a line")
     _check_end(starts, total, place, options)
     yield _document(sentences, total + 1)
+
+
+def _check_sentence(sentence: str, line: int, place: Path, options: ReadingOptions) -> str:
+    """Refuse a document mark: the documents would be told twice."""
+    if is_mark(sentence):
+        message = f"a {DOCUMENT_MARK} mark, but {place} says where documents start: remove one of them"
+        raise CorpusError(message, path=options.path, line=line)
+    return sentence
 
 
 def _document(sentences: list[str], next_line: int) -> Document:
@@ -83,7 +92,7 @@ def _check_end(starts: list[int], total: int, place: Path, options: ReadingOptio
 def write_starts(entries: Iterable[Entry], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
     """Write plain lines; the starts of the input hold for them too."""
     for entry in entries:
-        yield fill(Layout("starts"), [one_line(sentence) for sentence in entry.text])
+        yield fill(Layout("starts"), [plain(sentence) for sentence in entry.text])
 
 
 def format_starts(lengths: Iterable[int]) -> str:

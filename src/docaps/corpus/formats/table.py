@@ -59,10 +59,12 @@ def read_heading(line: str) -> Columns | None:
 
 
 def read_tsv(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
-    """Go through documents whose lines all begin with the document's id."""
+    """Go through documents whose lines all begin with the document's id; blank lines are passed over."""
     columns: Columns | None = None
     name, start, sentences = "", 1, list[str]()
     for number, line in enumerate(lines, start=1):
+        if not line.strip(" "):
+            continue
         if columns is None:
             columns = read_heading(line) or Columns(0, 1, 2 if line.count("\t") > 1 else None)
             if columns.heading:
@@ -83,7 +85,8 @@ def _cells(line: str, columns: Columns, number: int, options: ReadingOptions) ->
     cells = [one_line(cell) for cell in line.split("\t")]
     wanted = columns.source if options.side == "source" else columns.target
     if len(cells) != columns.count:
-        message = f"{len(cells)} tab-separated columns, expected {columns.count}: '{shorten(one_line(line))}'"
+        names = " and ".join(("document id, source", "target")[: columns.count - 1])
+        message = f"{len(cells)} tab-separated columns, expected {names}: '{shorten(one_line(line))}'"
     elif wanted is None:
         message = "no target column: expected document id, source, target"
     elif not cells[columns.id]:

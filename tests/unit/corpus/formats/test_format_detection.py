@@ -1,4 +1,4 @@
-"""Formats are told by content, always in the same order; what is ambiguous is plain lines."""
+"""Formats are told by content, always in the same order; what is ambiguous is plain lines, or refused."""
 
 import io
 import itertools
@@ -53,14 +53,23 @@ def test_starts_and_directories_are_told_by_their_place(tmp_path: Path) -> None:
         ("a\tone\na\ttwo", "tsv"),
         ("a\tone\teins\nb\ttwo\tzwei", "tsv"),
         ("a\tone\teins\nb\ttwo", "lines"),
-        ("a\tone\ttwo\tthree", "lines"),
-        ("I saw it.\tIch sah es.\nIt was there.\tEs war da.", "lines"),  # two sides, but no document ids
+        ("a\tone\ttwo\tthree", "tsv"),  # whose reader says how many columns it expects
+        ("I saw it.\tIch sah es.", "lines"),
+        ("\tone\n\ttwo", "lines"),
+        ("a\tone\n\na\ttwo\n", "tsv"),
+        ("a ||| one\n\na ||| two\n", "bars"),
         ("Document ID\tsource\nmy talk\tone", "tsv"),
         ("target\tsrc\tdoc_id\neins\tone\tmy talk", "tsv"),
         ('{"source": ["a"]}', "jsonl"),
         ('  { "id": 1, "source": ["a"', "jsonl"),
-        ('{"text": "a"}', "lines"),
+        ('{"target": ["a"]}', "jsonl"),
+        ('{"text": "a"}', "jsonl"),  # whose reader says what is missing
+        ('[{"source": ["a"]}]', "jsonl"),
+        ('{\n\n  "source": ["a"]\n}', "jsonl"),
         ("{", "lines"),
+        ("{one}\ntwo", "lines"),
+        ('one\n{"source": ["a"]}', "lines"),  # the first line decides
+        ("{\none", "lines"),
         ('<dataset id="x">', "xml"),
         ("<?xml version='1.0'?>\n<!-- a\n<srcset> -->\n<dataset>", "xml"),
         ('<!DOCTYPE dataset [<!ENTITY a "b">]>\n<dataset>', "xml"),
@@ -113,6 +122,21 @@ def test_other_xml_is_refused() -> None:
         told("<?xml version='1.0'?>\n<rss>")
     with pytest.raises(CorpusError, match="XML that begins with no element"):
         told("<?xml version='1.0'?>")
+    with pytest.raises(CorpusError, match=r"XML that begins with <html>: .* write the text in a format of docs/"):
+        told("<!DOCTYPE html>\n<html>")
+
+
+def test_columns_without_ids_are_refused_and_can_be_read_as_lines(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("I saw it.\tIch sah es.\nIt was there.\tEs war da.\n")
+    with pytest.raises(CorpusError, match=r"text:1: tab-separated columns without a document id: .* format 'lines'"):
+        read_documents(tmp_path / "text")
+    assert len(read_documents(tmp_path / "text", format="lines")[0].sentences) == 2
+
+
+def test_blank_lines_among_ids_are_passed_over(tmp_path: Path) -> None:
+    for between in ("\t", " ||| "):
+        (tmp_path / "text").write_text(f"\na{between}one\n\na{between}two\nb{between}three\n\n")
+        assert read_documents(tmp_path / "text") == [Document(("one", "two"), "a"), Document(("three",), "b")]
 
 
 def test_only_as_much_is_read_as_the_answer_needs() -> None:

@@ -1,7 +1,10 @@
 """Bad input of every kind ends in a message with file, line, what was found and what to do."""
 
+import bz2
 import gzip
+import lzma
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,8 @@ from docaps.corpus.formats import (
 )
 from docaps.corpus.formats import opening as module
 from docaps.corpus.formats.interface import Side
+from docaps.corpus.formats.opening import LONGEST_SENTENCE
+from docaps.corpus.prepare import Inputs
 from docaps.errors import CorpusError
 
 BILLION_LAUGHS = """<?xml version="1.0"?>
@@ -49,12 +54,17 @@ def fault(path: Path, **options: str) -> str:
         ("a ||| x\nb - y\n", "bars", "2: expected a line such as: docid ||| sentence, found 'b - y'"),
         ("||| x\n", "bars", "1: expected a line such as: docid ||| sentence, found '||| x'"),
         ("a ||| x\nb ||| y\na ||| z\n", None, "3: a second document 'a' (the first: line 1): give each document its"),
-        ("a\tx\nb\n", "tsv", "2: 1 tab-separated columns, expected 2: 'b'"),
-        ("a\tx\ty\na\tz\n", "tsv", "2: 2 tab-separated columns, expected 3: 'a z'"),
+        ("a\tx\nb\n", "tsv", "2: 1 tab-separated columns, expected document id, source: 'b'"),
+        ("a\tx\ty\na\tz\n", "tsv", "2: 2 tab-separated columns, expected document id, source and target: 'a z'"),
         ("a\tx\n\ty\n", "tsv", "2: no document id before 'y'"),
+        ("a\tx\n\t\n", "tsv", "2: no document id before ''"),
+        ("a\t1\tx\ty\n", None, "1: 4 tab-separated columns, expected document id, source and target: 'a 1 x y'"),
+        ('{"src": ["a"]}\n', None, '1: "source" must be a list of sentences, found null'),
+        ('[{"source": ["a"]}]\n', None, '1: expected an object with "source", found [{"source": ["a"]}]'),
+        ('{\n  "source": ["a"]\n}\n', None, "1: not a JSON object on one line: Expecting property name"),
         ("doc\tsource\n", None, " the file is empty: expected lines of tab-separated columns"),
         ("a\tx\nb\ty\na\tz\n", None, "3: a second document 'a' (the first: line 1)"),
-        ('{"source": ["a"]}\n{"source": ["b"}\n', None, "2: not JSON: Expecting ',' delimiter at character 16"),
+        ('{"source": ["a"]}\n{"source": ["b"}\n', None, "2: not a JSON object on one line: Expecting ',' delimiter"),
         ('{"source": "a"}\n', None, '1: "source" must be a list of sentences, found "a"'),
         ('{"source": ["a", 5]}\n', None, "1: expected a sentence, found 5"),
         ('{"source": []}\n', None, "1: a document without sentences: remove it"),
@@ -71,7 +81,7 @@ def fault(path: Path, **options: str) -> str:
         ),
         ('[1, "source"]\n', "jsonl", '1: expected an object with "source", found [1, "source"]'),
         ("\n", "jsonl", " the file is empty: expected lines such as: {"),
-        ('{"source": ' + "[" * 100_000, None, "1: not JSON"),
+        ('{"source": ' + "[" * 100_000, None, "1: not "),
         ("<url>x</url>\n<talkid>7</talkid>\n", None, "2: talk '7' has no sentences: remove it"),
         ("<talkid>7</talkid>\n<talkid>8</talkid>\none\n", None, "1: talk '7' has no sentences: remove it"),
         ("<talkid>7</talkid>\na\n<talkid>7</talkid>\nb\n", None, "3: a second document '7' (the first: line 1)"),
@@ -102,7 +112,7 @@ def fault(path: Path, **options: str) -> str:
         (OUTSIDE, None, "3: defines the entity 'secret'"),
         ("\n \n", "text", " the file is empty: expected running text"),
         ("one\n", "directory", " not a directory: expected one with a file for each document"),
-        ("one\n", "starts", " no file of document starts: expected text.starts beside it"),
+        ("one\n", "starts", " no file of document starts: give one with --starts, or as text.starts beside it"),
     ],
 )
 def test_broken_content_is_told_with_its_line(
@@ -157,6 +167,18 @@ def test_wrong_document_starts_are_told(tmp_path: Path, starts: str, expected: s
         read_documents(tmp_path / "text")
 
 
+def test_starts_go_with_plain_lines_alone(tmp_path: Path) -> None:
+    path, place = tmp_path / "text", tmp_path / "numbers"
+    path.write_text("a\n<d>\nb\n")
+    place.write_text("0\n")
+    with pytest.raises(CorpusError, match=re.escape(f"{path}:2: a <d> mark, but {place} says where documents start")):
+        read_documents(path, starts=place)
+    with pytest.raises(CorpusError, match="document starts go with plain lines, not with the format 'lines'"):
+        read_documents(path, starts=place, format="lines")
+    with pytest.raises(CorpusError, match="absent: no such file"):
+        read_documents(path, starts=tmp_path / "absent")
+
+
 PACKED = zstandard.compress(b"<d>\nAnna left.\nIt rained.\n" * 2000)
 
 
@@ -179,12 +201,86 @@ def test_a_damaged_compressed_file_is_told(tmp_path: Path, content: bytes) -> No
     assert "Get or compress it again" in fault(path)
 
 
-def test_a_line_of_a_megabyte_is_read_and_an_endless_one_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+FOREIGN = {
+    "a zip archive": b"PK\x03\x04rest",
+    "a 7z archive": b"7z\xbc\xaf\x27\x1crest",
+    "a RAR archive": b"Rar!\x1a\x07rest",
+    "an xz file": lzma.compress(b"one\n"),
+    "a bzip2 file": bz2.compress(b"one\n"),
+    "a PDF": b"%PDF-1.7\n",
+    "a tar archive": b"name".ljust(257, b"\0") + b"ustar\0",
+    "compressed twice": gzip.compress(b"one\n"),
+}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress], ids=["plain", "gzip", "zstd"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_holds_no_text_is_named(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "text"
-    path.write_text("<d>\n" + "word " * 220_000 + "end\n")
-    assert len(read_documents(path)[0].sentences[0]) == 5 * 220_000 + 3
+    path.write_bytes(pack(FOREIGN[name]))
+    if pack is bytes and name == "compressed twice":
+        assert read_documents(path) == [Document(("one",))]
+        return
+    assert fault(path) == f"{path}: this is {name}, not a text file: unpack or convert it first"
+
+
+def test_lines_that_end_in_cr_alone_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"<d>\rone\rtwo\r")
+    assert fault(path) == f"{path}:1: its lines end in CR alone: convert them to LF first"
+    path.write_bytes(b"<d>\r\none\rtwo\r")
+    assert read_documents(path) == [Document(("one two",))]
+
+
+def test_byte_order_marks_within_a_joined_file_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"\xef\xbb\xbf<d>\none\n" * 2)
+    assert read_documents(path) == [Document(("one",))] * 2
+
+
+MEGABYTE = "word " * 220_000 + "end"
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "line"),
+    [
+        (f"<d>\none\n{MEGABYTE}\n", "lines", 3),
+        (f"one\n\n{MEGABYTE}\n", "blank", 3),
+        (f"<talkid>1</talkid>\n{MEGABYTE}\n", "tags", 2),
+        (f"a ||| one\na ||| {MEGABYTE}\n", "bars", 2),
+        (f"a\tone\na\t{MEGABYTE}\n", "tsv", 2),
+        (f'\n{{"source": ["one", "{MEGABYTE}"]}}\n', "jsonl", 2),
+        (SGML.replace("one", MEGABYTE), "sgml", 2),
+        (XML.replace("one", MEGABYTE), "xml", 2),
+        (MEGABYTE, "text", 1),
+        (MEGABYTE, "starts", 1),
+    ],
+)
+def test_a_sentence_of_a_megabyte_is_told(tmp_path: Path, content: str, name: str, line: int) -> None:
+    path = tmp_path / "text"
+    path.write_text(content)
+    (tmp_path / "text.starts").write_text("0\n") if name == "starts" else None
+    message = fault(path, format=name)
+    assert message.startswith(f"{path}:{line}: a sentence of 1,100,0")
+    assert message.endswith("at most 20,000: split or remove it (running text: name the format 'text')")
+
+
+def test_the_longest_sentence_is_read_and_so_is_a_long_paragraph(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("x" * LONGEST_SENTENCE + "\n")
+    assert len(read_documents(path)[0].sentences[0]) == LONGEST_SENTENCE
+    path.write_text("It rained. " * 200_000)
+    assert len(read_documents(path, format="text")[0].sentences) == 200_000
+    assert "1: a sentence of 2,200,000 characters" in fault(path)
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory" / "a.txt").write_text(f"one\n{MEGABYTE}\n")
+    with pytest.raises(CorpusError, match=r"a\.txt:2: a sentence of 1,100,003 characters"):
+        read_documents(tmp_path / "directory")
+
+
+def test_an_endless_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "text"
+    path.write_text(f"<d>\n{MEGABYTE}\n")
     monkeypatch.setattr(module, "LONGEST_LINE", 2**20)
     assert fault(path) == f"{path}:2: a line of more than 1,048,576 bytes: expected a text file with line ends"
     path.write_bytes(gzip.compress(b"\n" + b"x" * (2**20 + 1)))
@@ -208,6 +304,9 @@ def test_a_bad_directory_is_told(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("")
     with pytest.raises(CorpusError, match=r"b\.txt: the file is empty: expected one sentence a line"):
         read_documents(tmp_path)
+    for name in ("lines", "jsonl"):
+        expected = f"a directory, which is not read as '{name}': name the format 'directory' or 'text', or a file"
+        assert fault(tmp_path, format=name) == f"{tmp_path}: {expected}"
     (tmp_path / "b.txt").unlink()
     (tmp_path / "a.md").write_text("one\n")
     with pytest.raises(CorpusError, match="a second document 'a'"):
@@ -217,21 +316,39 @@ def test_a_bad_directory_is_told(tmp_path: Path) -> None:
         read_documents(tmp_path)
 
 
+def test_what_the_system_refuses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests may run as a user who may read everything, so the refusal is made up."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "text").write_text("one\n")
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert fault(tmp_path / "text") == f"{tmp_path}/text: cannot be opened: Permission denied"
+    assert fault(tmp_path) == f"{tmp_path}: the directory cannot be read: Permission denied"
+    with pytest.raises(CorpusError, match="text: cannot be read: Permission denied"):
+        Inputs({"train": (tmp_path / "text", tmp_path / "text")}).hashes()
+
+
 def test_two_sides_that_differ_are_told(tmp_path: Path) -> None:
     def sides(one: str, other: str) -> str:
         (tmp_path / "s").write_text(one)
         (tmp_path / "t").write_text(other)
         with pytest.raises(CorpusError) as caught:
             read_parallel(tmp_path / "s", tmp_path / "t")
-        assert caught.value.path == tmp_path / "t"
         return str(caught.value).replace(f"{tmp_path}/", "")
 
     assert "t:1: document 1 is 'a' in s, but 'b' in t" in sides("a ||| x\n", "b ||| X\n")
     assert "t:1: document 1 (near line 1) has 1 sentences in s, but 2 in t" in sides("a ||| x\n", "a ||| X\na ||| Y\n")
     assert "both sides need the same documents and sentences" in sides("a ||| x\n", "a ||| X\na ||| Y\n")
     assert "they were read as 'blank' and 'lines'; name the format" in sides("x\n\ny\n", "X\nY\nZ\n")
-    assert "t: 2 documents in s, but 3 in t" in sides("<d>\nx\n<d>\ny\n", "<d>\nX\n<d>\nY\n<d>\nZ\n")
-    assert "t: 3 documents in s, but 1 in t" in sides("x\n<d>\ny\n<d>\nz\n", "X\n")
+    assert "t:5: 2 documents in s, but 3 in t: the one that begins here has no partner" in sides(
+        "<d>\nx\n<d>\ny\n", "<d>\nX\n<d>\nY\n<d>\nZ\n"
+    )
+    assert "s:2: 3 documents in s, but 1 in t: the one that begins here has no partner" in sides(
+        "x\n<d>\ny\n<d>\nz\n", "X\n"
+    )
     found = sides(SGML, SGML.replace("srcset", "refset").replace('id="1"', 'id="2"'))
     assert "document 1 has the sentence ids '1' in s, but '2' in t" in found
 

@@ -1,9 +1,13 @@
 """What is written in a format is read back unchanged, whatever the sentences hold."""
 
+import gzip
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,8 +27,26 @@ from docaps.corpus.formats.tags import TAG_LINE
 
 ANY_TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 MARKUP_LIKE = st.sampled_from(
-    ["<seg>", "</doc>", "<d", "&amp;", "&lt;b&gt;", "&#65;", "a & b", "]]>", "<!-- x", "||| x", '"', "'", '{"source":']
+    [
+        *("<seg>", "</seg>", "<seg/>", "</doc>", "<doc docid='x'>", "<d", "<d>", "<p>", "</src>", "<hl>", "<dataset>"),
+        *(
+            "&amp;",
+            "&lt;b&gt;",
+            "&#65;",
+            "&#x41;",
+            "&nbsp;",
+            "a & b",
+            "&",
+            "]]>",
+            "<![CDATA[",
+            "<!-- x",
+            "-->",
+            "<?xml",
+        ),
+        *("||| x", "a ||| b", '"', "'", "\\", "\\n", "\\u0041", '{"source":', "0", "id", "<talkid>", "<url>x</url>"),
+    ]
 )
+WHITE = st.text(st.sampled_from(" \t\n\r\x0b\x0c\x1c\x85\xa0\u2028\u2029\u3000"), max_size=2)
 SENTENCES = st.lists(st.one_of(ANY_TEXT, MARKUP_LIKE), max_size=3).map(lambda parts: " ".join(" ".join(parts).split()))
 XML_SENTENCES = SENTENCES.filter(lambda text: not NOT_XML.search(text))
 NAMES_OF_DOCUMENTS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)
@@ -35,10 +57,8 @@ LINE_LIKE = [name for name in NAMES if name not in ("text", "directory")]
 
 def sentences_for(name: str) -> st.SearchStrategy[str]:
     """Sentences that the format can tell from its own marks."""
-    if name in ("lines", "blank"):
-        return SENTENCES.filter(lambda text: text not in ("<d>", "\u200b"))
-    if name == "directory":
-        return SENTENCES.filter(lambda text: text != "<d>")
+    if name in ("lines", "blank", "starts", "directory"):
+        return SENTENCES.filter(lambda text: text not in ("<d>", "\u200b") and not text.startswith("\ufeff"))
     if name == "tags":
         return SENTENCES.filter(lambda text: not TAG_LINE.match(text))
     return XML_SENTENCES if name in ("sgml", "xml") else SENTENCES
@@ -72,6 +92,47 @@ def test_documents_survive_every_format(name: str, data: st.DataObject) -> None:
         path = Path(folder) / "text"
         write_documents(path, documents, name)
         assert read_documents(path, format=name) == documents
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {"plain": bytes, "gzip": gzip.compress, "zstd": zstandard.compress}
+
+
+@pytest.mark.parametrize("name", LINE_LIKE)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_documents_survive_compression_and_other_line_ends(name: str, data: st.DataObject) -> None:
+    documents = data.draw(documents_for(name))
+    mark = data.draw(st.sampled_from([b"", b"\xef\xbb\xbf"]), "byte order mark")
+    end = data.draw(st.sampled_from([b"\n", b"\r\n"]), "line end")
+    pack = PACKERS[data.draw(st.sampled_from([*PACKERS]), "compression")]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "text"
+        write_documents(path, documents, name)
+        for place in Path(folder).iterdir():  # the document starts too
+            place.write_bytes(pack(mark + place.read_bytes().replace(b"\n", end)))
+        assert read_documents(path, format=name) == documents
+
+
+@pytest.mark.parametrize("name", [*LINE_LIKE, "directory"])
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_white_space_of_any_kind_is_one_space(name: str, data: st.DataObject) -> None:
+    documents = data.draw(documents_for(name))
+    untidy = [
+        replace(one, id=one.id or f"{number}", sentences=tuple(data.draw(spread(text)) for text in one.sentences))
+        for number, one in enumerate(documents)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "text"
+        write_documents(path, untidy, name)
+        assert [one.sentences for one in read_documents(path, format=name)] == [one.sentences for one in documents]
+
+
+@st.composite
+def spread(draw: st.DrawFn, text: str) -> str:
+    """Put white space before, after and between the words of a sentence."""
+    words = "".join(f" {word} {draw(WHITE)}" for word in text.split(" "))
+    return draw(WHITE) + words
 
 
 @pytest.mark.parametrize("name", LINE_LIKE)
@@ -173,8 +234,10 @@ def test_tabs_and_line_ends_in_a_sentence_become_spaces(name: str, tmp_path: Pat
 
 
 def test_a_sentence_that_looks_like_a_mark_does_not_become_one(tmp_path: Path) -> None:
-    for name in ("lines", "blank"):
-        write_documents(tmp_path / "x", [Document(("<d>", "a"))], name)
-        assert read_documents(tmp_path / "x", format=name) == [Document(("< d>", "a"))]
-    write_documents(tmp_path / "x", [Document(("<url>x</url>", "a"), "1")], "tags")
-    assert read_documents(tmp_path / "x") == [Document(("< url>x</url>", "a"), "1")]
+    for name in ("lines", "blank", "starts"):
+        write_documents(tmp_path / "x", [Document(("<d>", "\ufeff<d>", "a"))], name)
+        assert read_documents(tmp_path / "x", format=name) == [Document(("< d>", "< d>", "a"))]
+    write_documents(tmp_path / "directory", [Document(("<d>",), "1")], "directory")
+    assert read_documents(tmp_path / "directory") == [Document(("< d>",), "1")]
+    write_documents(tmp_path / "y", [Document(("<url>x</url>", "a"), "1")], "tags")
+    assert read_documents(tmp_path / "y") == [Document(("< url>x</url>", "a"), "1")]
