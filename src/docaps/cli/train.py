@@ -1,7 +1,8 @@
 """`docaps train`: the stages of a recipe, each to a run directory."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +16,9 @@ from docaps.cli.console import (
     print_table,
     quote,
 )
+
+if TYPE_CHECKING:
+    from docaps.config import Recipe
 
 
 def train(
@@ -44,19 +48,13 @@ def train(
 
     Example: docaps train minidocs --corpus data/prepared --out runs/first --budget 10m
     """
-    from docaps.config import load_recipe, recipe_path
     from docaps.corpus.store import open_store
     from docaps.experiments.watching import watch_bleu
     from docaps.training.stages import train_recipe
     from docaps.training.team import gathered
 
-    path = recipe_path(recipe)
-    stages = stage or list(load_recipe(path, set or ()).stage)
-    shortcuts: dict[str, str | int | None] = {"seed": seed, "precision": precision}
-    for name in stages:
-        shortcuts |= {f"stage.{name}.steps": steps, f"stage.{name}.budget": budget}
-    overrides = [f"{key}={value}" for key, value in shortcuts.items() if value is not None]
-    settings = load_recipe(path, [*(set or ()), *overrides])
+    shortcuts = {"seed": seed, "precision": precision, "stage.*.steps": steps, "stage.*.budget": budget}
+    settings = _load(recipe, set or [], shortcuts, stage)
     store = open_store(corpus)
     with gathered(settings.distribution) as team:
         runs = train_recipe(
@@ -71,6 +69,17 @@ def train(
         )
         if team.leads:
             _show([run.path for run in runs], json)
+
+
+def _load(name: str, overrides: list[str], shortcuts: Mapping[str, object], stages: list[str] | None) -> "Recipe":
+    """Load the recipe with all overrides; what is said of `stage.*` holds for each stage that is trained."""
+    from docaps.config import load_recipe, recipe_path
+
+    path = recipe_path(name)
+    chosen = stages or list(load_recipe(path, overrides).stage)
+    given = [(key, value) for key, value in shortcuts.items() if value is not None]
+    more = [f"{key.replace('*', stage)}={value}" for key, value in given for stage in (chosen if "*" in key else [""])]
+    return load_recipe(path, [*overrides, *more])
 
 
 def _show(paths: list[Path], json: bool) -> None:

@@ -1,5 +1,6 @@
 """When a stage is over, and which validation was the best."""
 
+import math
 from dataclasses import replace
 
 from docaps.config import StageSettings, parse_duration
@@ -28,14 +29,24 @@ def seconds_left(standing: Standing, settings: StageSettings, pace: float) -> fl
     return max(left, 0.0)
 
 
+def _is_better(found: float, best: float | None, settings: StageSettings) -> bool:
+    """Say whether a validation beats the best so far."""
+    if best is None:
+        return True
+    return found < best if settings.best_by == "dev_loss" else found > best
+
+
+def check_success(standing: Standing, settings: StageSettings) -> None:
+    """Refuse to call a stage finished whose model never predicted anything."""
+    if standing.best is None:
+        raise TrainingError(f"{settings.best_by} was no number in any validation: try a lower learning rate")
+
+
 def judge(standing: Standing, numbers: dict[str, float], settings: StageSettings) -> Standing:
     """Take in the numbers of a validation: is it the best so far?"""
     if settings.best_by not in numbers:
         raise TrainingError(f"the best validation is told by {settings.best_by}, which was not measured")
     found = numbers[settings.best_by]
-    better = standing.best is None or (
-        found < standing.best if settings.best_by == "dev_loss" else found > standing.best
-    )
-    if better:
+    if math.isfinite(found) and _is_better(found, standing.best, settings):
         return replace(standing, validated=standing.step, best=found, best_step=standing.step, waiting=0)
     return replace(standing, validated=standing.step, waiting=standing.waiting + 1)

@@ -80,6 +80,7 @@ class Stage:
         self._name = name
         self._settings: StageSettings = order.recipe.stage[name]
         self.run = Run(order.out / name)
+        self._begun_from: dict[str, str] | None = None
         if self._settings.best_by == "dev_bleu" and order.probe is None:
             raise ConfigError(f"stage.{name}.best_by: nothing measures dev_bleu here")
         if order.probe is not None and order.team.sharded:
@@ -87,6 +88,7 @@ class Stage:
 
     def train(self) -> Run:
         """Train the stage unless the very same one is finished."""
+        self._begun_from = self._team.decide(self._beginning)
         with self._locked():
             if self._team.decide(self._is_done):
                 progress.say(f"{self.run.path}: finished already, kept")
@@ -131,7 +133,7 @@ class Stage:
         different = [key for key, value in wanted.items() if stored[key] != value]
         if found.get("corpus", {}).get("hash") != self._store.hash:
             different.append("corpus")
-        if found.get("begun_from") != self._beginning():
+        if found.get("begun_from") != self._begun_from:
             different.append("initial weights")
         if different:
             raise RunError(
@@ -276,7 +278,7 @@ class Stage:
             "device": str(device.place),
             "processes": self._team.size,
             "init_from": self._settings.init_from,
-            "begun_from": self._beginning(),
+            "begun_from": self._begun_from,
             "settings": self._describe_settings(),
             "versions": versions(),
             "corpus": {"path": str(self._store.path.resolve()), "hash": self._store.hash},

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
@@ -82,6 +82,11 @@ class Team:
         """
         if self.sharded:
             fully_shard(module)
+
+    def part(self, module: nn.Module) -> None:
+        """Let go of the weights that were put together for passes without gradients."""
+        if isinstance(module, FSDPModule):
+            module.reshard()
 
     def whole(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Put tensors together that are spread over the processes; all of them must ask for it at the same time."""

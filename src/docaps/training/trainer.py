@@ -15,7 +15,7 @@ from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted, caught, shielded
 from docaps.training.journal import Averages, Journal, Speedometer, describe
 from docaps.training.learner import Learner
-from docaps.training.limits import judge, reason_to_stop, seconds_left
+from docaps.training.limits import check_success, judge, reason_to_stop, seconds_left
 from docaps.training.snapshots import Snapshots
 from docaps.training.state import Standing
 from docaps.training.team import ALONE, Team
@@ -90,6 +90,7 @@ class Trainer:
             if reason or (self.standing.step and self.standing.step % self._settings.save_every == 0):
                 self._save()
             if reason:
+                check_success(self.standing, self._settings)
                 progress.say(f"the stage is over: {reason}")
                 return
             self._step(next(data), task)

@@ -31,6 +31,7 @@ def validate(objective: Objective, data: Split, *, budget: int, team: Team = ALO
             loss: Loss = objective(batch)
         tokens = count_tokens(batch)
         sums += torch.tensor([float(loss.cross_entropy) * tokens, tokens], dtype=torch.float64)
+    team.part(objective)
     total, tokens = team.total(sums).tolist()
     mean = total / max(tokens, 1.0)
     return {"dev_loss": mean, "dev_perplexity": math.exp(min(mean, 700))}

@@ -126,6 +126,17 @@ def test_bleu_is_better_when_higher() -> None:
     assert losses(rows, "dev_bleu") == [3.0, 4.0, 3.9, 2.0]
 
 
+def test_a_validation_that_is_no_number_is_never_the_best() -> None:
+    values, saved = iter([math.nan, 3.0, math.nan, 2.0, math.inf]), list[Standing]()
+    train(fresh(), steps=5, validate_every=1, validate=lambda: {"dev_loss": next(values)}, save=saved.append)
+    assert (saved[-1].best, saved[-1].best_step, saved[-1].waiting) == (2.0, 4, 1)
+
+
+def test_a_stage_without_any_sound_validation_fails() -> None:
+    with pytest.raises(TrainingError, match="dev_loss was no number in any validation: try a lower learning rate"):
+        train(fresh(), steps=2, validate_every=1, validate=lambda: {"dev_loss": math.nan})
+
+
 def test_what_decides_must_be_measured() -> None:
     with pytest.raises(TrainingError, match="told by dev_bleu, which was not measured"):
         train(fresh(), steps=1, best_by="dev_bleu")
