@@ -205,9 +205,14 @@ def losses(run: Run) -> list[float]:
     return [row[key] for row in read_metrics(run.metrics) for key in ("loss", "dev_loss") if key in row]
 
 
-def test_two_processes_learn_what_one_learns(chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]]) -> None:
-    changes = {"accumulate": 4, "steps": 20, "log_every": 1, "validate_every": 5, "dropout": 0.0, "result": "last"}
-    team.append(torchrun(*options(chain, tmp_path / "two", **changes)))
+@pytest.mark.parametrize("distribution", ["ddp", "fsdp"])
+def test_two_processes_learn_what_one_learns(
+    chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]], distribution: str
+) -> None:
+    """Dropout too: what it draws depends on the batch, not on the process."""
+    changes = {"accumulate": 4, "steps": 20, "log_every": 1, "validate_every": 5, "result": "best"}
+    way = ("--set", f"distribution={distribution}")
+    team.append(torchrun(*options(chain, tmp_path / "two", **changes), *way))
     assert finish(*options(chain, tmp_path / "one", **changes)).code == 0
     out, err = team[0].communicate(timeout=200)
     assert team[0].returncode == 0, err
@@ -239,3 +244,21 @@ def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_goes_on(
     assert run.finished
     assert run.read()["steps"] == 200
     assert [row["step"] for row in read_metrics(run.metrics) if "loss" in row] == list(range(5, 201, 5))
+
+
+@pytest.mark.stress
+def test_spread_weights_are_saved_whole_and_go_on_bit_for_bit(
+    chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]]
+) -> None:
+    changes = {"accumulate": 2, "steps": 60, "save_every": 2, "result": "average"}
+    way = ("--set", "distribution=fsdp")
+    team.append(torchrun(*options(chain, tmp_path / "whole", **changes), *way))
+    assert team[0].wait(200) == 0
+    team.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
+    wait_for_step(Run(tmp_path / "pieces" / "sentence"), 10, team[1])
+    team[1].terminate()
+    team[1].wait(60)
+    team.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
+    assert team[2].wait(200) == 0
+    whole, pieces = (Run(tmp_path / name / "sentence") for name in ("whole", "pieces"))
+    assert sha256(whole.weights) == sha256(pieces.weights)
