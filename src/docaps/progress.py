@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 15.0
@@ -30,8 +30,9 @@ REPORTER = Reporter()
 class Task:
     """One piece of long work whose progress is shown."""
 
-    def __init__(self, description: str, total: int | None, done: int = 0) -> None:
+    def __init__(self, description: str, total: int | None, done: int = 0, clock: bool = True) -> None:
         self._description = description
+        self._clock = clock
         self._total = total
         self._done = done
         self._status = ""
@@ -61,7 +62,7 @@ class Task:
         if not REPORTER.enabled:
             yield self
         elif REPORTER.console.is_terminal:
-            with _bar() as self._bar:
+            with _bar(self._clock) as self._bar:
                 self._id = self._bar.add_task(self._description, total=self._total, completed=self._done, status="")
                 yield self
         else:
@@ -69,21 +70,26 @@ class Task:
             self._print(f"{self._done}")
 
 
-def _bar() -> Progress:
+def _bar(clock: bool) -> Progress:
     """Make the bar that a terminal shows."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
-        TextColumn("{task.completed:,.0f}"),
+        MofNCompleteColumn(),
         TextColumn("{task.fields[status]}", style="dim"),
-        TimeRemainingColumn(),
+        *([TimeRemainingColumn()] if clock else []),
         console=REPORTER.console,
     )
 
 
-def start(description: str, total: int | None = None, *, done: int = 0) -> contextlib.AbstractContextManager[Task]:
-    """Begin a piece of long work, `done` units of it earlier; the block it opens calls `advance` on the task."""
-    return Task(description, total, done).shown()
+def start(
+    description: str, total: int | None = None, *, done: int = 0, clock: bool = True
+) -> contextlib.AbstractContextManager[Task]:
+    """Begin a piece of long work, `done` units of it earlier; the block it opens calls `advance` on the task.
+
+    With a clock, a terminal shows the time left as far as it can be told from the units.
+    """
+    return Task(description, total, done, clock).shown()
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:

@@ -66,7 +66,7 @@ class Trainer:
         self.standing = standing or Standing()
         self._saved = self.standing.step or None
         self._averages = Averages(self.standing.unlogged)
-        with caught(), progress.start(description, self._settings.steps, done=self.standing.step) as task:
+        with caught(), progress.start(description, self._settings.steps, done=self.standing.step, clock=False) as task:
             try:
                 self._loop(data, task)
             except Interrupted as stop:
