@@ -178,6 +178,25 @@ def test_the_best_can_be_told_by_bleu(chain: Chain, tmp_path: Path) -> None:
     assert run.read()["weights"].endswith("the best by dev_bleu")
 
 
+def resident(process: subprocess.Popen[str]) -> int:
+    """Return the memory of a process in KiB."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmRSS")))
+
+
+@pytest.mark.stress
+def test_memory_does_not_grow_over_2000_steps(chain: Chain, tmp_path: Path) -> None:
+    run = Run(tmp_path / "sentence")
+    process = start(*options(chain, tmp_path, steps=3000, save_every=100, validate_every=200, log_every=20))
+    wait_for_step(run, 500, process, seconds=300)
+    before = resident(process)
+    wait_for_step(run, 2500, process, seconds=900)
+    after = resident(process)
+    process.kill()
+    process.communicate()
+    assert after < 1.02 * before
+
+
 def torchrun(*arguments: str | Path, processes: int = 2, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
     """Start docaps as a team of processes."""
     command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}", "--master-port=0"]

@@ -62,7 +62,7 @@ qqqqqqqq = 1
     assert found[4] == f"{path}:9: stage.sentence.stepz: unknown key; did you mean 'steps'?"
     assert found[5] == f"{path}:10: stage.sentence.learning_rate: Input should be greater than 0 (found -1)"
     assert found[6].startswith(
-        f"{path}:11: stage.sentence.qqqqqqqq: unknown key; known keys: system, init_from, steps,"
+        f"{path}:11: stage.sentence.qqqqqqqq: unknown key; known keys: system, init_from, freeze, steps,"
     )
     assert len(found) == 7
 
