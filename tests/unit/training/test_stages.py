@@ -4,16 +4,18 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tests.invariants import tiny
 
 from docaps import progress
 from docaps.batches.batch import collate
-from docaps.batches.loading import StepData
+from docaps.batches.loading import Portion, StepData
+from docaps.batches.sampling import Place
 from docaps.batches.windows import window_of
 from docaps.corpus.store import Store
-from docaps.errors import ConfigError, RunError
+from docaps.errors import ConfigError, RunError, TrainingError
 from docaps.files import sha256
 from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
@@ -196,3 +198,23 @@ def test_validation_is_the_mean_over_all_target_tokens(store: Store, budget: int
 def test_metrics_are_json_lines(trained: Path) -> None:
     lines = (trained / "sentence" / "metrics.jsonl").read_text().splitlines()
     assert all(isinstance(json.loads(line), dict) for line in lines)
+
+
+def test_sentences_are_named_by_number_and_document(store: Store) -> None:
+    data = store.split("train")
+    batch = collate([window_of(data, number, tiny.K) for number in (0, 1)], tiny.K)
+    second = int(data.documents[1])
+    few = StepData((Portion(0, batch, np.array([0, second]), 9),), 9, Place())
+    assert stages.name_sentences(data, few) == (
+        f", on the training sentences 1 (document 1), {second + 1} (document 2)"
+    )
+    many = StepData((Portion(0, batch, np.arange(7), 9),), 9, Place())
+    assert stages.name_sentences(data, many).endswith(" and 2 more")
+
+
+def test_a_loss_that_is_no_number_names_the_sentences(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Learner, "compute", lambda *_: {"loss": math.nan})
+    with pytest.raises(TrainingError, match=r"the last of them 10, on the training sentences \d+ \(document \d+\)"):
+        stages.train_recipe(tiny.recipe(stage__sentence__steps=20), store, tmp_path, stages=["sentence"])
