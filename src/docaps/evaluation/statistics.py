@@ -1,0 +1,145 @@
+"""Sufficient statistics: counts of each document from which a score follows, for any selection of documents.
+
+Statistics come first, aggregation after: the score of a test set, and of the thousands of test sets that significance
+tests draw, follows from sums of rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from docaps.corpus.documents import Document
+from docaps.corpus.tokenization import Tokenizer
+from docaps.evaluation.meteor.paraphrases import Paraphrases
+from docaps.evaluation.meteor.scoring import Meteor
+
+Table = NDArray[np.float64]
+Documents = Sequence[Document]
+ORDERS = 4
+
+
+class Metric(Protocol):
+    """A score that follows from counts of documents."""
+
+    key: str
+    name: str
+    signature: str
+
+    def count(self, hypotheses: Documents, references: Documents) -> Table:
+        """Return a row of counts for each document."""
+
+    def score(self, sums: Table) -> Table:
+        """Return the score for each row of summed counts."""
+
+
+@dataclass
+class Bleu:
+    """BLEU by sentences (13a), by whole documents, or of Moses tokens as multi-bleu.perl counts it."""
+
+    key: str
+    name: str
+    whole_documents: bool = False
+    tokenizer: Tokenizer | None = None
+
+    def __post_init__(self) -> None:
+        from sacrebleu.metrics.bleu import BLEU
+
+        tokenised = {"tokenize": "none", "smooth_method": "none", "force": True}
+        self._bleu = BLEU(**tokenised) if self.tokenizer else BLEU()
+        self.signature = ""
+
+    def count(self, hypotheses: Documents, references: Documents) -> Table:
+        """Return lengths and matched and possible n-grams of each document."""
+        sides = [[self._units(document) for document in side] for side in (hypotheses, references)]
+        rows = [self._bleu._extract_corpus_statistics(one, [other]) for one, other in zip(*sides, strict=True)]
+        self._bleu.num_refs = 1
+        unit = "|unit:document" if self.whole_documents else ""
+        tokens = f"|moses:{self.tokenizer.language}" if self.tokenizer else ""
+        self.signature = f"{self._bleu.get_signature()}{unit}{tokens}"
+        return np.array([np.sum(row, axis=0) for row in rows], dtype=np.float64)
+
+    def _units(self, document: Document) -> list[str]:
+        """Return what counts as a sentence here."""
+        if self.whole_documents:
+            return [" ".join(document.sentences)]
+        if self.tokenizer:
+            return [" ".join(self.tokenizer.tokenize(sentence)) for sentence in document.sentences]
+        return list(document.sentences)
+
+    def score(self, sums: Table) -> Table:
+        """Return BLEU for each row of counts."""
+        return bleu_of(sums, smooth=self.tokenizer is None)
+
+
+def bleu_of(sums: Table, *, smooth: bool) -> Table:
+    """Compute BLEU row by row; smoothing halves the share of a missing n-gram each time (sacreBLEU's `exp`)."""
+    lengths, references = sums[:, 0], sums[:, 1]
+    matched, possible = sums[:, 2 : 2 + ORDERS].copy(), sums[:, 2 + ORDERS : 2 + 2 * ORDERS]
+    if smooth:
+        missing = (matched == 0) & (possible > 0)
+        matched[missing] = 0.5 ** np.cumsum(missing, axis=1)[missing]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.exp(np.log(matched / possible).mean(axis=1))
+        brevity = np.exp(np.minimum(0, 1 - references / lengths))
+    found = 100 * brevity * precision
+    found[(sums[:, 2 : 2 + ORDERS].sum(axis=1) == 0) | ~np.isfinite(found)] = 0
+    return found
+
+
+@dataclass
+class Chrf:
+    """chrF2++: character n-grams up to 6 and word n-grams up to 2, recall counting twice."""
+
+    key: str = "chrf"
+    name: str = "chrF2++"
+
+    def __post_init__(self) -> None:
+        from sacrebleu.metrics.chrf import CHRF
+
+        self._chrf = CHRF(word_order=2)
+        self._chrf.num_refs = 1
+        self.signature = str(self._chrf.get_signature())
+
+    def count(self, hypotheses: Documents, references: Documents) -> Table:
+        """Return the n-grams of each document: of the translation, of the reference, of both; order by order."""
+        pairs = zip(hypotheses, references, strict=True)
+        rows = [self._chrf._extract_corpus_statistics(one.sentences, [other.sentences]) for one, other in pairs]
+        return np.array([np.sum(row, axis=0) for row in rows], dtype=np.float64)
+
+    def score(self, sums: Table) -> Table:
+        """Return chrF for each row of counts, over the orders that both sides have."""
+        ours, theirs, matched = (sums[:, start::3] for start in range(3))
+        used = (ours > 0) & (theirs > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            precision, recall = (
+                np.where(used, matched / side, 0).sum(axis=1) / used.sum(axis=1) for side in (ours, theirs)
+            )
+            found = 100 * 5 * precision * recall / (4 * precision + recall)
+        return np.nan_to_num(found)
+
+
+class MeteorMetric:
+    """METEOR of documents: the counts of their sentences, added up."""
+
+    def __init__(self, language: str, paraphrases: Paraphrases | None = None) -> None:
+        self._meteor = Meteor(language, paraphrases)
+        self.key = "meteor"
+        self.name = self._meteor.name
+        self.signature = f"{self.name}|norm|system:native"
+
+    def count(self, hypotheses: Documents, references: Documents) -> Table:
+        """Return METEOR's counts of each document."""
+        pairs = zip(hypotheses, references, strict=True)
+        return np.array([self._document(one, other) for one, other in pairs])
+
+    def _document(self, hypothesis: Document, reference: Document) -> Table:
+        pairs = zip(hypothesis.sentences, reference.sentences, strict=True)
+        counts: Table = sum((self._meteor.count(one, other) for one, other in pairs), start=np.zeros(19))
+        return counts
+
+    def score(self, sums: Table) -> Table:
+        """Return METEOR in per cent for each row of counts."""
+        return 100 * self._meteor.score(sums)
