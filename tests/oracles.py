@@ -99,3 +99,21 @@ def loss(logits: Tensor, target: list[list[int]], correlations: Tensor, weight: 
 def length_penalty(length: int, alpha: float) -> float:
     """GNMT's, as printed in Wu et al. (2016)."""
     return math.pow(5 + length, alpha) / math.pow(5 + 1, alpha)
+
+
+def multi_bleu(hypotheses: list[list[str]], references: list[list[str]]) -> float:
+    """BLEU of tokenised sentences as the script multi-bleu.perl defines it: no smoothing, one length for all."""
+    matched, possible = [0] * 4, [0] * 4
+    for ours, theirs in zip(hypotheses, references, strict=True):
+        for n in range(1, 5):
+            left = [tuple(theirs[k : k + n]) for k in range(len(theirs) - n + 1)]
+            for k in range(len(ours) - n + 1):
+                possible[n - 1] += 1
+                if tuple(ours[k : k + n]) in left:
+                    left.remove(tuple(ours[k : k + n]))
+                    matched[n - 1] += 1
+    if 0 in matched:
+        return 0.0
+    length, expected = sum(map(len, hypotheses)), sum(map(len, references))
+    brevity = 1.0 if length >= expected else math.exp(1 - expected / length)
+    return 100 * brevity * math.exp(sum(math.log(matched[n] / possible[n]) for n in range(4)) / 4)

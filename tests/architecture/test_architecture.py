@@ -22,6 +22,8 @@ LIGHT = [
     "docaps.runs",
     "docaps.corpus.store",
     "docaps.evaluation.bleu",
+    "docaps.evaluation.systems",
+    "docaps.cli.evaluate",
     "docaps.report.page",
 ]
 HOME = re.compile(r"(?<!\w)/(?:home|Users|root|work)/\w|[A-Z]:\\Users")
@@ -39,6 +41,18 @@ def test_evaluation_and_report_need_no_torch() -> None:
     script += "print(json.dumps([name for name in ('torch', 'safetensors.torch') if name in sys.modules]))"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert json.loads(found.stdout) == []
+
+
+def test_an_evaluation_runs_without_torch(tmp_path: Path) -> None:
+    text = tmp_path / "story.de"
+    text.write_text("<d>\nDas Haus am Fluss ist alt.\n<d>\nEs ist kalt hier.\n", encoding="utf-8")
+    options = ["evaluate", "--hypothesis", str(text), "--reference", str(text), "--source", str(text), "--json"]
+    script = f"import sys, json, docaps.cli.main as main\nsys.argv = ['docaps', *{options!r}]\n"
+    script += "try:\n    main.main()\nexcept SystemExit as end:\n    assert not end.code\n"
+    script += "print(json.dumps('torch' in sys.modules), file=sys.stderr)"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert json.loads(found.stderr.splitlines()[-1]) is False
+    assert json.loads(found.stdout)["systems"][0]["bleu"] > 99
 
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:

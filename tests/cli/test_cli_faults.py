@@ -66,7 +66,7 @@ FAULTS = [
     ("translate {run} good.en -o good.de", "good.de: exists already: give --overwrite to replace it"),
     ("translate {run} good.en -o folder --overwrite", "folder: is a directory: name a file to write to with --out"),
     ("translate {run} good.en -o good.en/x", "good.en: File exists"),
-    ("evaluate --hypothesis good.de --reference longer.de", "good.de: document 1 has 2 translated sentences, but 3"),
+    ("evaluate --hypothesis good.de --reference longer.de", "good.de:1: document 1 has 2 translated sentences, but 3"),
     ("evaluate --hypothesis absent --reference good.de", "absent: no such file"),
     ("evaluate --hypothesis good.de --reference empty", "empty: the file is empty"),
     ("evaluate --hypothesis - --reference -", "-: the file is empty"),

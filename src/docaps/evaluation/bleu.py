@@ -27,15 +27,18 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     return Score(result.score, str(metric.get_signature()))
 
 
-def check_same_shape(hypotheses: Sequence[Document], references: Sequence[Document], *, path: Path) -> None:
+def check_same_shape(
+    hypotheses: Sequence[Document], references: Sequence[Document], *, path: Path, what: str = "translated"
+) -> None:
     """Refuse documents that differ in number or length, naming the first place."""
     for number, (one, other) in enumerate(zip(hypotheses, references, strict=False), start=1):
         if len(one.sentences) != len(other.sentences):
             raise CorpusError(
-                f"document {number} has {len(one.sentences)} translated sentences, "
+                f"document {number} has {len(one.sentences)} {what} sentences, "
                 f"but {len(other.sentences)} in the reference",
                 path=path,
+                line=one.layout.line if one.layout else None,
             )
     if len(hypotheses) != len(references):
-        message = f"{len(hypotheses)} translated documents, but {len(references)} in the reference"
+        message = f"{len(hypotheses)} {what} documents, but {len(references)} in the reference"
         raise CorpusError(message, path=path)

@@ -42,13 +42,15 @@ def interval_of(counts: Table, scorer: Scorer, *, draws: int, seed: int) -> Inte
 def compare(baseline: Table, system: Table, scorer: Scorer, *, draws: int, seed: int) -> Comparison:
     """Compare a system with a baseline on the same documents."""
     difference = _total(system, scorer) - _total(baseline, scorer)
-    drawn = np.concatenate([
-        scorer(weights @ system) - scorer(weights @ baseline) for weights in _resamples(len(system), draws, seed)
-    ])
-    shuffled = np.concatenate([
-        scorer(swap @ baseline + (1 - swap) @ system) - scorer((1 - swap) @ baseline + swap @ system)
-        for swap in _swaps(len(system), draws, seed)
-    ])
+    drawn = np.concatenate(
+        [scorer(weights @ system) - scorer(weights @ baseline) for weights in _resamples(len(system), draws, seed)]
+    )
+    shuffled = np.concatenate(
+        [
+            scorer(swap @ baseline + (1 - swap) @ system) - scorer((1 - swap) @ baseline + swap @ system)
+            for swap in _swaps(len(system), draws, seed)
+        ]
+    )
     # Under the null hypothesis the draws lie around 0, not around the difference that was found.
     return Comparison(
         difference,

@@ -6,14 +6,16 @@ tests draw, follows from sums of rows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from docaps.corpus.documents import Document
+from docaps.corpus.documents import Document, all_sentences
 from docaps.corpus.tokenization import Tokenizer
-from docaps.evaluation.meteor.paraphrases import Paraphrases
+from docaps.evaluation.meteor.paraphrases import read_paraphrases
+from docaps.evaluation.meteor.program import count_with_program, program_path
 from docaps.evaluation.meteor.scoring import Meteor
 
 Table = NDArray[np.float64]
@@ -47,8 +49,7 @@ class Bleu:
     def __post_init__(self) -> None:
         from sacrebleu.metrics.bleu import BLEU
 
-        tokenised = {"tokenize": "none", "smooth_method": "none", "force": True}
-        self._bleu = BLEU(**tokenised) if self.tokenizer else BLEU()
+        self._bleu = BLEU(tokenize="none", smooth_method="none", force=True) if self.tokenizer else BLEU()
         self.signature = ""
 
     def count(self, hypotheses: Documents, references: Documents) -> Table:
@@ -84,7 +85,7 @@ def bleu_of(sums: Table, *, smooth: bool) -> Table:
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = np.exp(np.log(matched / possible).mean(axis=1))
         brevity = np.exp(np.minimum(0, 1 - references / lengths))
-    found = 100 * brevity * precision
+    found: Table = 100 * brevity * precision
     found[(sums[:, 2 : 2 + ORDERS].sum(axis=1) == 0) | ~np.isfinite(found)] = 0
     return found
 
@@ -118,27 +119,33 @@ class Chrf:
                 np.where(used, matched / side, 0).sum(axis=1) / used.sum(axis=1) for side in (ours, theirs)
             )
             found = 100 * 5 * precision * recall / (4 * precision + recall)
-        return np.nan_to_num(found)
+        scores: Table = np.nan_to_num(found)
+        return scores
 
 
 class MeteorMetric:
-    """METEOR of documents: the counts of their sentences, added up."""
+    """METEOR of documents: the counts of their sentences, added up; counted by the Java program if there is one."""
 
-    def __init__(self, language: str, paraphrases: Paraphrases | None = None) -> None:
-        self._meteor = Meteor(language, paraphrases)
-        self.key = "meteor"
+    key = "meteor"
+
+    def __init__(self, language: str, paraphrases: Path | None = None) -> None:
+        self._program = program_path()
+        self._language, self._table = language, paraphrases
+        ours = read_paraphrases(paraphrases) if paraphrases and not self._program else None
+        self._meteor = Meteor(language, ours, stages=3 if paraphrases else 2)
         self.name = self._meteor.name
-        self.signature = f"{self.name}|norm|system:native"
+        self.signature = f"{self.name}|norm|by:{'java' if self._program else 'docaps'}"
 
     def count(self, hypotheses: Documents, references: Documents) -> Table:
         """Return METEOR's counts of each document."""
-        pairs = zip(hypotheses, references, strict=True)
-        return np.array([self._document(one, other) for one, other in pairs])
-
-    def _document(self, hypothesis: Document, reference: Document) -> Table:
-        pairs = zip(hypothesis.sentences, reference.sentences, strict=True)
-        counts: Table = sum((self._meteor.count(one, other) for one, other in pairs), start=np.zeros(19))
-        return counts
+        sides = list(all_sentences(hypotheses)), list(all_sentences(references))
+        if self._program:
+            rows = count_with_program(self._program, *sides, language=self._language, paraphrases=self._table)
+        else:
+            rows = np.array([self._meteor.count(one, other) for one, other in zip(*sides, strict=True)])
+        starts = np.cumsum([0] + [len(document.sentences) for document in hypotheses[:-1]])
+        sums: Table = np.add.reduceat(rows, starts)
+        return sums
 
     def score(self, sums: Table) -> Table:
         """Return METEOR in per cent for each row of counts."""

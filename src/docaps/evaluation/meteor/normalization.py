@@ -28,7 +28,7 @@ _ENGLISH_APOSTROPHES = (
     (re.compile(r"([0-9])'s"), r"\1 's"),
 )
 _LETTER = re.compile(f"[{_LETTERS}]")
-_NEW_IN_MOSES = frozenset("Rs Jan Feb Mar Apr Jun Jul Aug Sep Oct Nov Dec".split())
+_NEW_IN_MOSES = frozenset(["Rs", "Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"])
 
 
 class Normalizer:

@@ -19,18 +19,19 @@ Counts = NDArray[np.float64]
 LENGTHS, MATCHED, CHUNKS, WORDS = slice(0, 4), slice(4, 16), 16, slice(17, 19)
 SIZE = 19
 """Content and function words of both sides; matched ones by stage, side and kind; chunks; matched words by side."""
+STAGES = ("exact", "stem", "paraphrase")
 
 
 class Meteor:
     """Count and score translations into one language."""
 
-    def __init__(self, language: str, paraphrases: Paraphrases | None = None) -> None:
+    def __init__(self, language: str, paraphrases: Paraphrases | None = None, *, stages: int | None = None) -> None:
         self.settings = settings_of(language)
         self._paraphrases = paraphrases
         self._normalizer = Normalizer(language)
         self._stem = _stemmer(self.settings.stemmer)
-        stages = "exact+stem" + ("+paraphrase" if paraphrases else "")
-        self.name = f"METEOR-1.5[{language},{stages}]"
+        used = STAGES[: stages or (3 if paraphrases else 2)]
+        self.name = f"METEOR-1.5[{language},{'+'.join(used)}]"
 
     def count(self, hypothesis: str, reference: str) -> Counts:
         """Return the counts of one sentence."""

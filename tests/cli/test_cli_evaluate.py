@@ -1,0 +1,110 @@
+"""`docaps evaluate`: one table, one JSON object, several systems, every fault told."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.calling import docaps, succeed
+
+SOURCE = "<d>\nThe church burned.\nIt was old.\n<d>\nThe church stood here.\nI like it.\n<d>\nA garden grew.\n"
+REFERENCE = (
+    "<d>\nDie Kirche brannte.\nSie war alt.\n<d>\nDie Kirche stand hier.\nIch mag sie.\n<d>\nEin Garten wuchs.\n"
+)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("METEOR_JAR", raising=False)
+    for name, text in {
+        "source.en": SOURCE,
+        "reference.de": REFERENCE,
+        "good.de": REFERENCE.replace("wuchs", "wächst"),
+        "bad.de": REFERENCE.replace("Sie", "Es").replace("sie", "es").replace("stand hier", "steht dort"),
+        "short.de": REFERENCE.replace("Ich mag sie.\n", ""),
+        "fewer.de": REFERENCE.replace("<d>\nEin Garten wuchs.\n", ""),
+    }.items():
+        Path(name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+BOTH = ["--hypothesis", "good.de", "--hypothesis", "bad.de", "--reference", "reference.de"]
+
+
+def test_all_scores_and_differences_are_there(desk: Path) -> None:
+    found = json.loads(succeed("evaluate", *BOTH, "--source", "source.en", "--draws", "200", "--json").out)
+    assert (found["documents"], found["sentences"], found["baseline"]) == (3, 5, "good.de")
+    good, bad = found["systems"]
+    assert list(good["scores"]) == ["bleu", "dbleu", "tokbleu", "chrf", "meteor"]
+    assert good["bleu"] == good["scores"]["bleu"]["score"] > bad["bleu"]
+    assert good["scores"]["meteor"]["name"] == "METEOR-1.5[de,exact+stem]"
+    assert all(
+        score["low"] <= score["score"] <= score["high"] and score["signature"] for score in good["scores"].values()
+    )
+    assert good["pronouns"]["accuracy"] == 1
+    assert bad["pronouns"]["accuracy"] == 0
+    (comparison,) = found["comparisons"]
+    assert (comparison["system"], comparison["baseline"]) == ("bad.de", "good.de")
+    assert comparison["scores"]["bleu"]["difference"] == pytest.approx(bad["bleu"] - good["bleu"])
+    assert 0 < comparison["scores"]["bleu"]["p_bootstrap"] <= 1
+
+
+def test_the_baseline_and_the_metrics_can_be_chosen(desk: Path) -> None:
+    options = ["--baseline", "bad.de", "--metrics", "chrf,bleu", "--draws", "10", "--json"]
+    found = json.loads(succeed("evaluate", *BOTH, *options).out)
+    assert found["comparisons"][0]["system"] == "good.de"
+    assert found["comparisons"][0]["scores"]["chrf"]["difference"] > 0
+    assert list(found["systems"][0]["scores"]) == ["chrf", "bleu"]
+    assert "lexical_consistency" not in found["systems"][0]
+
+
+def test_the_tables_tell_everything_with_signatures(desk: Path) -> None:
+    out = succeed("evaluate", *BOTH, "--source", "source.en", "--draws", "10").out
+    for text in (
+        "good.de",
+        "bad.de",
+        "d-BLEU",
+        "chrF2++",
+        "tokenised BLEU",
+        "METEOR-1.5[de,exact+stem]",
+        "consistency",
+    ):
+        assert text in out
+    assert "Differences to good.de" in out
+    assert "tok:13a" in out
+    assert "unit:document" in out
+
+
+def test_one_document_has_no_interval(desk: Path) -> None:
+    Path("one.de").write_text("Die Kirche brannte nieder.\n")
+    result = succeed("evaluate", "--hypothesis", "one.de", "--reference", "one.de")
+    assert "one document: no intervals" in result.err
+    assert "100.00" in result.out
+
+
+FAULTS = [
+    ("--hypothesis short.de --reference reference.de", "short.de:4: document 2 has 1 translated sentences, but 2"),
+    ("--hypothesis fewer.de --reference reference.de", "fewer.de: 2 translated documents, but 3 in the reference"),
+    ("--hypothesis good.de --reference reference.de --source fewer.de", "fewer.de: 2 source documents, but 3"),
+    ("--hypothesis good.de --hypothesis good.de --reference reference.de", "the same --hypothesis twice"),
+    (
+        "--hypothesis good.de --reference reference.de --baseline bad.de",
+        "--baseline bad.de is none of the translations",
+    ),
+    ("--hypothesis good.de --reference reference.de --metrics blue", "no metric 'blue': choose from bleu, dbleu"),
+    (
+        "--hypothesis good.de --reference reference.de --metrics meteor --language fr",
+        "METEOR is implemented for de and en",
+    ),
+    ("--hypothesis good.de --reference reference.de --comet x", "--comet needs the source"),
+    ("--hypothesis good.de --reference reference.de --source source.en --comet absent", "no COMET in 'absent'"),
+    ("--hypothesis good.de --reference reference.de --meteor-paraphrases absent", "absent: no such file"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), FAULTS, ids=[options for options, _ in FAULTS])
+def test_a_fault_is_told(desk: Path, options: str, message: str) -> None:
+    result = docaps("evaluate", *options.split())
+    assert result.code == 1
+    assert message in result.err
+    assert result.out == ""
