@@ -26,7 +26,7 @@ def test_one_translation_for_each_term_is_consistent() -> None:
 
 
 def test_another_word_counts_against_it_pair_by_pair() -> None:
-    # church: Kirch, Kirch, and the best of "wieder dom" (both Dice 2/(3+1) = 0.5, so the first in the alphabet): 1 of 3.
+    # church: Kirch, Kirch, and the best of "wieder dom" (both have a Dice of 2/(3+1), so the first of the two): 1 of 3.
     found = lexical_consistency(SOURCE, hypotheses("Kirche", "Kirche", "Dom", "Garten", "Garten"), language="de")
     assert found == Consistency(share=(1 + 1) / (3 + 1), pairs=4, terms=2)
 

@@ -1,4 +1,4 @@
-"""METEOR has the numbers of the Java program METEOR 1.5 (`-norm -m 'exact stem'`), recorded for sentences of our own."""
+"""METEOR has the numbers of the Java program 1.5 (`-norm -m 'exact stem'`), recorded for sentences of our own."""
 
 import stat
 import sys
