@@ -45,7 +45,9 @@ def test_tokenised_bleu_is_multi_bleus() -> None:
     assert "tok:none|smooth:none" in metric.signature
 
 
-@pytest.mark.parametrize("text", ["", "Haus", "Haus am", "ganz anderes hier drin", "Der alte Mann dort"])
+@pytest.mark.parametrize(
+    "text", ["", "Haus", "Haus am", "ganz anderes hier drin", "Der alte Mann dort", "Haus sah dort alte Leute"]
+)
 def test_rare_cases_are_sacrebleus_too(text: str) -> None:
     ours, theirs = [Document((text,))], [Document(("Der alte Mann sah das Haus.",))]
     expected = BLEU().corpus_score([text], [[theirs[0].sentences[0]]]).score
