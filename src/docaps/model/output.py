@@ -39,7 +39,8 @@ def linear_cross_entropy(
     """
     wanted = torch.is_grad_enabled(), states.requires_grad, weight.requires_grad
     gradients = wanted[0] and wanted[1], wanted[0] and wanted[2]
-    loss: Tensor = _LinearCrossEntropy.apply(states, weight, words, smoothing, gradients)  # type: ignore[no-untyped-call]
+    with torch.autocast(states.device.type, enabled=False):  # what should be cast is cast already
+        loss: Tensor = _LinearCrossEntropy.apply(states, weight, words, smoothing, gradients)  # type: ignore[no-untyped-call]
     return loss
 
 

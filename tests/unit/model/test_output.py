@@ -96,6 +96,14 @@ def test_half_precision_is_for_products_only() -> None:
         torch.testing.assert_close(one.grad.double(), other.grad, rtol=0.03, atol=0.003)
 
 
+def test_sums_keep_their_precision_where_products_are_cast() -> None:
+    states, weight = (one.detach().float() for one in sample())
+    expected = linear_cross_entropy(states, weight, WORDS, smoothing=0.6)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = linear_cross_entropy(states, weight, WORDS, smoothing=0.6)
+    assert torch.equal(found, expected)
+
+
 def test_log_probabilities_of_words_equal_those_of_all_scores_at_once() -> None:
     states, weight = sample()
     expected = torch.log_softmax(states @ weight.T, dim=-1)[range(7), WORDS]
