@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+from docaps.model.precision import has_native_bfloat16
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.name != "measuring.py")
+PARTS = {"measuring.py", "peers.py", "sentences.py"}  # of other scripts
+SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.name not in PARTS)
 
 
 def run(script: str, *arguments: str, threads: int | None = None) -> dict[str, float]:
@@ -30,6 +34,16 @@ def test_routing_prints_its_ratios() -> None:
     assert ratios["memory_ratio"] < 0.5
 
 
+@pytest.mark.parametrize("config", ["base", "qcn"])
+def test_training_alone_prints_its_speed(config: str) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "training.py"), "--ours", "--config", config]
+    command += ["--tokens", "40", "--batches", "1", "--seconds", "0.1", "--threads", "1", "--dtype", "bf16"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    word, result = done.stdout.splitlines()[-1].split(maxsplit=1)
+    assert word == "RESULT"
+    assert json.loads(result)["tok_s"] > 0
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_every_benchmark_explains_itself(script: Path) -> None:
     done = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True, check=True)
@@ -43,6 +57,17 @@ def test_routing_keeps_its_promises() -> None:
     assert ratios["speedup"] >= 5
     assert ratios["speedup_sentence"] >= 2
     assert ratios["memory_ratio"] <= 1 / 3
+
+
+@pytest.mark.stress
+def test_training_keeps_its_promises() -> None:
+    ratios = run("training.py")
+    assert ratios["padding"] <= 0.05
+    if ratios["float32_vs_marian"] is None:
+        pytest.skip("Hugging Face Marian is not installed")
+    assert ratios["float32_vs_marian"] >= 1.15
+    if has_native_bfloat16(torch.device("cpu")):
+        assert ratios["bfloat16_vs_marian"] >= 1.8
 
 
 @pytest.mark.stress

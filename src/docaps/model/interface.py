@@ -7,12 +7,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
 from docaps.batches.sampling import Sampling
 from docaps.model.context.memory import ContextMemory
+from docaps.model.output import word_log_probabilities
 from docaps.model.regulariser import Correlations
 
 
@@ -35,10 +38,25 @@ class DecoderState(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Scores of the next word at every target position, and the regulariser's correlations where there is one."""
+    """What tells the next word at every target position, and the regulariser's correlations where there is one."""
 
-    logits: Float[Tensor, "B T V"]
+    states: Float[Tensor, "B T D"]
+    """The decoder's last states, in the number format of products; without an output weight the scores themselves."""
     correlations: Correlations | None = None
+    output: Float[Tensor, "V D"] | None = None
+    """The weight that makes scores of states. They are large: whoever needs a part of them makes that part."""
+
+    @property
+    def logits(self) -> Float[Tensor, "B T V"]:
+        """The scores of all words at all positions, made when asked for."""
+        return self.states if self.output is None else F.linear(self.states, self.output.to(self.states.dtype))
+
+    @torch.no_grad()
+    def log_probabilities(self, words: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+        """Return the log-probability of the given word at each position, without holding the scores of all."""
+        if self.output is None:
+            return torch.log_softmax(self.states.float(), dim=-1).gather(-1, words.unsqueeze(-1)).squeeze(-1)
+        return word_log_probabilities(self.states.flatten(0, 1), self.output, words.flatten()).view(words.shape)
 
 
 class TranslationModel(nn.Module, ABC):

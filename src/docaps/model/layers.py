@@ -11,7 +11,10 @@ from typing import Literal
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
+
+from docaps.model.attention import attend
+from docaps.model.dropout import Dropout
+from docaps.model.precision import for_products
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,8 @@ class Attention(nn.Module):
         causal: bool = False,
     ) -> Float[Tensor, "B L D"]:
         """Let every position gather what it needs from the memory; `mask` is True where it may look."""
-        attended = F.scaled_dot_product_attention(
-            self._split(self.query(states)),
-            memory.keys,
-            memory.values,
-            attn_mask=None if mask is None else mask.unsqueeze(1),
-            is_causal=causal,
-        )  # (B, H, L, Dh)
+        queries = self._split(self.query(states))
+        attended = attend(queries, memory.keys, memory.values, mask, causal)  # (B, H, L, Dh)
         return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
     def _split(self, projected: Float[Tensor, "B C D"]) -> Float[Tensor, "B H C Dh"]:
@@ -107,18 +105,20 @@ class Residual(nn.Module):
     def __init__(self, *, size: int, dropout: float, norm: Literal["pre", "post"], gate: bool = False) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.gate = Gate(size=size) if gate else None
         self.norm_first = norm == "pre"
 
     def forward(self, states: Float[Tensor, "B L D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B L D"]:
         """Run the sub-layer and add what it found to the states."""
-        if self.norm_first:
-            return self._merge(states, self.dropout(sublayer(self.norm(states))))
-        return self.norm(self._merge(states, self.dropout(sublayer(states))))  # type: ignore[no-any-return]
+        inputs = self.norm(states) if self.norm_first else states
+        merged = self._merge(states, sublayer(for_products(inputs)))
+        return merged if self.norm_first else self.norm(merged)
 
     def _merge(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        return states + found if self.gate is None else self.gate(states, found)
+        if self.gate is None:
+            return self.dropout.add(states, found)
+        return self.gate(states, self.dropout(found))  # type: ignore[no-any-return]
 
 
 class Positions(nn.Module):

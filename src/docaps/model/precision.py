@@ -4,6 +4,8 @@ import contextlib
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from docaps.config import Precision
 
@@ -33,3 +35,9 @@ def autocast(device: torch.device, dtype: torch.dtype) -> contextlib.AbstractCon
     if dtype == torch.float32:
         return contextlib.nullcontext()
     return torch.autocast(device.type, dtype=dtype)
+
+
+def for_products(values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """Cast what several products are about to read once, instead of once for each of them."""
+    device = values.device.type
+    return values.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else values

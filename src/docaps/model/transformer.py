@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, cast
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
@@ -15,8 +16,10 @@ from torch.nn import functional as F  # noqa: N812
 from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import PAD
 from docaps.model.context.memory import ContextMemory, ContextSublayer
+from docaps.model.dropout import Dropout
 from docaps.model.interface import DecoderState, Encoding, Prediction, TranslationModel
 from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual
+from docaps.model.precision import for_products
 from docaps.model.regulariser import Correlations, Regulariser
 
 
@@ -168,7 +171,7 @@ class Transformer(TranslationModel):
         self.history = 0 if context is None else context.history
         self.embeddings = embeddings
         self.positions = Positions(size=shape.size)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
         self.scale = math.sqrt(shape.size)
         self.encoder = nn.ModuleList(
             EncoderLayer(shape, None if context is None else context.sublayer(shape)) for _ in range(encoder_layers)
@@ -206,7 +209,8 @@ class Transformer(TranslationModel):
 
     def start(self, encoding: Encoding) -> DecoderState:
         """Project the source once for all decoder layers."""
-        layers = tuple(LayerState(cast(DecoderLayer, layer).source.project(encoding.states)) for layer in self.decoder)
+        states = for_products(encoding.states)
+        layers = tuple(LayerState(cast(DecoderLayer, layer).source.project(states)) for layer in self.decoder)
         return TransformerState(layers, encoding.mask.unsqueeze(1), 0)
 
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
@@ -236,7 +240,8 @@ class Transformer(TranslationModel):
         target = self._with_positions(self.embeddings.target(batch.target_input))
         state = cast(TransformerState, self.start(self._encode(batch, source)))
         states, _ = self._decode(target, state)
-        return Prediction(self.embeddings.logits(states), self._correlate(batch, source, target))
+        correlations = self._correlate(batch, source, target)
+        return Prediction(for_products(states), correlations, self.embeddings.output.weight)
 
     def _correlate(
         self, batch: Batch, source: Float[Tensor, "B S D"], target: Float[Tensor, "B T D"]
@@ -252,4 +257,4 @@ class Transformer(TranslationModel):
 
     def _with_positions(self, embedded: Float[Tensor, "B L D"], first: int = 0) -> Float[Tensor, "B L D"]:
         """Scale word vectors and add the vectors of their positions."""
-        return embedded * self.scale + self.positions(embedded.shape[1], first)  # type: ignore[no-any-return]
+        return torch.add(self.positions(embedded.shape[1], first), embedded, alpha=self.scale)

@@ -115,7 +115,10 @@ class Learner:
     def apply(self, step: int) -> float:
         """Change the weights by the gradients and return their norm; if that is no number, change nothing."""
         weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
-        norm = float(full(nn.utils.clip_grad_norm_(weights, self._settings.clip)))
+        found = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+        norm = float(full(found))
+        if norm > self._settings.clip:  # below it nothing needs scaling
+            nn.utils.clip_grads_with_norm_(weights, self._settings.clip, found)
         if math.isfinite(norm):
             for group in self.optimizer.param_groups:
                 group["lr"] = self.rate(step) * group["share"]
@@ -196,8 +199,10 @@ NUMBERS = ("loss", "cross_entropy", "pcc", "pcc_mismatched")
 def _weighed(loss: Loss, tokens: int) -> Tensor:
     """Return each number times its tokens, and the tokens; a number that a batch does not have counts nothing."""
     values = (loss.total, loss.cross_entropy, loss.matched, loss.mismatched)
-    rows = [(0.0, 0.0) if value is None else (value.item() * tokens, float(tokens)) for value in values]
-    return torch.tensor(rows, dtype=torch.float64)
+    nothing = loss.total.new_zeros(())
+    found = torch.stack([nothing if value is None else value.detach().to(nothing.dtype) for value in values])
+    weights = torch.tensor([0.0 if value is None else float(tokens) for value in values], dtype=torch.float64)
+    return torch.stack((found.double().cpu() * weights, weights), dim=1)  # one transfer, not one for each number
 
 
 def _means(sums: Tensor) -> dict[str, float]:

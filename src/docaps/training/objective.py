@@ -13,6 +13,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from docaps.corpus.vocabulary import PAD
 from docaps.model.interface import Prediction
+from docaps.model.output import linear_cross_entropy
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,23 @@ def compute_loss(
     prediction: Prediction, target: Int[Tensor, "B T"], *, label_smoothing: float, regulariser_weight: float
 ) -> Loss:
     """Weigh how unlikely the translation was against how well the capsules agree."""
-    logits = prediction.logits.flatten(0, 1)
-    exact = logits.to(torch.promote_types(logits.dtype, torch.float32))  # (B T, V), never half precision
-    cross_entropy = F.cross_entropy(exact, target.flatten(), ignore_index=PAD, label_smoothing=label_smoothing)
+    cross_entropy = _cross_entropy(prediction, target, label_smoothing)
     if prediction.correlations is None:
         return Loss(cross_entropy, cross_entropy)
     correlations = prediction.correlations
     matched = average_by_tokens(correlations.matched, target)
     mismatched = None if correlations.mismatched is None else average_by_tokens(correlations.mismatched, target)
     return Loss(cross_entropy - regulariser_weight * matched, cross_entropy, matched, mismatched)
+
+
+def _cross_entropy(prediction: Prediction, target: Int[Tensor, "B T"], smoothing: float) -> Float[Tensor, ""]:
+    """Average over real target tokens, never in half precision."""
+    real = (target != PAD).flatten().nonzero().squeeze(1)  # (P)
+    states, words = prediction.states.flatten(0, 1).index_select(0, real), target.flatten()[real]
+    if prediction.output is not None:
+        return linear_cross_entropy(states, prediction.output, words, smoothing=smoothing)
+    exact = states.to(torch.promote_types(states.dtype, torch.float32))  # (P, V)
+    return F.cross_entropy(exact, words, label_smoothing=smoothing)
 
 
 def average_by_tokens(correlation: Float[Tensor, " B"], target: Int[Tensor, "B T"]) -> Float[Tensor, ""]:

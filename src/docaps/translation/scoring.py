@@ -11,7 +11,7 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import Window, windows_of_document
 from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.vocabulary import PAD
-from docaps.model.interface import TranslationModel
+from docaps.model.interface import Prediction, TranslationModel
 from docaps.model.precision import autocast
 from docaps.translation.loading import TrainedModel
 from docaps.translation.translator import cut
@@ -22,8 +22,8 @@ BATCH_TOKENS = 4000
 def log_probabilities(model: TranslationModel, batch: Batch) -> Float[Tensor, " B"]:
     """Return the log-probability of each given translation, end mark included."""
     target = batch.translations
-    words = torch.log_softmax(model(batch).logits.float(), dim=-1).gather(-1, target.unsqueeze(-1)).squeeze(-1)
-    return (words * (target != PAD)).sum(dim=1)
+    prediction: Prediction = model(batch)
+    return (prediction.log_probabilities(target) * (target != PAD)).sum(dim=1)
 
 
 @torch.inference_mode()

@@ -5,7 +5,7 @@ import torch
 from tests.invariants import tiny
 
 from docaps.model import precision
-from docaps.model.precision import autocast, choose_precision, has_native_bfloat16
+from docaps.model.precision import autocast, choose_precision, for_products, has_native_bfloat16
 from docaps.training.objective import compute_loss
 
 CPU = torch.device("cpu")
@@ -53,3 +53,27 @@ def test_a_bfloat16_step_is_finite_and_near_the_float32_one(name: str) -> None:
         totals.append(loss.total.item())
     assert totals[1] == pytest.approx(totals[0], abs=0.05)
     assert totals[1] != totals[0]
+
+
+def test_what_products_read_is_cast_where_products_are() -> None:
+    values = torch.randn(2, 3)
+    assert for_products(values) is values
+    with autocast(CPU, torch.bfloat16):
+        assert for_products(values).dtype == torch.bfloat16
+        assert for_products(values.bfloat16()).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_in_bfloat16_states_stay_in_float32_between_products(norm: str) -> None:
+    """What the layers add up keeps its precision; what the output layer multiplies does not need it."""
+    model, batch = tiny.build(tiny.settings("qcn", norm=norm)).float(), tiny.sample_batch()
+    exact = model(batch)
+    with autocast(CPU, torch.bfloat16):
+        encoding, prediction = model.encode(batch), model(batch)
+    assert encoding.states.dtype == torch.float32
+    assert prediction.states.dtype == torch.bfloat16
+    assert exact.states.dtype == torch.float32
+    torch.testing.assert_close(prediction.logits.float(), exact.logits, rtol=0.1, atol=0.3)
+    found, expected = (one.log_probabilities(batch.translations) for one in (prediction, exact))
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, expected, rtol=0.05, atol=0.15)

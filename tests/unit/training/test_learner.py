@@ -95,6 +95,18 @@ def test_frozen_weights_stay_and_do_not_count_for_clipping() -> None:
     assert moved == {name for name in start if not name.startswith(("embeddings", "decoder.0"))}
 
 
+@pytest.mark.parametrize("clip", [0.01, 1e6])
+def test_gradients_are_scaled_down_to_the_limit_and_never_up(clip: float) -> None:
+    one = learner(fresh(dropout=0.0), clip=clip)
+    with torch.random.fork_rng():
+        one.compute(1, next(corpus()))
+    before = {name: gradient.clone() for name, gradient in gradients(one).items()}
+    norm = one.apply(1)
+    assert norm == pytest.approx(sum(gradient.square().sum().item() for gradient in before.values()) ** 0.5, rel=1e-4)
+    for name, gradient in gradients(one).items():
+        torch.testing.assert_close(gradient, before[name] * min(1.0, clip / norm), rtol=1e-4, atol=1e-8)
+
+
 def test_freezing_what_does_not_exist_is_refused_with_what_does() -> None:
     with pytest.raises(ConfigError, match=r"no weight's name begins with 'encodr'; there are .*encoder\.0"):
         learner(fresh(), freeze=["encodr"])

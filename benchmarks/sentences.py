@@ -1,0 +1,72 @@
+"""Batches to train on: sentences of a real corpus, or random ones whose lengths are spread like those of Europarl."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from docaps.batches.batch import Batch, collate
+from docaps.batches.sampling import Indices, LengthSampler
+from docaps.batches.windows import window_of
+from docaps.config import bundled_recipes, load_recipe
+from docaps.corpus.arrays import TokenArray, starts_of
+from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.store import Split, open_store
+from docaps.corpus.vocabulary import EOS, UNK
+
+VOCABULARY = 30_000
+HISTORY = 3
+
+
+def find_corpus(data: Path, scratch: Path) -> Path:
+    """Return a prepared corpus: the folder itself, or one made of the largest pair of files in it."""
+    if (data / "manifest.json").exists():
+        return data
+    pairs = [
+        (one, Path(str(one).replace(".en", ".de"))) for one in sorted(data.glob("*.en")) + sorted(data.glob("*.en.gz"))
+    ]
+    pairs = [pair for pair in pairs if pair[1].exists()]
+    if not pairs:
+        raise SystemExit(f"{data}: neither a prepared corpus nor a folder with NAME.en and NAME.de (or .gz)")
+    largest = max(pairs, key=lambda pair: pair[0].stat().st_size)
+    settings = load_recipe(bundled_recipes()["paper"]).preparation
+    prepare(Inputs({"train": largest}), settings, scratch / "prepared")
+    return scratch / "prepared"
+
+
+def draw_split(sentences: int = 50_000) -> Split:
+    """Draw random sentences whose lengths are spread like those of Europarl in pieces."""
+    generator = np.random.default_rng(1)
+    source = np.exp(generator.normal(3.13, 0.48, sentences)).clip(2, 60)
+    target = (source * np.exp(generator.normal(0.0, 0.16, sentences))).clip(2, 60)
+
+    def fill(lengths: np.typing.NDArray[np.float64]) -> TokenArray:
+        starts = starts_of(lengths.astype(np.int64))
+        tokens = generator.integers(UNK + 1, VOCABULARY, starts[-1], dtype=np.int32)
+        tokens[starts[1:] - 1] = EOS
+        return TokenArray(tokens, starts)
+
+    documents = np.append(np.arange(0, sentences, 12), sentences).astype(np.int64)
+    return Split(fill(source), fill(target), documents)
+
+
+def make_batches(corpus: Path | None, tokens: int, count: int) -> tuple[list[Batch], float]:
+    """Return some batches of about this many target tokens, and the share of padding in a whole epoch of them."""
+    split = draw_split() if corpus is None else open_store(corpus).split("train")
+    epoch = LengthSampler(split, budget=2 * tokens, seed=1).epoch(0)
+    batches = [collate([window_of(split, int(number), HISTORY) for number in one], HISTORY) for one in epoch[:count]]
+    return [_within_vocabulary(batch) for batch in batches], measure_padding(split, epoch)
+
+
+def _within_vocabulary(batch: Batch) -> Batch:
+    """Let the rarest words of a larger vocabulary be one word."""
+    assert batch.target_input is not None
+    parts = batch.source, batch.history, batch.target_input, batch.translations
+    return Batch(*(part.clamp(max=VOCABULARY - 1) for part in parts))
+
+
+def measure_padding(split: Split, epoch: Sequence[Indices]) -> float:
+    """Return the share of padding in the source and target tokens of batches."""
+    sides = [np.asarray(side.lengths) for side in (split.source, split.target)]
+    real = sum(int(lengths[one].sum()) for one in epoch for lengths in sides)
+    return 1 - real / sum(len(one) * int(lengths[one].max()) for one in epoch for lengths in sides)

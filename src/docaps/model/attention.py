@@ -1,0 +1,62 @@
+"""Scaled dot-product attention (Eq. 10), by torch's fused kernel or by plain products, whichever is faster.
+
+Dimensions: B batch, H heads, L queries, C keys, Dh size of a head.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+PLAIN_KEYS = 512
+"""Plain products hold all L x C weights; beyond this many keys the fused kernel, which does not, takes over."""
+
+
+def attend(
+    queries: Float[Tensor, "B H L Dh"],
+    keys: Float[Tensor, "B H C Dh"],
+    values: Float[Tensor, "B H C Dh"],
+    mask: Bool[Tensor, "B #L C"] | None = None,  # noqa: F821
+    causal: bool = False,
+) -> Float[Tensor, "B H L Dh"]:
+    """Let every query gather values by the likeness of their keys; `mask` is True where it may look."""
+    if _prefers_plain(queries, keys):
+        return attend_plainly(queries, keys, values, mask, causal)
+    visible = None if mask is None else mask.unsqueeze(1)
+    return F.scaled_dot_product_attention(queries, keys, values, attn_mask=visible, is_causal=causal)
+
+
+def _prefers_plain(queries: Float[Tensor, "B H L Dh"], keys: Float[Tensor, "B H C Dh"]) -> bool:
+    """Say whether the way back through the fused kernel would be slow: on CPUs in half precision it is, by far."""
+    trained = torch.is_grad_enabled() and queries.requires_grad
+    half = queries.device.type == "cpu" and queries.dtype.itemsize == 2
+    return trained and half and keys.shape[2] <= PLAIN_KEYS
+
+
+def attend_plainly(
+    queries: Float[Tensor, "B H L Dh"],
+    keys: Float[Tensor, "B H C Dh"],
+    values: Float[Tensor, "B H C Dh"],
+    mask: Bool[Tensor, "B #L C"] | None = None,  # noqa: F821
+    causal: bool = False,
+) -> Float[Tensor, "B H L Dh"]:
+    """Do the same with two batched products and a softmax between them."""
+    hidden = queries.new_zeros(1, 1, 1) if mask is None else _hide(queries, ~mask)  # (B or 1, L or 1, C or 1)
+    if causal:
+        ahead = torch.ones(queries.shape[2], keys.shape[2], dtype=torch.bool, device=queries.device).triu(1)
+        hidden = hidden + _hide(queries, ahead)
+    batch, heads, length, size = queries.shape
+    scores = torch.baddbmm(
+        hidden.unsqueeze(1).expand(batch, heads, length, keys.shape[2]).flatten(0, 1),
+        queries.flatten(0, 1),
+        keys.flatten(0, 1).transpose(1, 2),
+        alpha=1 / math.sqrt(size),
+    )  # (B H, L, C)
+    return torch.bmm(torch.softmax(scores, dim=-1), values.flatten(0, 1)).view(batch, heads, length, size)
+
+
+def _hide(like: Float[Tensor, "*any"], hidden: Bool[Tensor, "*places"]) -> Float[Tensor, "*places"]:
+    """Return what to add to scores: minus infinity where one may not look."""
+    return torch.zeros_like(hidden, dtype=like.dtype).masked_fill_(hidden, -torch.inf)
