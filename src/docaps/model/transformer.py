@@ -5,7 +5,7 @@ length, K history sentences, N words of a history sentence, D model size, V voca
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 import torch
@@ -133,6 +133,15 @@ class TransformerState:
         return TransformerState(layers, self.source_mask[rows], self.position)
 
 
+@dataclass(frozen=True, slots=True)
+class WordVectors:
+    """The vectors of a batch's words, as the tables have them: not scaled, without positions."""
+
+    source: Float[Tensor, "B S D"]
+    history: Float[Tensor, "B K N D"] | None
+    target: Float[Tensor, "B T D"] | None
+
+
 class Embeddings(nn.Module):
     """Word vectors of source, target and output: one table for all, or three."""
 
@@ -141,6 +150,20 @@ class Embeddings(nn.Module):
         self.source = _embedding(vocabulary, size)
         self.target = self.source if shared else _embedding(vocabulary, size)
         self.output = self.source if shared else _embedding(vocabulary, size)
+
+    def look_up(self, batch: Batch, *, history: bool) -> WordVectors:
+        """Look up a batch's words, those of one table at once: the gradient of a look-up is as large as its table."""
+        asked = {"source": batch.source}
+        asked |= {"history": batch.history} if history else {}
+        shared = self.target is self.source
+        if batch.target_input is not None and shared:
+            asked["target"] = batch.target_input
+        vectors = self.source(torch.cat([words.flatten() for words in asked.values()]))
+        parts = vectors.split([words.numel() for words in asked.values()])
+        found = {name: part.view(*asked[name].shape, -1) for name, part in zip(asked, parts, strict=True)}
+        if batch.target_input is not None and not shared:
+            found["target"] = self.target(batch.target_input)
+        return WordVectors(found["source"], found.get("history"), found.get("target"))
 
     def logits(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any V"]:
         """Score every word of the vocabulary."""
@@ -184,27 +207,29 @@ class Transformer(TranslationModel):
 
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
         """Read source sentences and their histories."""
-        return self._encode(batch, self._source_inputs(batch), trace)
+        vectors = self._look_up(replace(batch, target_input=None))
+        return self._encode(batch, vectors, self._with_positions(vectors.source), trace)
 
-    def _source_inputs(self, batch: Batch) -> Float[Tensor, "B S D"]:
-        """Return scaled embeddings plus positions of the source."""
-        return self._with_positions(self.embeddings.source(batch.source))
+    def _look_up(self, batch: Batch) -> WordVectors:
+        """Look up the words of a batch, those of its history only if there are any and somebody reads them."""
+        return self.embeddings.look_up(batch, history=self.context is not None and bool(batch.history_mask.any()))
 
-    def _encode(self, batch: Batch, inputs: Float[Tensor, "B S D"], trace: bool = False) -> Encoding:
-        context = self._read_history(batch, trace)
+    def _encode(
+        self, batch: Batch, vectors: WordVectors, inputs: Float[Tensor, "B S D"], trace: bool = False
+    ) -> Encoding:
+        context = self._read_history(batch, vectors, trace)
         mask = batch.source_mask.unsqueeze(1)  # (B, 1, S)
         states = self.dropout(inputs)
         for layer in self.encoder:
             states = layer(states, mask, context)
         return Encoding(self.encoder_norm(states), batch.source_mask, context)
 
-    def _read_history(self, batch: Batch, trace: bool) -> ContextMemory | None:
+    def _read_history(self, batch: Batch, vectors: WordVectors, trace: bool) -> ContextMemory | None:
         """Run the context network, unless nothing in the batch has a history."""
-        if self.context is None or not batch.history_mask.any():
+        if self.context is None or vectors.history is None:
             return None
-        words = self.embeddings.source(batch.history)  # (B, K, N, D), not scaled, no positions
-        sentence = self.embeddings.source(batch.source)
-        memory: ContextMemory = self.context(words, batch.history_mask, sentence, batch.source_mask, trace)
+        masks = batch.history_mask, batch.source_mask
+        memory: ContextMemory = self.context(vectors.history, masks[0], vectors.source, masks[1], trace)
         return memory
 
     def start(self, encoding: Encoding) -> DecoderState:
@@ -236,22 +261,21 @@ class Transformer(TranslationModel):
         """Score given translations, all positions at once."""
         if batch.target_input is None:
             raise ValueError("the batch has no translations")
-        source = self._source_inputs(batch)
-        target = self._with_positions(self.embeddings.target(batch.target_input))
-        state = cast(TransformerState, self.start(self._encode(batch, source)))
+        vectors = self._look_up(batch)
+        source, target = (self._with_positions(cast(Tensor, side)) for side in (vectors.source, vectors.target))
+        state = cast(TransformerState, self.start(self._encode(batch, vectors, source)))
         states, _ = self._decode(target, state)
-        correlations = self._correlate(batch, source, target)
+        correlations = self._correlate(batch, vectors, source, target)
         return Prediction(for_products(states), correlations, self.embeddings.output.weight)
 
     def _correlate(
-        self, batch: Batch, source: Float[Tensor, "B S D"], target: Float[Tensor, "B T D"]
+        self, batch: Batch, vectors: WordVectors, source: Float[Tensor, "B S D"], target: Float[Tensor, "B T D"]
     ) -> Correlations | None:
         """Compare the capsules of source and target; in training only."""
         if self.regulariser is None or not self.training or batch.target_input is None:
             return None
         if not self.regulariser.positions:
-            source = self.embeddings.source(batch.source) * self.scale
-            target = self.embeddings.target(batch.target_input) * self.scale
+            source, target = (self.scale * cast(Tensor, side) for side in (vectors.source, vectors.target))
         correlations: Correlations = self.regulariser(source, batch.source_mask, target, batch.target_input != PAD)
         return correlations
 

@@ -32,7 +32,24 @@ def test_the_encoder_reads_scaled_word_vectors_and_positions() -> None:
     assert isinstance(model, Transformer)
     expected = model.embeddings.source.weight[batch.source] * tiny.D**0.5
     expected = expected + model.positions.table[: batch.source.shape[1]]
-    torch.testing.assert_close(model._source_inputs(batch), expected)
+    torch.testing.assert_close(model._with_positions(model._look_up(batch).source), expected)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("history", [True, False])
+def test_words_looked_up_together_are_those_looked_up_one_by_one(shared: bool, history: bool) -> None:
+    tables, batch = Embeddings(vocabulary=tiny.VOCABULARY, size=4, shared=shared), tiny.sample_batch()
+    found = tables.look_up(batch, history=history)
+    assert torch.equal(found.source, tables.source.weight[batch.source])
+    assert found.target is not None
+    assert batch.target_input is not None
+    assert torch.equal(found.target, tables.target.weight[batch.target_input])
+    if history:
+        assert found.history is not None
+        assert torch.equal(found.history, tables.source.weight[batch.history])
+    else:
+        assert found.history is None
+    assert tables.look_up(replace(batch, target_input=None), history=history).target is None
 
 
 def test_the_order_of_source_words_matters() -> None:
