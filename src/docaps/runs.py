@@ -87,21 +87,28 @@ class Run:
         return self.description.exists() and self.read().get("status") == FINISHED
 
 
+LOCK = ".lock"
+
+
 @contextlib.contextmanager
 def locked(run: Run) -> Iterator[None]:
     """Keep others from training in the same directory; the lock ends with the process, however that ends."""
     run.path.mkdir(parents=True, exist_ok=True)
-    with (run.path / ".lock").open("w") as file:
+    path = run.path / LOCK
+    with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            taken = os.fstat(file.fileno()).st_nlink == 0  # who had the lock has just gone, and the file with it
         except BlockingIOError:
-            raise RunError(
-                "another process is training here: wait for it or choose another --out", path=run.path
-            ) from None
+            taken = True
         except OSError:  # a file system without locks
+            taken = False
+        if taken:
+            raise RunError("another process is training here: wait for it or choose another --out", path=run.path)
+        try:
             yield
-            return
-        yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def open_run(path: Path) -> Run:

@@ -85,7 +85,7 @@ def test_training_leaves_runs_that_describe_themselves(chain: Chain) -> None:
         assert (description["status"], description["system"], description["steps"]) == ("finished", system, 2)
         assert description["settings"]["system"]["model"]["size"] == 8
         names = {"run.json", "metrics.jsonl", "model.safetensors", "text"}
-        assert names <= {file.name for file in path.iterdir()} <= names | {"assessment"}
+        assert names <= {file.name for file in path.iterdir()} <= names | {"assessment", "tensorboard"}
 
 
 def test_finished_stages_are_kept(chain: Chain) -> None:

@@ -19,7 +19,7 @@ from docaps.model.checkpoint import fill, read_weights, write_tensors
 from docaps.model.interface import TranslationModel
 from docaps.model.precision import choose_device, choose_precision
 from docaps.model.variants import build_model, count_parameters
-from docaps.runs import Run, locked, open_run, versions
+from docaps.runs import LOCK, Run, locked, open_run, versions
 from docaps.training.journal import Speedometer, open_journal
 from docaps.training.learner import Device, Learner
 from docaps.training.record import Record
@@ -302,7 +302,7 @@ def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, 
 
 def _contents(directory: Path) -> list[Path]:
     """List what is in a directory, but for the lock."""
-    return [path for path in directory.iterdir() if path.name != ".lock"] if directory.exists() else []
+    return [path for path in directory.iterdir() if path.name != LOCK] if directory.exists() else []
 
 
 def _remove_torn(directory: Path) -> None:
@@ -315,7 +315,6 @@ def _remove_aids(run: Run) -> None:
     """Remove what only an unfinished training needs."""
     run.state.unlink(missing_ok=True)
     shutil.rmtree(run.snapshots, ignore_errors=True)
-    (run.path / ".lock").unlink(missing_ok=True)
 
 
 def name_sentences(data: Split, step: StepData) -> str:
