@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from docaps.corpus.formats.opening import LONGEST_SENTENCE, read_lines, too_long
+from docaps.corpus.formats.opening import LONGEST_SENTENCE, read_lines
 from docaps.errors import CorpusError
 
 _WORD = re.compile(r"\w+")
@@ -18,9 +18,15 @@ def read_sentences(path: Path, *, blank: bool = False) -> list[str]:
     for number, sentence in enumerate(sentences, start=1):
         if not sentence and not blank:
             raise CorpusError("a blank line, expected a sentence", path=path, line=number)
-        if len(sentence) > LONGEST_SENTENCE:
-            raise too_long(sentence, path, number)
+        check_length(sentence, path, number)
     return sentences
+
+
+def check_length(text: str, path: Path, line: int) -> None:
+    """Refuse a text that is too long to be a sentence."""
+    if len(text) > LONGEST_SENTENCE:
+        message = f"a sentence of {len(text):,} characters, expected at most {LONGEST_SENTENCE:,}: remove it"
+        raise CorpusError(message, path=path, line=line)
 
 
 def check_counts(paths: Sequence[Path], counts: Sequence[int]) -> None:

@@ -1,7 +1,6 @@
 """Records of JSON with their place: every fault is told with the file, the line, and what was found."""
 
 import gzip
-import io
 import json
 import zlib
 from collections.abc import Iterator
@@ -9,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from docaps.corpus.contrastive.lines import check_length
 from docaps.corpus.formats.compression import DamageError, unpack
 from docaps.corpus.formats.interface import NO_TEXT, shorten
-from docaps.corpus.formats.opening import LONGEST_SENTENCE, one_line, too_long
+from docaps.corpus.formats.opening import one_line
 from docaps.errors import CorpusError
 
 
@@ -74,8 +74,7 @@ class Record:
         text = self._string(value, name)
         if found := NO_TEXT.search(text):
             raise self.fault(f"the field '{name}' holds the character U+{ord(found[0]):04X}, which is no text")
-        if len(text) > LONGEST_SENTENCE:
-            raise too_long(text, self.path, self.line)
+        check_length(text, self.path, self.line)
         if not blank and not text.strip():
             raise self.fault(f"the field '{name}' is blank, expected a sentence")
         return one_line(text)
@@ -125,7 +124,9 @@ def _list_values(text: str, path: Path) -> Iterator[tuple[Any, int]]:
             raise CorpusError(f"not valid JSON: {_reason(fault)}", path=path, line=line_of(at)) from None
         yield value, line_of(place)
         place = _skip(text, end)
-    if text[place : place + 1] != "]" or text[place + 1 :].strip():
+    closed = text[place : place + 1] == "]"
+    place = _skip(text, place + 1) if closed else place
+    if not closed or place < len(text):
         found = f"found {shorten(text[place : place + 60])!r}" if place < len(text) else "the file ends too early"
         raise CorpusError(f"not one JSON list of objects: {found}", path=path, line=line_of(place))
 
@@ -152,7 +153,7 @@ def _read_text(path: Path) -> str:
     """Read a whole file, plain or compressed: it may be one long line, so it is not read by lines."""
     try:
         with path.open("rb") as file:
-            content = unpack(io.BufferedReader(file)).read()
+            content = unpack(file).read()
         return content.decode("utf-8-sig")
     except FileNotFoundError:
         raise CorpusError("no such file", path=path) from None
