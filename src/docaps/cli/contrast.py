@@ -43,35 +43,22 @@ def contrast(
 
     Example: docaps contrast runs/demo/runs/document --set minidocs runs/demo/corpus
     """
-    from docaps.corpus.contrastive import SetOptions, read_set
     from docaps.errors import CorpusError
-    from docaps.experiments.contrast import History, choose_items, sign, summarise, take_test
-    from docaps.translation.loading import load_trained
+    from docaps.experiments.contrast import History, contrast_run
 
     if no_context and shuffled:
         raise CorpusError("--no-context and --shuffled: give the one or the other")
     history: History = "none" if no_context else "shuffled" if shuffled else "own"
-    trained = load_trained(run)
-    languages = trained.codec.source.code, trained.codec.target.code
-    found = read_set(set, path, SetOptions(*languages, context_dir, context_lines, no_context))
-    items = choose_items(found, history, limit)
-    decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
     shown = examples if examples is not None else JSON_EXAMPLES if json else 0
-    result = {
-        "set": set,
-        "path": str(path),
-        "files": found.files,
-        "history": history,
-        **summarise(take_test(trained, items, decoding), shown),
-        "signature": sign(items, run, set, history),
-    }
+    context = {"context_dir": context_dir, "context_lines": context_lines}
+    result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown)
     if json:
         print_json(result)
-    else:
-        _print(result)
-        if history == "own":
-            call = f"{command_name()} contrast {quote(run)} --set {set} {quote(path)}"
-            print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
+        return
+    _print(result)
+    if history == "own":
+        call = f"{command_name()} contrast {quote(run)} --set {set} {quote(path)}"
+        print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
 
 
 def _print(result: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Taking a contrastive test: a model scores or translates the items of a set, and every answer is judged."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -14,6 +14,8 @@ from docaps.corpus.contrastive import (
     ContrastiveItem,
     ContrastiveSet,
     GenerativeItem,
+    SetOptions,
+    read_set,
     spread,
     with_other_histories,
     without_history,
@@ -23,7 +25,7 @@ from docaps.evaluation.contrastive import Decision, judge_scores, judge_translat
 from docaps.evaluation.proportions import LEVEL
 from docaps.files import sha256
 from docaps.runs import open_run
-from docaps.translation.loading import TrainedModel
+from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.scoring import score_contrastive
 from docaps.translation.translator import Translator
 
@@ -39,6 +41,33 @@ class Answer:
     translation: str
     scores: tuple[float, ...]
     decision: Decision
+
+
+def contrast_run(
+    run: Path,
+    name: str,
+    path: Path,
+    context: Mapping[str, Any],
+    *,
+    history: History = "own",
+    limit: int | None = None,
+    beam: int | None = None,
+    examples: int = 0,
+) -> dict[str, Any]:
+    """Let a finished run take the set `name` at `path`; `context` says where ContraPro's histories are."""
+    trained = load_trained(run)
+    languages = trained.codec.source.code, trained.codec.target.code
+    found = read_set(name, path, SetOptions(*languages, **context, without_history=history == "none"))
+    items = choose_items(found, history, limit)
+    decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
+    return {
+        "set": name,
+        "path": str(path),
+        "files": found.files,
+        "history": history,
+        **summarise(take_test(trained, items, decoding), examples),
+        "signature": sign(items, run, name, history),
+    }
 
 
 def choose_items(found: ContrastiveSet, history: History, limit: int | None) -> list[AnyItem]:
