@@ -24,6 +24,7 @@ LIGHT = [
     "docaps.evaluation.bleu",
     "docaps.evaluation.systems",
     "docaps.cli.evaluate",
+    "docaps.evaluation.contrastive",
     "docaps.report.page",
 ]
 HOME = re.compile(r"(?<!\w)/(?:home|Users|root|work)/\w|[A-Z]:\\Users")

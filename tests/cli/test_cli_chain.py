@@ -194,16 +194,6 @@ def test_evaluation_is_sacrebleus(chain: Chain, tmp_path: Path) -> None:
     assert "tok:13a" in table
 
 
-def test_contrast_counts_every_item(chain: Chain) -> None:
-    items = chain.text / "contrastive.jsonl"
-    found = json.loads(succeed("contrast", chain.document, items, "--json").out)
-    count = len(items.read_text().splitlines())
-    assert found["items"] == found["counts"]["all"] == sum(found["counts"]["by_phenomenon"].values()) == count
-    assert 0 <= found["accuracy"]["all"] <= 1
-    table = succeed("contrast", chain.document, items).out
-    assert all(name in table for name in ("pronoun", "ambiguity", "distance 1", "chance"))
-
-
 def test_a_report_is_one_page_and_measures_nothing_twice(chain: Chain, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert str(page) in succeed("report", chain.sentence, chain.document, "--out", page).out

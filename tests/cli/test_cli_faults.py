@@ -71,7 +71,7 @@ FAULTS = [
     ("evaluate --hypothesis good.de --reference empty", "empty: the file is empty"),
     ("evaluate --hypothesis - --reference -", "-: the file is empty"),
     ("contrast {run} good.en", "good.en:1: not JSON"),
-    ("contrast {run} absent", "absent: cannot read the contrastive items: No such file or directory"),
+    ("contrast {run} absent", "absent: no such file"),
     ("contrast absent good.en", "absent: no such run"),
     ("report absent --out new", "absent: no such run"),
     ("report {run} --out good.en", "good.en: exists already: give --overwrite to replace it"),

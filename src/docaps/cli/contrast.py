@@ -1,41 +1,103 @@
 """`docaps contrast`: how often a model prefers the right translation where only context can tell."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
-from docaps.cli.console import JsonOption, print_json, print_table
+from docaps.cli.console import JsonOption, command_name, print_json, print_next, print_table, quote
+
+SetName = Literal["contrapro", "mt-geneval", "ctxpro", "minidocs", "jsonl"]
+JSON_EXAMPLES = 10
 
 
 def contrast(
     run: Annotated[Path, typer.Argument(help="A finished run directory.")],
-    path: Annotated[
-        Path, typer.Argument(help="Contrastive items (JSON Lines), such as data/minidocs/contrastive.jsonl.")
-    ],
+    path: Annotated[Path, typer.Argument(help="The set: a file of it, or its directory.")],
+    set: Annotated[SetName, typer.Option("--set", help="Which set it is (docs/contrastive-sets.md).")] = "jsonl",
+    context_dir: Annotated[
+        Path | None, typer.Option("--context-dir", help="contrapro.json: the folder of its documents.")
+    ] = None,
+    context_lines: Annotated[
+        int | None,
+        typer.Option("--context-lines", min=1, help="ContraPro: lines of history for each item (default: all)."),
+    ] = None,
+    no_context: Annotated[bool, typer.Option("--no-context", help="Hide the earlier sentences, to compare.")] = False,
+    shuffled: Annotated[
+        bool, typer.Option("--shuffled", help="Give each item the earlier sentences of another one, to compare.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Take only so many items, evenly over the whole set.")
+    ] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="ctxpro: hypotheses kept at each step; 1 is greedy.")] = None,
+    examples: Annotated[
+        int | None, typer.Option(min=0, help="How many answers to show (default: none; with --json, 10).")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Score right and wrong translations with their history; print accuracy by phenomenon and distance.
+    """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
 
-    Example: docaps contrast runs/demo/runs/document runs/demo/corpus/contrastive.jsonl
+    The model scores right and wrong translations with their history; a tie is wrong. In ctxpro it translates, and is
+    right if the expected word stands in the translation. Formats: docs/contrastive-sets.md.
+
+    Example: docaps contrast runs/demo/runs/document --set minidocs runs/demo/corpus
     """
-    from docaps.experiments.assess import contrast as contrast_file
-    from docaps.translation.loading import load_trained
+    from docaps.errors import CorpusError
+    from docaps.experiments.contrast import History, contrast_run
 
-    result = contrast_file(load_trained(run), path)
+    if no_context and shuffled:
+        raise CorpusError("--no-context and --shuffled: give the one or the other")
+    history: History = "none" if no_context else "shuffled" if shuffled else "own"
+    shown = examples if examples is not None else JSON_EXAMPLES if json else 0
+    context = {"context_dir": context_dir, "context_lines": context_lines}
+    result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown)
     if json:
         print_json(result)
         return
-    accuracy, chance, counts = result["accuracy"], result["chance"], result["counts"]
-    rows = [["all", *_numbers(accuracy["all"], chance["all"], counts["all"])]]
-    for name, by_distance in accuracy["by_phenomenon_and_distance"].items():
-        rows.append([name, *_numbers(*(part["by_phenomenon"][name] for part in (accuracy, chance, counts)))])
-        for distance in by_distance:
-            parts = (part["by_phenomenon_and_distance"][name][distance] for part in (accuracy, chance, counts))
-            rows.append([f"  distance {distance}", *_numbers(*parts)])
-    print_table("Right choices", ["items", "accuracy", "chance", "count"], rows)
+    _print(result)
+    if history == "own":
+        call = f"{command_name()} contrast {quote(run)} --set {set} {quote(path)}"
+        print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
 
 
-def _numbers(accuracy: float, chance: float, count: int) -> list[str]:
+def _print(result: Mapping[str, Any]) -> None:
+    """Print the table, what its numbers are, and the answers asked for."""
+    details = result["details"]
+    whole = {key: result[key] for key in ("accuracy", "chance", "items", "ties")} | result["interval"]
+    rows = [_row("all", whole)]
+    for name, values in details["by_phenomenon"].items():
+        rows.append(_row(name, values))
+        by_distance = details["by_phenomenon_and_distance"].get(name, {})
+        rows += [_row(f"  distance {distance}", part) for distance, part in by_distance.items()]
+    rows += [_row(f"pronoun {name}", values) for name, values in details["by_pronoun"].items()]
+    rows += [_row(f"form {name}", values) for name, values in details["by_form"].items()]
+    print_table("Right choices", ["items", "accuracy", "95 % interval", "chance", "count"], rows)
+    methods = dict.fromkeys([result["interval"]["method"], *_methods(details)])
+    typer.echo(f"Intervals: {', '.join(methods)}. Ties, counted as wrong: {result['ties']:,}.")
+    typer.echo(result["signature"])
+    for example in result["examples"]:
+        typer.echo(_show(example))
+
+
+def _methods(details: Mapping[str, Any]) -> list[str]:
+    """List how the intervals of the groups were found."""
+    groups = (group for key, group in details.items() if key != "by_phenomenon_and_distance")
+    return [values["method"] for group in groups for values in group.values()]
+
+
+def _row(name: str, values: Mapping[str, Any]) -> list[str]:
     """Write shares in per cent."""
-    return [f"{100 * accuracy:.1f} %", f"{100 * chance:.1f} %", f"{count:,}"]
+    interval = f"{100 * values['low']:.1f}-{100 * values['high']:.1f} %"
+    shares = [f"{100 * values['accuracy']:.1f} %", interval, f"{100 * values['chance']:.1f} %"]
+    return [name, *shares, f"{values['items']:,}"]
+
+
+def _show(example: Mapping[str, Any]) -> str:
+    """Write an answer: history, source, what was wanted and what the model prefers or wrote."""
+    history = [f"    {sentence}" for sentence in example["history"]]
+    answer = example.get("chosen", example.get("translation"))
+    wanted = example.get("right") or " or ".join(example["expected"])
+    verdict = "right" if example["correct"] else f"wrong; wanted: {wanted}"
+    head = f"\n{example['id']} ({example['phenomenon']})"
+    return "\n".join([head, *history, f"  > {example['source']}", f"  < {answer}  [{verdict}]"])

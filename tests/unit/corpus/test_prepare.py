@@ -190,8 +190,8 @@ def test_contrastive_items_are_checked_and_kept(inputs: Inputs, out: Path, tmp_p
     store, _ = prepare(replace(inputs, contrastive=path), SETTINGS, out)
     assert store.contrastive == out / "contrastive.jsonl"
     assert store.contrastive.read_bytes() == path.read_bytes()
-    path.write_text(json.dumps(item) + "\n")
-    with pytest.raises(CorpusError, match=r"items\.jsonl:1: the field 'history' is missing"):
+    path.write_text(json.dumps(item | {"right": None}) + "\n")
+    with pytest.raises(CorpusError, match=r"items\.jsonl:1: the field 'right' is missing"):
         prepare(replace(inputs, contrastive=path), SETTINGS, out)
     assert Store(out).contrastive is not None
 

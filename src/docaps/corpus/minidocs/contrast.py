@@ -70,14 +70,15 @@ def _draw_set(
     events = builder.draw_events(spans, phenomenon)
     last = builder.draw_event(phenomenon, form=form)
     story = builder.build(spans, length, [*events, last])
-    return [_cut_item(story.tell({length - 1: last.select(tag)}), f"{name}-{tag}") for tag in tags]
+    return [_cut_item(story.tell({length - 1: last.select(tag)}), name, tag) for tag in tags]
 
 
-def _cut_item(document: MiniDocument, name: str) -> ContrastiveItem:
-    """Make an item of a document's last sentence."""
+def _cut_item(document: MiniDocument, name: str, tag: str) -> ContrastiveItem:
+    """Make an item of a document's last sentence; the variants of one story count as one document."""
     label = document.labels[len(document.source) - 1]
     return ContrastiveItem(
-        id=name,
+        id=f"{name}-{tag}",
+        document=name,
         phenomenon=label.phenomenon,
         form=label.form,
         distance=label.distance,

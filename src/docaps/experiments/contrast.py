@@ -1,0 +1,175 @@
+"""Taking a contrastive test: a model scores or translates the items of a set, and every answer is judged."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal
+
+from docaps import __version__
+from docaps.config import DecodingSettings
+from docaps.corpus.contrastive import (
+    AnyItem,
+    ContrastiveItem,
+    ContrastiveSet,
+    GenerativeItem,
+    SetOptions,
+    read_set,
+    spread,
+    with_other_histories,
+    without_history,
+)
+from docaps.corpus.documents import Document
+from docaps.evaluation.contrastive import Decision, judge_scores, judge_translations, measure
+from docaps.evaluation.proportions import LEVEL
+from docaps.files import sha256
+from docaps.runs import open_run
+from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.scoring import score_contrastive
+from docaps.translation.translator import Translator
+
+History = Literal["own", "none", "shuffled"]
+SHOWN_HISTORY = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An item, the translation a model prefers or makes, the scores it was chosen by, and what that is worth."""
+
+    item: AnyItem
+    translation: str
+    scores: tuple[float, ...]
+    decision: Decision
+
+
+def contrast_run(
+    run: Path,
+    name: str,
+    path: Path,
+    context: Mapping[str, Any],
+    *,
+    history: History = "own",
+    limit: int | None = None,
+    beam: int | None = None,
+    examples: int = 0,
+) -> dict[str, Any]:
+    """Let a finished run take the set `name` at `path`; `context` says where ContraPro's histories are."""
+    trained = load_trained(run)
+    languages = trained.codec.source.code, trained.codec.target.code
+    found = read_set(name, path, SetOptions(*languages, **context, without_history=history == "none"))
+    items = choose_items(found, history, limit)
+    decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
+    return {
+        "set": name,
+        "path": str(path),
+        "files": found.files,
+        "history": history,
+        **summarise(take_test(trained, items, decoding), examples),
+        "signature": sign(items, run, name, history),
+    }
+
+
+def choose_items(found: ContrastiveSet, history: History, limit: int | None) -> list[AnyItem]:
+    """Take the items asked for, with the history asked for; another's history may come from an item left out."""
+    items: Sequence[AnyItem] = found.items
+    if history == "shuffled":
+        items = with_other_histories(items)
+    chosen = spread(items, limit)
+    return without_history(chosen) if history == "none" else chosen
+
+
+def take_test(
+    trained: TrainedModel, items: Sequence[AnyItem], decoding: DecodingSettings | None = None
+) -> list[Answer]:
+    """Answer every item: score the translations it comes with, or translate it."""
+    choices = [item for item in items if isinstance(item, ContrastiveItem)]
+    tasks = [item for item in items if isinstance(item, GenerativeItem)]
+    chosen = iter(_choose(trained, choices) if choices else [])
+    written = iter(_write(trained, tasks, decoding) if tasks else [])
+    return [next(chosen if isinstance(item, ContrastiveItem) else written) for item in items]
+
+
+def _choose(trained: TrainedModel, items: Sequence[ContrastiveItem]) -> list[Answer]:
+    """Let the model choose among the translations given."""
+    scores = score_contrastive(trained, items)
+    decisions = judge_scores(items, scores)
+    return [
+        Answer(item, (item.right, *item.wrong)[found.index(max(found))], tuple(found), decision)
+        for item, found, decision in zip(items, scores, decisions, strict=True)
+    ]
+
+
+def _write(trained: TrainedModel, items: Sequence[GenerativeItem], decoding: DecodingSettings | None) -> list[Answer]:
+    """Let the model translate, with no more history than it looks at."""
+    seen = trained.model.history
+    documents = [Document((*(item.history[-seen:] if seen else ()), item.source)) for item in items]
+    last = [sentences[-1] for sentences in Translator(trained, decoding).translate(documents)]
+    decisions = judge_translations(items, [sentence.text for sentence in last])
+    return [
+        Answer(item, sentence.text, (sentence.score,), decision)
+        for item, sentence, decision in zip(items, last, decisions, strict=True)
+    ]
+
+
+def summarise(answers: Sequence[Answer], examples: int) -> dict[str, Any]:
+    """Return accuracy, chance and examples as plain JSON values."""
+    found = measure([answer.item for answer in answers], [answer.decision for answer in answers])
+    groups = {key: value for key, value in found.as_dict().items() if key.startswith("by_")}
+    plain = ("by_phenomenon", "by_distance", "by_pronoun", "by_form")
+    return {
+        "items": found.all.items,
+        "accuracy": found.all.accuracy,
+        "interval": {"low": found.all.low, "high": found.all.high, "level": LEVEL, "method": found.all.method},
+        "chance": found.all.chance,
+        "ties": found.all.ties,
+        **{key: {name: values["accuracy"] for name, values in groups[key].items()} for key in plain},
+        "details": groups,
+        "examples": [_as_json(answer) for answer in choose_examples(answers, examples)],
+    }
+
+
+def choose_examples(answers: Sequence[Answer], count: int) -> list[Answer]:
+    """Choose answers to look at: wrong and right ones in turn, each from all phenomena in turn."""
+    sides = [[answer for answer in answers if answer.decision.right is right] for right in (False, True)]
+    turns = zip_longest(*map(_in_turn, sides))
+    return [answer for pair in turns for answer in pair if answer is not None][:count]
+
+
+def _in_turn(answers: Sequence[Answer]) -> list[Answer]:
+    """Put answers in an order that takes one of each phenomenon, then the next of each."""
+    groups: dict[str, list[Answer]] = {}
+    for answer in answers:
+        groups.setdefault(answer.item.phenomenon, []).append(answer)
+    rounds = zip_longest(*groups.values())
+    return [answer for group in rounds for answer in group if answer is not None]
+
+
+def _as_json(answer: Answer) -> dict[str, Any]:
+    """Write an answer for people who want to look at it."""
+    item = answer.item
+    wanted = (
+        {"right": item.right, "wrong": list(item.wrong), "chosen": answer.translation}
+        if isinstance(item, ContrastiveItem)
+        else {"expected": list(item.expected), "translation": answer.translation}
+    )
+    return {
+        "id": item.id,
+        "correct": answer.decision.right,
+        "phenomenon": item.phenomenon,
+        "form": item.form,
+        "distance": item.distance,
+        "pronoun": item.pronoun,
+        "history": list(item.history[-SHOWN_HISTORY:]),
+        "source": item.source,
+        **wanted,
+        "scores": list(answer.scores),
+    }
+
+
+def sign(items: Sequence[AnyItem], run: Path, name: str, history: History) -> str:
+    """Return what the numbers depend on: set, items, history, weights and version."""
+    data = hashlib.sha256("\n".join(map(repr, items)).encode("utf-8", "backslashreplace")).hexdigest()
+    weights = sha256(open_run(run).weights)
+    parts = {"set": name, "items": len(items), "history": history, "data": data[:12], "weights": weights[:12]}
+    return "|".join([*(f"{key}:{value}" for key, value in parts.items()), f"docaps:{__version__}"])

@@ -1,0 +1,99 @@
+"""`docaps contrast` takes every set, for people and for programs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.calling import docaps, succeed
+from tests.cli.conftest import Chain
+from tests.unit.corpus.contrastive.page import BY_TITLE, EXAMPLES, Example
+
+
+def arguments(example: Example, folder: Path) -> list[str | Path]:
+    path = example.place(folder)
+    context = example.stated["context"]
+    return ["--set", example.set, path, *(["--context-dir", folder / context] if context else [])]
+
+
+def contrast(chain: Chain, *words: str | Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(succeed("contrast", chain.document, *words, "--json").out)
+    return found
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[example.title for example in EXAMPLES])
+def test_every_set_of_the_page_is_taken(chain: Chain, tmp_path: Path, example: Example) -> None:
+    found = contrast(chain, *arguments(example, tmp_path))
+    assert {"accuracy", "by_distance", "by_phenomenon", "examples", "chance"} <= set(found)
+    assert found["items"] == sum(found["files"].values()) == len(found["examples"]) == int(str(example.stated["items"]))
+    assert 0 <= found["interval"]["low"] <= found["accuracy"] <= found["interval"]["high"] <= 1
+    assert sum(example["correct"] for example in found["examples"]) == round(found["accuracy"] * found["items"])
+    groups = found["details"]["by_phenomenon"]
+    assert {name: group["accuracy"] for name, group in groups.items()} == found["by_phenomenon"]
+    assert sum(group["items"] for group in groups.values()) == found["items"]
+
+
+def test_the_corpus_of_mini_documents_is_a_set(chain: Chain) -> None:
+    items = chain.text / "contrastive.jsonl"
+    found = contrast(chain, "--set", "minidocs", chain.text)
+    records = [json.loads(line) for line in items.read_text().splitlines()]
+    assert found["items"] == len(records)
+    assert set(found["by_phenomenon"]) == {record["phenomenon"] for record in records}
+    assert set(found["by_distance"]) <= {"1", "2", "3"}
+    assert "er" in found["by_pronoun"] or "sie" in found["by_pronoun"]
+    plain = contrast(chain, items)
+    assert (plain["set"], plain["accuracy"], plain["items"]) == ("jsonl", found["accuracy"], found["items"])
+
+
+def test_the_table_tells_accuracy_interval_and_chance(chain: Chain) -> None:
+    result = succeed("contrast", chain.document, "--set", "minidocs", chain.text, "--examples", "2")
+    for text in (
+        "pronoun",
+        "ambiguity",
+        "distance 1",
+        "95 % interval",
+        "chance",
+        "Ties, counted as wrong:",
+        "weights:",
+    ):
+        assert text in result.out
+    assert result.out.count("\n  > ") == 2
+    assert f"contrast {chain.document} --set minidocs {chain.text} --no-context" in result.err
+
+
+def test_history_can_be_hidden_or_shuffled(chain: Chain) -> None:
+    def scores(*options: str) -> list[list[float]]:
+        found = contrast(chain, "--set", "minidocs", chain.text, "--examples", "999", *options)
+        return [example["scores"] for example in sorted(found["examples"], key=lambda example: str(example["id"]))]
+
+    own, none, shuffled = scores(), scores("--no-context"), scores("--shuffled")
+    assert own == scores()
+    assert len(own) == len(none) == len(shuffled) > 9
+    assert own[0] != pytest.approx(none[0], rel=1e-9)
+    assert own[0] != pytest.approx(shuffled[0], rel=1e-9)
+
+
+def test_a_limit_and_a_beam_are_kept_to(chain: Chain, tmp_path: Path) -> None:
+    assert contrast(chain, "--set", "minidocs", chain.text, "--limit", "3")["items"] == 3
+    example = BY_TITLE["ctxpro, generative"]
+    words = arguments(example, tmp_path)
+    found = contrast(chain, *words, "--beam", "1", "--examples", "1")
+    assert len(found["examples"]) == 1
+    assert "translation" in found["examples"][0]
+
+
+FAULTS = [
+    (["--no-context", "--shuffled"], 1, "--no-context and --shuffled: give the one or the other"),
+    (["--context-dir", "."], 1, "--context-dir and --context-lines go with --set contrapro, not with jsonl"),
+    (["--set", "bawden"], 2, "Invalid value for '--set'"),
+    (["--limit", "0"], 2, "Invalid value for '--limit'"),
+    (["--set", "mt-geneval"], 1, "not a file name of MT-GenEval"),
+    (["--set", "ctxpro"], 1, "ctxpro has a JSON file and a file of inputs"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "message"), FAULTS)
+def test_faults_are_told(chain: Chain, options: list[str], code: int, message: str) -> None:
+    result = docaps("contrast", chain.document, chain.text / "contrastive.jsonl", *options)
+    assert (result.code, result.out) == (code, "")
+    assert message in result.err
