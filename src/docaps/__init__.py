@@ -1,3 +1,34 @@
-"""docaps: translate whole documents, each sentence with the sentences before it in view."""
+"""docaps: translate whole documents, each sentence with the sentences before it in view.
+
+    import docaps
+
+    model = docaps.load("runs/demo/runs/document")
+    print(model.translate(["Anna bought a coat.", "It was warm."]).texts)
+
+Importing docaps is light: torch is loaded with the first model.
+"""
+
+import importlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from docaps.config import Precision
+    from docaps.translation.documents import DocumentTranslator
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "load"]
+
+
+def load(run: "str | os.PathLike[str]", *, precision: "Precision" = "float32") -> "DocumentTranslator":
+    """Load the model of a finished run, ready to translate (see `docaps.translation.documents`).
+
+    Args:
+        run: a run directory, such as runs/demo/runs/document.
+        precision: float32, bfloat16, or auto for what is fastest on this machine.
+    """
+    # Not an import statement: what every module imports must import none of them.
+    documents: Any = importlib.import_module("docaps.translation.documents")
+    found: DocumentTranslator = documents.load(Path(run), precision)
+    return found

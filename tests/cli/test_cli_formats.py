@@ -58,8 +58,9 @@ def test_a_directory_is_translated_into_a_directory(chain: Chain, tmp_path: Path
     assert docaps("translate", chain.document, path, "-o", out).code == 1
     succeed("translate", chain.document, path, "-o", out, "--overwrite")
     (out / "mine").write_text("x")
-    refused = docaps("translate", chain.document, path, "-o", out, "--overwrite")
-    assert "the directory holds something else (mine): choose another one" in refused.err
+    succeed("translate", chain.document, path, "-o", out, "--overwrite")
+    assert (out / "mine").read_text() == "x"
+    assert sorted(place.name for place in out.iterdir()) == ["mine", "x.txt", "y.txt"]
     (tmp_path / "file").write_text("x")
     refused = docaps("translate", chain.document, path, "-o", tmp_path / "file", "--overwrite")
     assert "file: is a file: name a directory to write to with --out" in refused.err

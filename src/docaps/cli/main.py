@@ -6,6 +6,7 @@ Only the command that is asked for is imported, so `docaps --help` answers at on
 import contextlib
 import functools
 import importlib
+import io
 import os
 import signal
 import sys
@@ -43,6 +44,7 @@ COMMANDS = {
     "variants": Command("variants:variants", "List the systems and what they are made of.", "Models"),
     "train": Command("train:train", "Train the stages of a recipe.", "Models"),
     "translate": Command("translate:translate", "Translate documents.", "Models"),
+    "score": Command("score:score", "Score given translations.", "Models"),
     "evaluate": Command("evaluate:evaluate", "Compare translations with a reference.", "Results"),
     "contrast": Command("contrast:contrast", "Test choices that need context.", "Results"),
     "experiment": Command("experiment:experiment", "Train and compare many runs.", "Results"),
@@ -98,6 +100,7 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
         progress.REPORTER.enabled = True
+        _speak_utf8()
         try:
             with interruption.caught():
                 function(*arguments, **options)
@@ -118,6 +121,12 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(DocapsError.exit_code) from None
 
     return run
+
+
+def _speak_utf8() -> None:
+    """Let stdout be UTF-8 whatever the locale: text of all languages goes there."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _drop_output() -> None:

@@ -11,6 +11,7 @@ faults     what is wrong, in words, with file and line
 from docaps.config.faults import describe_faults
 from docaps.config.recipes import bundled_recipes, load_recipe, recipe_path
 from docaps.config.settings import (
+    LARGEST_BEAM,
     SYSTEM_TITLES,
     SYSTEMS,
     CleaningSettings,
@@ -32,6 +33,7 @@ from docaps.config.settings import (
 )
 
 __all__ = [
+    "LARGEST_BEAM",
     "SYSTEMS",
     "SYSTEM_TITLES",
     "CleaningSettings",

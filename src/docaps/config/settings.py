@@ -14,6 +14,7 @@ Distribution = Literal["ddp", "fsdp"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
 Names = tuple[str, ...]
+LARGEST_BEAM = 500
 
 
 def parse_duration(text: str) -> float:
@@ -240,10 +241,16 @@ class StageSettings(Settings):
 class DecodingSettings(Settings):
     """How translations are searched for."""
 
-    beam: Count = 4
+    beam: Annotated[int, Field(ge=1, le=LARGEST_BEAM)] = 4
     length_penalty: Annotated[float, Field(ge=0)] = Field(0.6, description="GNMT's alpha; 0 turns it off")
     batch_tokens: Count = Field(4000, description="padded source tokens of a batch, counted once per hypothesis")
     length_factor: Annotated[float, Field(gt=0)] = Field(2.0, description="longest translation = factor x source + 20")
+    longest_source: Annotated[int, Field(ge=10)] = Field(
+        300, description="tokens of the longest source sentence that is translated in one piece; longer ones are split"
+    )
+    nbest: Annotated[int, Field(ge=1, le=LARGEST_BEAM)] = Field(
+        1, description="how many of the best translations of a sentence are wanted, at most as many as the beam"
+    )
 
 
 class Recipe(Settings):

@@ -9,7 +9,8 @@ from typing import Any
 class Layout:
     """How a document stood in its file: what to write around its sentences so that they stand there again.
 
-    `between` is one text for all gaps, or one for each. `details` is for what only one format has.
+    `between` is one text for all gaps, or one for each. `details` is for what only one format has. A long document may
+    be read in parts: `continues` says that the sentences go on with the document before them.
     """
 
     format: str
@@ -19,6 +20,7 @@ class Layout:
     after: str = "\n"
     sentence_ids: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)

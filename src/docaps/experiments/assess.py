@@ -13,9 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from docaps.batches.batch import collate
 from docaps.batches.windows import windows_of_document
 from docaps.config import DecodingSettings
 from docaps.corpus.contrastive import ContrastiveItem, read_items
@@ -27,6 +24,7 @@ from docaps.evaluation.contrastive import accuracy, chance, counts
 from docaps.files import read_json, replacing_directory, sha256, write_json, write_text_atomically
 from docaps.runs import Run
 from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.routing import trace_window
 from docaps.translation.scoring import score_contrastive
 from docaps.translation.translator import Translator
 
@@ -139,7 +137,6 @@ def choose_places(documents: Sequence[ParallelDocument], labels: Labels, history
     return chosen
 
 
-@torch.inference_mode()
 def trace(
     trained: TrainedModel, document: ParallelDocument, number: int, sentence: int, translation: str
 ) -> dict[str, Any]:
@@ -147,26 +144,10 @@ def trace(
     history = trained.model.history
     encoded = [trained.codec.encode_source(text) for text in document.source[: sentence + 1]]
     window = list(windows_of_document(encoded, history))[sentence]
-    context = trained.model.encode(collate([window], history).to(trained.device), trace=True).context
-    entries = []
-    traced = {"coupling": context.coupling, "pcc": context.correlation} if context is not None else {}
-    if any(values is not None for values in traced.values()):
-        for place, words in enumerate(window.history):
-            maps = {
-                name: _rounded(values[:, 0, place, :, : len(words)])
-                for name, values in traced.items()
-                if values is not None
-            }
-            entries.append({"distance": place + 1, "words": trained.codec.pieces(list(words)), **maps})
     return {
         "document": str(number + 1),
         "sentence": sentence,
         "source": document.source[sentence],
         "translation": translation,
-        "history": entries,
+        "history": [entry.as_dict() for entry in trace_window(trained, window)],
     }
-
-
-def _rounded(values: torch.Tensor) -> Any:
-    """Return nested lists of numbers that are short enough for a file."""
-    return [[[round(value, 4) for value in row] for row in table] for table in values.float().tolist()]

@@ -12,7 +12,7 @@ import torch
 from docaps import progress
 from docaps.batches.loading import Ahead, Share, StepData, load_steps
 from docaps.batches.sampling import Sampler, make_sampler
-from docaps.config import Recipe, StageSettings
+from docaps.config import DecodingSettings, Recipe, StageSettings
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError, RunError
 from docaps.model.checkpoint import fill, read_weights, write_tensors
@@ -297,7 +297,12 @@ class Stage:
 def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, Any]:
     """Return settings without those that may differ; what an older version did not know has its default."""
     stage = StageSettings.model_construct(**settings.get("stage", {})).model_dump()
-    return {**settings, "stage": {key: value for key, value in stage.items() if key not in may_differ}}
+    decoding = DecodingSettings.model_construct(**settings.get("decoding", {})).model_dump()
+    return {
+        **settings,
+        "stage": {key: value for key, value in stage.items() if key not in may_differ},
+        "decoding": decoding,
+    }
 
 
 def _contents(directory: Path) -> list[Path]:

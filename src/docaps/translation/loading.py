@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from docaps.config import DecodingSettings, Precision, SystemSettings, describe_faults
 from docaps.corpus.codec import Codec, load_codec
-from docaps.errors import RunError
+from docaps.errors import CheckpointError, RunError
 from docaps.model.checkpoint import load_weights
 from docaps.model.interface import TranslationModel
 from docaps.model.precision import choose_device, choose_precision
@@ -34,9 +34,17 @@ def load_trained(path: Path, precision: Precision = "float32") -> TrainedModel:
     codec = load_codec(run.text)
     model = build_model(system, vocabulary=len(codec.vocabulary))
     load_weights(model, run.weights)
+    _check_weights(model, run.weights)
     device = choose_device()
     model.to(device).eval()
     return TrainedModel(model, codec, decoding, device, choose_precision(precision, device))
+
+
+def _check_weights(model: TranslationModel, path: Path) -> None:
+    """Refuse weights that are no numbers: whatever is made of them is none either."""
+    for name, weight in model.named_parameters():
+        if not bool(weight.isfinite().all()):
+            raise CheckpointError(f"the weights '{name}' are not all numbers (NaN): train the run again", path=path)
 
 
 def _read_settings(description: dict[str, object], path: Path) -> tuple[SystemSettings, DecodingSettings]:

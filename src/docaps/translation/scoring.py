@@ -1,6 +1,8 @@
 """Scoring: how likely a model finds given translations; the base of contrastive evaluation."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -8,15 +10,41 @@ from torch import Tensor
 
 from docaps import progress
 from docaps.batches.batch import Batch, collate
-from docaps.batches.windows import Window, windows_of_document
+from docaps.batches.windows import Tokens, Window, windows_of_document
 from docaps.corpus.contrastive import ContrastiveItem
+from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.vocabulary import PAD
+from docaps.errors import CorpusError
 from docaps.model.interface import Prediction, TranslationModel
 from docaps.model.precision import autocast
+from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.loading import TrainedModel
-from docaps.translation.translator import cut
+from docaps.translation.search import length_penalty
 
 BATCH_TOKENS = 4000
+LONGEST_PAIR = 2000  # tokens: attention grows with the square of the length
+WINDOW = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """The log-probability of some translations, and how many tokens they have, end marks included."""
+
+    log_probability: float = 0.0
+    tokens: int = 0
+
+    @property
+    def perplexity(self) -> float | None:
+        """Return among how many equally likely tokens the model wavered on average; None without any token."""
+        # Beyond e to the 700th a number is infinite, and no JSON.
+        return math.exp(min(-self.log_probability / self.tokens, 700.0)) if self.tokens else None
+
+    def __add__(self, other: "Likelihood") -> "Likelihood":
+        return Likelihood(self.log_probability + other.log_probability, self.tokens + other.tokens)
+
+    def score(self, alpha: float) -> float:
+        """Return what a search would call the score of one such translation."""
+        return self.log_probability / length_penalty(self.tokens, alpha)
 
 
 def log_probabilities(model: TranslationModel, batch: Batch) -> Float[Tensor, " B"]:
@@ -29,17 +57,78 @@ def log_probabilities(model: TranslationModel, batch: Batch) -> Float[Tensor, " 
 @torch.inference_mode()
 def score_windows(trained: TrainedModel, windows: Sequence[Window]) -> list[float]:
     """Score windows that carry translations, in batches of like length."""
+    with progress.start("score", len(windows)) as task:
+        return _score(trained, windows, task)
+
+
+@torch.inference_mode()
+def _score(trained: TrainedModel, windows: Sequence[Window], task: progress.Task) -> list[float]:
+    """Score windows as a part of a longer task."""
     scores = [0.0] * len(windows)
-    order = sorted(range(len(windows)), key=lambda number: len(windows[number].source))
-    with progress.start("score", len(order)) as task:
-        for numbers in cut(order, windows, BATCH_TOKENS):
-            batch = collate([windows[number] for number in numbers], trained.model.history).to(trained.device)
-            with autocast(trained.device, trained.precision):
-                found = log_probabilities(trained.model, batch).tolist()
-            for number, score in zip(numbers, found, strict=True):
-                scores[number] = score
-            task.advance(len(numbers))
+    for numbers in cut(in_order_of_length(windows), windows, BATCH_TOKENS):
+        batch = collate([windows[number] for number in numbers], trained.model.history).to(trained.device)
+        with autocast(trained.device, trained.precision):
+            found = log_probabilities(trained.model, batch).tolist()
+        for number, score in zip(numbers, found, strict=True):
+            scores[number] = score
+        task.advance(len(numbers))
     return scores
+
+
+def score_documents(
+    trained: TrainedModel, documents: Iterable[ParallelDocument], *, use_context: bool = True
+) -> Iterator[tuple[ParallelDocument, tuple[Likelihood, ...]]]:
+    """Score the translations of documents as they come, each with the source sentences before it in view.
+
+    A pair that is empty on both sides has no tokens, as an empty sentence has no translation.
+    """
+    waiting: list[tuple[ParallelDocument, list[Window]]] = []
+    with progress.start("score") as task:
+        for number, document in enumerate(documents, start=1):
+            waiting.append((document, _document_windows(trained, document, number, use_context)))
+            if sum(len(windows) for _, windows in waiting) >= WINDOW:
+                yield from _score_waiting(trained, waiting, task)
+                waiting = []
+        yield from _score_waiting(trained, waiting, task)
+
+
+def _score_waiting(
+    trained: TrainedModel, waiting: Sequence[tuple[ParallelDocument, list[Window]]], task: progress.Task
+) -> Iterator[tuple[ParallelDocument, tuple[Likelihood, ...]]]:
+    """Score documents that have come together."""
+    worded = [window for _, windows in waiting for window in windows if not _is_empty(window)]
+    scores = iter(_score(trained, worded, task))
+    for document, windows in waiting:
+        yield (
+            document,
+            tuple(
+                Likelihood() if _is_empty(window) else Likelihood(next(scores), len(window.target or ()))
+                for window in windows
+            ),
+        )
+
+
+def _is_empty(window: Window) -> bool:
+    return len(window.source) == len(window.target or ()) == 1
+
+
+def _document_windows(
+    trained: TrainedModel, document: ParallelDocument, number: int, use_context: bool
+) -> list[Window]:
+    """Make a window for each pair of a document."""
+    codec, history = trained.codec, trained.model.history if use_context else 0
+    sources = [codec.encode_source(sentence) for sentence in document.source]
+    targets = [codec.encode_target(sentence) for sentence in document.target]
+    for place, pair in enumerate(zip(sources, targets, strict=True), start=1):
+        if (longest := max(map(len, pair))) > LONGEST_PAIR:
+            name = "" if document.id is None else f" ('{document.id}')"
+            what = f"{longest:,} tokens, expected at most {LONGEST_PAIR:,}: split or remove the pair"
+            raise CorpusError(f"document {number}{name}, sentence {place}: {what}")
+    # As in translation, a long sentence is looked back at from its end.
+    seen: list[Tokens] = [tokens[-trained.decoding.longest_source - 1 :] for tokens in sources]
+    windows = windows_of_document(seen, history)
+    triples = zip(windows, sources, targets, strict=True)
+    return [Window(source, window.history, target) for window, source, target in triples]
 
 
 def score_contrastive(trained: TrainedModel, items: Sequence[ContrastiveItem]) -> list[list[float]]:

@@ -1,16 +1,22 @@
 """Scores of given translations: sums of log-probabilities, with exactly the history a model looks at."""
 
+import math
+
 import pytest
 import torch
 from tests.invariants import tiny
 
 from docaps.batches.batch import collate
-from docaps.batches.windows import Window
+from docaps.batches.windows import Window, windows_of_document
 from docaps.corpus.contrastive import ContrastiveItem
+from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.store import Store
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.vocabulary import EOS, PAD
+from docaps.errors import CorpusError
 from docaps.translation.loading import TrainedModel
-from docaps.translation.scoring import log_probabilities, score_contrastive, score_windows
+from docaps.translation.scoring import Likelihood, log_probabilities, score_contrastive, score_documents, score_windows
+from docaps.translation.search import search
+from docaps.translation.translator import Translator
 
 HISTORY = ("the cat ran", "a dog came", "the cat sat here", "it was old", "the dog slept")
 
@@ -92,3 +98,67 @@ def test_scores_stay_with_their_items_right_translation_first(trained: TrainedMo
     found = score_contrastive(trained, items)
     for one, scores in zip(items, found, strict=True):
         assert scores == pytest.approx(by_hand(trained, one), abs=1e-4)
+
+
+PAIRS = [
+    ParallelDocument(("the cat sat here", "it was old", "", "it ran"), ("die Katze", "sie war alt", "", "sie lief")),
+    ParallelDocument(("it was old",), ("er war alt",), "x"),
+]
+
+
+def test_documents_are_scored_with_their_histories(trained: TrainedModel) -> None:
+    found = list(score_documents(trained, PAIRS))
+    assert [document for document, _ in found] == PAIRS
+    encode = trained.codec.encode_source
+    for document, scores in found:
+        for place, (source, target) in enumerate(zip(document.source, document.target, strict=True)):
+            history = tuple(encode(text)[:-1] for text in reversed(document.source[:place]))[: trained.model.history]
+            tokens = trained.codec.encode_target(target)
+            if not source:
+                assert scores[place] == Likelihood()
+                assert scores[place].perplexity is None
+                continue
+            expected = score_windows(trained, [Window(encode(source), history, tokens)])[0]
+            assert scores[place].log_probability == pytest.approx(expected, abs=1e-4)
+            assert scores[place].tokens == len(tokens)
+            assert scores[place].perplexity == pytest.approx(math.exp(-expected / len(tokens)), rel=1e-4)
+
+
+def test_context_can_be_hidden_from_scores(trained: TrainedModel) -> None:
+    (_, hidden), _ = score_documents(trained, PAIRS, use_context=False)
+    (_, usual), (_, alone) = score_documents(trained, PAIRS)
+    assert hidden[0].log_probability == pytest.approx(usual[0].log_probability, abs=1e-5)
+    assert hidden[1].log_probability != pytest.approx(usual[1].log_probability, abs=1e-5)
+    assert alone[0].log_probability != pytest.approx(usual[1].log_probability, abs=1e-5)
+
+
+def test_documents_are_scored_as_they_come(trained: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [scores for _, scores in score_documents(trained, PAIRS)]
+    monkeypatch.setattr("docaps.translation.scoring.WINDOW", 1)
+    single = [scores for _, scores in score_documents(trained, PAIRS)]
+    for one, other in zip(whole, single, strict=True):
+        assert [s.log_probability for s in one] == pytest.approx([s.log_probability for s in other], abs=1e-4)
+
+
+def test_the_score_of_a_translation_is_the_score_of_the_search(trained: TrainedModel) -> None:
+    document = Document(("the cat sat here", "it was old", "", "the dog came"))
+    (found,) = Translator(trained).translate([document])
+    windows = list(windows_of_document([trained.codec.encode_source(text) for text in document.sentences], tiny.K))
+    checked = 0
+    for place, sentence in enumerate(found):
+        if not document.sentences[place]:
+            continue
+        batch = collate([windows[place]], tiny.K)
+        best = search(trained.model, batch, trained.decoding)[0][0]
+        target = [*best.tokens, EOS]
+        given = score_windows(trained, [Window(windows[place].source, windows[place].history, target)])[0]
+        assert sentence.log_probability == pytest.approx(given, abs=1e-4)
+        assert sentence.score == pytest.approx(Likelihood(given, len(target)).score(0.6), abs=1e-4)
+        checked += 1
+    assert checked == 3
+
+
+def test_a_pair_that_is_too_long_is_told_with_its_place(trained: TrainedModel) -> None:
+    long = ParallelDocument(("it ran", "the cat " * 3000), ("er lief", "x"), "story")
+    with pytest.raises(CorpusError, match=r"document 2 \('story'\), sentence 2: .* tokens, expected at most 2,000"):
+        list(score_documents(trained, [PAIRS[1], long]))

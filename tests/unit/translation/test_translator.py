@@ -7,9 +7,10 @@ from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.corpus.documents import Document
 from docaps.corpus.store import Store
+from docaps.translation.batching import cut
 from docaps.translation.loading import TrainedModel
 from docaps.translation.search import search
-from docaps.translation.translator import TranslatedSentence, Translator, cut
+from docaps.translation.translator import TranslatedSentence, Translator
 
 DOCUMENTS = [
     Document(("the cat sat here", "it was old", "", "it slept", "the dog came", "it ran")),

@@ -4,6 +4,7 @@
 format of docaps's own files.
 """
 
+from docaps.corpus.formats.arrival import Arrival
 from docaps.corpus.formats.catalogue import DIRECTORY, FORMATS, NAMES
 from docaps.corpus.formats.directory import list_files
 from docaps.corpus.formats.lines import DOCUMENT_MARK, split_documents
@@ -26,6 +27,7 @@ __all__ = [
     "FORMATS",
     "NAMES",
     "STDIN",
+    "Arrival",
     "find_starts",
     "format_documents",
     "format_of",

@@ -21,20 +21,24 @@ BARS = "|||"
 
 def read_bars(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Go through documents whose lines all begin with the document's id; blank lines are passed over."""
-    current, sentences, start = "", list[str](), 1
+    current, sentences, start, continues = "", list[str](), 1, False
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         name, sentence = _split(line, number, options)
         if sentences and name != current:
-            yield _document(current, sentences, start)
+            yield _document(current, sentences, start, continues)
             sentences = []
         if not sentences:
-            current, start = name, number
+            current, start, continues = name, number, name == current
         sentences.append(sentence)
-    if not sentences:
+        if options.arrival.enough(len(sentences)):
+            yield _document(current, sentences, start, continues)
+            sentences = []
+    if not current:
         raise empty_file(options, "lines such as: docid ||| sentence")
-    yield _document(current, sentences, start)
+    if sentences:
+        yield _document(current, sentences, start, continues)
 
 
 def _split(line: str, number: int, options: ReadingOptions) -> tuple[str, str]:
@@ -46,12 +50,12 @@ def _split(line: str, number: int, options: ReadingOptions) -> tuple[str, str]:
     return one_line(name), one_line(sentence)
 
 
-def _document(name: str, sentences: list[str], start: int) -> Document:
-    return Document(tuple(sentences), name, layout=_layout(name, start))
+def _document(name: str, sentences: list[str], start: int, continues: bool) -> Document:
+    return Document(tuple(sentences), name, layout=_layout(name, start, continues))
 
 
-def _layout(name: str, line: int = 1) -> Layout:
-    return Layout("bars", line, f"{name} {BARS} ", f"\n{name} {BARS} ", "\n")
+def _layout(name: str, line: int = 1, continues: bool = False) -> Layout:
+    return Layout("bars", line, f"{name} {BARS} ", f"\n{name} {BARS} ", "\n", continues=continues)
 
 
 def write_bars(entries: Iterable[Entry], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from docaps.corpus.documents import Document, Layout
 from docaps.corpus.formats.interface import Entry, ReadingOptions, fill, layout_of
-from docaps.corpus.formats.lines import DOCUMENT_MARK, plain
+from docaps.corpus.formats.lines import DOCUMENT_MARK, plain, read_marked
 from docaps.corpus.formats.opening import check_lengths, one_line, read_raw_lines
 from docaps.corpus.formats.starts import COMPRESSED
 from docaps.corpus.formats.text import read_text
@@ -40,21 +40,21 @@ def read_directory(options: ReadingOptions, *, running_text: bool = False) -> It
     """Go through the documents of a directory."""
     for place in list_files(options.path):
         here = replace(options, path=place)
-        document = next(read_text(read_raw_lines(place), here)) if running_text else _read_lines(place)
-        assert document.layout is not None
-        layout = replace(document.layout, format="directory", details={"name": place.name})
-        yield replace(document, id=id_of(place), layout=layout)
+        lines = read_raw_lines(place)
+        parts = read_text(lines, here) if running_text else read_marked(_without_marks(lines, place), here)
+        for document in parts:
+            assert document.layout is not None
+            layout = replace(document.layout, format="directory", details={"name": place.name})
+            yield replace(document, id=id_of(place), layout=layout)
 
 
-def _read_lines(place: Path) -> Document:
-    """Read one document, a sentence a line."""
-    sentences = tuple(map(one_line, check_lengths(read_raw_lines(place), place)))
-    if not sentences:
-        raise CorpusError("the file is empty: expected one sentence a line", path=place)
-    if DOCUMENT_MARK in sentences:
-        message = f"a {DOCUMENT_MARK} mark in a directory of documents: expected one document in each file"
-        raise CorpusError(message, path=place, line=sentences.index(DOCUMENT_MARK) + 1)
-    return Document(sentences, layout=Layout("directory"))
+def _without_marks(lines: Iterable[str], place: Path) -> Iterator[str]:
+    """Hand on the lines of one document, and refuse the mark of another."""
+    for number, line in enumerate(check_lengths(lines, place), start=1):
+        if one_line(line) == DOCUMENT_MARK:
+            message = f"a {DOCUMENT_MARK} mark in a directory of documents: expected one document in each file"
+            raise CorpusError(message, path=place, line=number)
+        yield line
 
 
 def check_partners(source: Path, target: Path) -> None:
@@ -74,9 +74,10 @@ def write_directory(directory: Path, entries: Iterable[Entry]) -> None:
         layout = layout_of(entry.document, "directory") or Layout("directory")
         name = layout.details.get("name") or _file_name(entry.document.id or f"{number:06d}")
         place = directory / _unpacked(name)
-        if place.exists():
+        if place.exists() and not layout.continues:
             raise CorpusError(f"two documents would be called {place.name}: give them other ids", path=directory)
-        place.write_text(fill(layout, [plain(sentence) for sentence in entry.text]), encoding="utf-8")
+        with place.open("a", encoding="utf-8") as file:
+            file.write(fill(layout, [plain(sentence) for sentence in entry.text]))
 
 
 def _unpacked(name: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from docaps.corpus.documents import Document, Layout
+from docaps.corpus.formats.arrival import WHOLE, Arrival
 from docaps.corpus.formats.opening import one_line
 from docaps.errors import CorpusError
 
@@ -17,12 +18,13 @@ SOURCE_LANGUAGE, TARGET_LANGUAGE = "en", "de"
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
-    """What to read: the file named in messages, which side of it, in which language."""
+    """What to read: the file named in messages, which side of it, in which language, and in which parts."""
 
     path: Path
     side: Side = "source"
     language: str = SOURCE_LANGUAGE
     starts: Path | None = None
+    arrival: Arrival = WHOLE
 
 
 @dataclass(frozen=True, slots=True)

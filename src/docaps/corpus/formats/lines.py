@@ -1,6 +1,7 @@
 """One sentence a line: with a line `<d>` before each document, or with blank lines between documents."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from docaps.corpus.documents import Document, Layout
@@ -14,29 +15,33 @@ EMPTY_SENTENCE = "\u200b"  # a zero-width space stands for an empty sentence whe
 
 def split_documents(lines: Iterable[str], path: Path) -> list[Document]:
     """Cut lines into documents at their marks; `path` is named in messages."""
-    return list(iterate_marked(lines, path))
+    return list(iterate_marked(lines, ReadingOptions(path)))
 
 
 def read_marked(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Go through the documents of lines with marks; lines without any are one document."""
-    return iterate_marked(map(one_line, lines), options.path)
+    return iterate_marked(map(one_line, lines), options)
 
 
-def iterate_marked(lines: Iterable[str], path: Path) -> Iterator[Document]:
-    """Cut lines into documents at their marks, one document at a time."""
+def iterate_marked(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
+    """Cut lines into documents at their marks, one document, or a part of a long one, at a time."""
     sentences: list[str] = []
-    start = number = 0
-    before = ""
+    number = 0
+    layout = Layout("lines")
     for number, line in enumerate(lines, start=1):
-        if not is_mark(line):
-            sentences.append(line)
+        if is_mark(line):
+            if number > 1 and (sentences or not layout.continues):
+                yield _marked_document(sentences, options.path, layout)
+            sentences, layout = [], Layout("lines", number, f"{DOCUMENT_MARK}\n")
             continue
-        if number > 1:
-            yield _marked_document(sentences, path, Layout("lines", max(start, 1), before))
-        sentences, start, before = [], number, f"{DOCUMENT_MARK}\n"
+        sentences.append(line)
+        if options.arrival.enough(len(sentences)):
+            yield Document(tuple(sentences), layout=layout)
+            sentences, layout = [], Layout("lines", number + 1, continues=True)
     if number == 0:
-        raise empty_file(ReadingOptions(path), "one sentence a line")
-    yield _marked_document(sentences, path, Layout("lines", max(start, 1), before))
+        raise empty_file(options, "one sentence a line")
+    if sentences or not layout.continues:
+        yield _marked_document(sentences, options.path, layout)
 
 
 def _marked_document(sentences: list[str], path: Path, layout: Layout) -> Document:
@@ -68,21 +73,25 @@ def plain(sentence: str) -> str:
 def read_blank(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Go through documents with blank lines between them; each is given as soon as it ends."""
     sentences: list[str] = []
-    found, gap, start = False, 0, 1
+    found, continues, gap, layout = False, False, 0, Layout("blank")
     for number, line in enumerate(map(one_line, lines), start=1):
         if is_mark(line):
             message = f"a {DOCUMENT_MARK} mark among documents with blank lines between them: name the format 'lines'"
             raise CorpusError(message, path=options.path, line=number)
         if line:
-            start = start if sentences else number
+            if not sentences:
+                layout = Layout("blank", number, "\n" * gap, continues=found and continues and not gap)
             sentences.append("" if line == EMPTY_SENTENCE else line)
+            if continues := options.arrival.enough(len(sentences)):
+                yield Document(tuple(sentences), layout=layout)
+                sentences, gap, found = [], 0, True
         elif sentences:
-            yield Document(tuple(sentences), layout=Layout("blank", start, "\n" * gap, after="\n\n"))
+            yield Document(tuple(sentences), layout=replace(layout, after="\n\n"))
             sentences, gap, found = [], 0, True
         else:
             gap += 1
     if sentences:
-        yield Document(tuple(sentences), layout=Layout("blank", start, "\n" * gap))
+        yield Document(tuple(sentences), layout=layout)
     elif not found:
         raise empty_file(options, "one sentence a line and a blank line between documents")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from docaps.corpus.formats.arrival import Arrival
 from docaps.corpus.formats.compression import DamageError, name_content, read_line, unpack
 from docaps.errors import CorpusError
 
@@ -44,9 +45,12 @@ def too_long(text: str, path: Path, line: int) -> CorpusError:
     return CorpusError(f"{message} (running text: name the format 'text')", path=path, line=line)
 
 
-def read_raw_lines(path: Path) -> Iterator[str]:
-    """Go through the lines of a text file as they stand there, without their line ends."""
-    with _open(path) as file:
+def read_raw_lines(path: Path, arrival: Arrival | None = None) -> Iterator[str]:
+    """Go through the lines of a text file as they stand there, without their line ends.
+
+    Pauses of stdin are noticed by `arrival`.
+    """
+    with _open(path, arrival) as file:
         number = 1
         while line := _read_line(file, path, number):
             yield _decode(line, path, number)
@@ -54,11 +58,14 @@ def read_raw_lines(path: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _open(path: Path) -> Iterator[BinaryIO]:
+def _open(path: Path, arrival: Arrival | None) -> Iterator[BinaryIO]:
     """Open a file, or stdin (which stays open), for reading bytes."""
     if path == STDIN:
-        with _open_stdin() as stdin:
-            yield _unpack(stdin, path)
+        with _open_stdin(arrival) as stdin:
+            unpacked = _unpack(stdin, path)
+            if arrival and unpacked is not stdin:
+                arrival.disregard()
+            yield unpacked
         return
     try:
         file = path.open("rb")
@@ -88,10 +95,13 @@ def _damaged(fault: DamageError, path: Path, line: int) -> CorpusError:
 
 
 @contextlib.contextmanager
-def _open_stdin() -> Iterator[io.BufferedReader]:
+def _open_stdin(arrival: Arrival | None) -> Iterator[io.BufferedReader]:
     """Give stdin in a form whose first bytes can be looked at."""
     if sys.stdin is None:
         raise CorpusError("stdin is closed", path=STDIN)
+    if arrival and isinstance(sys.stdin.buffer, io.BufferedReader):
+        yield arrival.open(sys.stdin.fileno())
+        return
     if isinstance(sys.stdin.buffer, io.BufferedReader):
         yield sys.stdin.buffer
         return
@@ -99,7 +109,8 @@ def _open_stdin() -> Iterator[io.BufferedReader]:
     try:
         yield reader
     finally:
-        reader.detach()
+        with contextlib.suppress(ValueError):  # stdin is closed already
+            reader.detach()
 
 
 def _read_line(file: BinaryIO, path: Path, number: int) -> bytes:

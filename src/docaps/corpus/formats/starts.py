@@ -39,18 +39,24 @@ def read_starts(lines: Iterable[str], options: ReadingOptions) -> Iterator[Docum
         raise CorpusError(message, path=options.path)
     starts = _read_numbers(place)
     total = 0
+    continues = False
     sentences: list[str] = []
     waiting = iter([*starts[1:], None])
     ending = next(waiting)
     for total, line in enumerate(lines, start=1):
         if total - 1 == ending:
-            yield _document(sentences, total)
-            sentences, ending = [], next(waiting)
+            if sentences:
+                yield _document(sentences, total, continues)
+            sentences, continues, ending = [], False, next(waiting)
         sentences.append(_check_sentence(one_line(line), total, place, options))
-    if not sentences:
+        if options.arrival.enough(len(sentences)):
+            yield _document(sentences, total + 1, continues)
+            sentences, continues = [], True
+    if not total:
         raise empty_file(options, "one sentence a line")
     _check_end(starts, total, place, options)
-    yield _document(sentences, total + 1)
+    if sentences:
+        yield _document(sentences, total + 1, continues)
 
 
 def _check_sentence(sentence: str, line: int, place: Path, options: ReadingOptions) -> str:
@@ -61,8 +67,8 @@ def _check_sentence(sentence: str, line: int, place: Path, options: ReadingOptio
     return sentence
 
 
-def _document(sentences: list[str], next_line: int) -> Document:
-    return Document(tuple(sentences), layout=Layout("starts", next_line - len(sentences)))
+def _document(sentences: list[str], next_line: int, continues: bool) -> Document:
+    return Document(tuple(sentences), layout=Layout("starts", next_line - len(sentences), continues=continues))
 
 
 def _read_numbers(path: Path) -> list[int]:

@@ -61,7 +61,7 @@ def read_heading(line: str) -> Columns | None:
 def read_tsv(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Go through documents whose lines all begin with the document's id; blank lines are passed over."""
     columns: Columns | None = None
-    name, start, sentences = "", 1, list[str]()
+    name, start, continues, sentences = "", 1, False, list[str]()
     for number, line in enumerate(lines, start=1):
         if not line.strip(" "):
             continue
@@ -71,13 +71,18 @@ def read_tsv(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document
                 continue
         found, sentence = _cells(line, columns, number, options)
         if sentences and found != name:
-            yield _document(name, sentences, start, columns)
+            yield _document(name, sentences, start, columns, continues)
             sentences = []
-        name, start = (name, start) if sentences else (found, number)
+        if not sentences:
+            name, start, continues = found, number, found == name
         sentences.append(sentence)
-    if columns is None or not sentences:
+        if options.arrival.enough(len(sentences)):
+            yield _document(name, sentences, start, columns, continues)
+            sentences = []
+    if not name:
         raise empty_file(options, "lines of tab-separated columns: document id, source, perhaps target")
-    yield _document(name, sentences, start, columns)
+    if sentences:
+        yield _document(name, sentences, start, columns, continues)
 
 
 def _cells(line: str, columns: Columns, number: int, options: ReadingOptions) -> tuple[str, str]:
@@ -96,8 +101,9 @@ def _cells(line: str, columns: Columns, number: int, options: ReadingOptions) ->
     raise CorpusError(message, path=options.path, line=number)
 
 
-def _document(name: str, sentences: list[str], start: int, columns: Columns) -> Document:
-    return Document(tuple(sentences), name, layout=Layout("tsv", start, details={"columns": columns}))
+def _document(name: str, sentences: list[str], start: int, columns: Columns | None, continues: bool) -> Document:
+    layout = Layout("tsv", start, details={"columns": columns}, continues=continues)
+    return Document(tuple(sentences), name, layout=layout)
 
 
 def write_tsv(entries: Iterable[Entry], options: WritingOptions) -> Iterator[str]:

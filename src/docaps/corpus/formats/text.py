@@ -10,18 +10,32 @@ from docaps.corpus.formats.interface import Entry, ReadingOptions, WritingOption
 from docaps.corpus.formats.opening import one_line
 from docaps.corpus.formats.splitting import split_paragraphs, split_sentences
 
+LONGEST_BLOCK = 1000  # lines without a blank line between them, beyond which no end is waited for
+
 
 def read_text(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
-    """Read one document of running text."""
+    """Read one document of running text; a long one in parts of whole paragraphs."""
     sentences, gaps, counts = list[str](), list[str](), list[int]()
+    found = False
     for gap, paragraph in _paragraphs(lines):
         pieces = split_sentences(paragraph, options.language)
         gaps += [gap, *(_space_after(piece) for piece in pieces[:-1])]
         sentences += [one_line(piece) for piece in pieces]
         counts.append(len(pieces))
-    if not sentences:
+        if options.arrival.enough(len(sentences)):
+            yield _part(sentences, gaps, counts, continues=found)
+            sentences, gaps, counts, found = [], [], [], True
+    if sentences:
+        yield _part(sentences, gaps, counts, continues=found)
+    elif not found:
         raise empty_file(options, "running text")
-    yield Document(tuple(sentences), paragraphs=tuple(counts), layout=Layout("text", 1, gaps[0], tuple(gaps[1:])))
+
+
+def _part(sentences: list[str], gaps: list[str], counts: list[int], *, continues: bool) -> Document:
+    """Make a document of paragraphs; the line end after the part before it is written already."""
+    before = gaps[0].removeprefix("\n") if continues else gaps[0]
+    layout = Layout("text", 1, before, tuple(gaps[1:]), continues=continues)
+    return Document(tuple(sentences), paragraphs=tuple(counts), layout=layout)
 
 
 def _space_after(piece: str) -> str:
@@ -45,7 +59,7 @@ def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
     """Cut lines into runs of blank lines and runs of others."""
     block: list[str] = []
     for line in map(one_line, lines):
-        if block and bool(block[0]) != bool(line):
+        if block and (bool(block[0]) != bool(line) or len(block) == LONGEST_BLOCK):
             yield block
             block = []
         block.append(line)

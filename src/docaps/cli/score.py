@@ -1,0 +1,111 @@
+"""`docaps score`: how likely a model finds given translations."""
+
+import json as jsonlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from docaps.cli.console import FormatOption, StartsOption
+
+if TYPE_CHECKING:
+    from docaps.corpus.documents import ParallelDocument
+    from docaps.translation.scoring import Likelihood
+
+    Scored = Iterable[tuple[ParallelDocument, tuple[Likelihood, ...]]]
+
+HEADING = ("document", "sentence", "tokens", "log_probability", "perplexity")
+ALL = "all"
+
+
+def score(
+    run: Annotated[Path, typer.Argument(help="A finished run directory.")],
+    source: Annotated[Path, typer.Argument(help="Source documents.")],
+    target: Annotated[
+        Path | None, typer.Argument(help="Their translations; may be left out if the first file holds both sides.")
+    ] = None,
+    format: FormatOption = None,
+    starts: StartsOption = None,
+    no_context: Annotated[bool, typer.Option("--no-context", help="Hide the earlier sentences, to compare.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with sentences and scores.")] = False,
+) -> None:
+    """Score given translations, each with the source sentences before it in view.
+
+    Prints a line for each sentence, each document and all of them, in tab-separated columns: the number of tokens (end
+    marks included), the log-probability (natural logarithm) and the perplexity. Of two translations of a sentence, the
+    model prefers the one with the higher log-probability: this is what docaps contrast counts.
+
+    Example: docaps score runs/demo/runs/document story.en story.de
+    """
+    from docaps.corpus.formats import iterate_parallel
+    from docaps.translation.loading import load_trained
+    from docaps.translation.scoring import score_documents
+
+    trained = load_trained(run)
+    codec = trained.codec
+    pairs = iterate_parallel(
+        source,
+        target,
+        format=format,
+        language=codec.source.code,
+        target_language=codec.target.code,
+        starts=starts,
+        target_side="hypothesis",
+    )
+    scored = score_documents(trained, pairs, use_context=not no_context)
+    pieces = _as_json(scored, trained.decoding.length_penalty) if json else _as_table(scored)
+    for piece in pieces:
+        typer.echo(piece, nl=False)
+
+
+def _as_table(scored: "Scored") -> Iterator[str]:
+    """Write a line for each sentence, each document and all of them."""
+    from docaps.translation.scoring import Likelihood
+
+    yield _line(HEADING)
+    total = Likelihood()
+    for number, (document, sentences) in enumerate(scored, start=1):
+        name = str(number) if document.id is None else document.id
+        whole = sum(sentences, Likelihood())
+        yield "".join(_row(name, str(place), one) for place, one in enumerate(sentences, start=1))
+        yield _row(name, ALL, whole)
+        total += whole
+    yield _row(ALL, ALL, total)
+
+
+def _row(document: str, sentence: str, found: "Likelihood") -> str:
+    perplexity = "" if found.perplexity is None else f"{found.perplexity:.4f}"
+    return _line((document, sentence, str(found.tokens), f"{found.log_probability:.6f}", perplexity))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "\t".join(" ".join(cell.split()) for cell in cells) + "\n"
+
+
+def _as_json(scored: "Scored", alpha: float) -> Iterator[str]:
+    """Write one JSON object, a sentence a line."""
+    from docaps.translation.scoring import Likelihood
+
+    total, separator = Likelihood(), ""
+    yield '{"documents": ['
+    for document, sentences in scored:
+        whole = sum(sentences, Likelihood())
+        head = {**({} if document.id is None else {"id": document.id}), **_numbers(whole)}
+        triples = zip(document.source, document.target, sentences, strict=True)
+        rows = [{"source": one, "target": other, **_numbers(found, alpha)} for one, other, found in triples]
+        lines = ",\n".join(jsonlib.dumps(row, ensure_ascii=False) for row in rows)
+        yield f'{separator}\n{jsonlib.dumps(head, ensure_ascii=False)[:-1]}, "sentences": [\n{lines}\n]}}'
+        total, separator = total + whole, ","
+    yield f"\n], {jsonlib.dumps(_numbers(total))[1:]}\n"
+
+
+def _numbers(found: "Likelihood", alpha: float | None = None) -> dict[str, Any]:
+    """Return the numbers of a sentence (with the score that a search would give it), a document or all of them."""
+    scores = {} if alpha is None else {"score": found.score(alpha)}
+    return {
+        "tokens": found.tokens,
+        "log_probability": found.log_probability,
+        "perplexity": found.perplexity,
+        **scores,
+    }

@@ -1,0 +1,161 @@
+"""Translating from Python: a trained run as one object that takes sentences and gives translations.
+
+import docaps
+
+model = docaps.load("runs/demo/runs/document")
+story = model.translate(["First sentence.", "It goes on."])
+story.texts, story[1].score
+
+"""
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import overload
+
+from docaps.config import DecodingSettings, Precision
+from docaps.corpus.documents import Document, ParallelDocument
+from docaps.corpus.formats.splitting import split_sentences
+from docaps.errors import DocapsError
+from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.scoring import Likelihood, score_documents
+from docaps.translation.translator import TranslatedSentence, Translator, Wishes
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Translation(Sequence[TranslatedSentence]):
+    """The translation of a document: a sequence of sentences, each with its score, and the source beside them."""
+
+    source: tuple[str, ...]
+    sentences: tuple[TranslatedSentence, ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """The translated sentences as plain text."""
+        return [sentence.text for sentence in self.sentences]
+
+    @property
+    def text(self) -> str:
+        """The whole translation, sentences with a blank between them."""
+        return " ".join(text for text in self.texts if text)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @overload
+    def __getitem__(self, place: int) -> TranslatedSentence: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[TranslatedSentence, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> TranslatedSentence | tuple[TranslatedSentence, ...]:
+        return self.sentences[place]
+
+    def __repr__(self) -> str:
+        rows = [
+            f"{number}  {source}\n   {sentence.text}  ({sentence.score:.2f})"
+            for number, (source, sentence) in enumerate(zip(self.source, self.sentences, strict=True), start=1)
+        ]
+        return "\n".join([f"Translation of {len(self)} sentence{'' if len(self) == 1 else 's'}", *rows])
+
+    def _repr_html_(self) -> str:
+        """Draw a table for a notebook."""
+        rows = "".join(
+            f"<tr><td>{escape(source)}</td><td>{escape(sentence.text)}</td><td>{sentence.score:.2f}</td></tr>"
+            for source, sentence in zip(self.source, self.sentences, strict=True)
+        )
+        head = "".join(f"<th>{name}</th>" for name in ("source", "translation", "score"))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+class DocumentTranslator:
+    """A trained model that translates documents, each sentence with the sentences before it in view."""
+
+    def __init__(self, trained: TrainedModel, name: str) -> None:
+        self._trained = trained
+        self._name = name
+
+    def __repr__(self) -> str:
+        codec, history = self._trained.codec, self._trained.model.history
+        view = f"{history} earlier sentences in view" if history else "no earlier sentence in view"
+        return f"<docaps model {self._name}: {codec.source.code} to {codec.target.code}, {view}>"
+
+    @property
+    def decoding(self) -> DecodingSettings:
+        """How translations are searched for unless a call says otherwise."""
+        return self._trained.decoding
+
+    def translate(
+        self,
+        document: Sequence[str] | str,
+        *,
+        history: Sequence[str] = (),
+        use_context: bool = True,
+        beam: int | None = None,
+        nbest: int = 1,
+        routing: bool = False,
+    ) -> Translation:
+        """Translate a document.
+
+        Args:
+            document: its sentences in order; a single text is split into sentences first.
+            history: sentences that came before it: read, but not translated.
+            use_context: whether the model may look at earlier sentences.
+            beam: hypotheses kept at each step; 1 is greedy search. By default, what the run was set to.
+            nbest: how many of the best translations of each sentence are kept as `alternatives`.
+            routing: whether to keep what the routing did with each word of the history.
+
+        Returns:
+            As many translated sentences as there were sentences; an empty one stays empty.
+        """
+        sentences = tuple(self.split(document) if isinstance(document, str) else document)
+        wishes = Wishes(use_context, tuple(_checked(history)), routing)
+        source = Document(tuple(_checked(sentences)))
+        ((_, found),) = self._translator(beam, nbest).stream([source], wishes)
+        return Translation(sentences, found)
+
+    def translate_documents(
+        self, documents: Iterable[Sequence[str]], *, use_context: bool = True, beam: int | None = None
+    ) -> Iterator[Translation]:
+        """Translate many documents as they come, some thousand sentences at a time; memory stays bounded."""
+        sources = (Document(tuple(_checked(document))) for document in documents)
+        for document, found in self._translator(beam, 1).stream(sources, Wishes(use_context)):
+            yield Translation(document.sentences, found)
+
+    def score(self, source: Sequence[str], target: Sequence[str], *, use_context: bool = True) -> list[Likelihood]:
+        """Return how likely the model finds each of the given translations of a document."""
+        if len(source) != len(target):
+            raise DocapsError(f"{len(source)} source sentences, but {len(target)} target sentences")
+        pair = ParallelDocument(tuple(_checked(source)), tuple(_checked(target)))
+        ((_, found),) = score_documents(self._trained, [pair], use_context=use_context)
+        return list(found)
+
+    def split(self, text: str) -> list[str]:
+        """Split a running text of the source language into sentences."""
+        return [" ".join(piece.split()) for piece in split_sentences(text, self._trained.codec.source.code)]
+
+    def _translator(self, beam: int | None, nbest: int) -> Translator:
+        """Make a translator with other settings than the run's."""
+        settings = self.decoding.model_dump()
+        settings |= {"beam": beam or max(self.decoding.beam, nbest), "nbest": nbest}
+        decoding = DecodingSettings.model_validate(settings)
+        if decoding.nbest > decoding.beam:
+            raise DocapsError(f"nbest={nbest} needs a beam as wide: found beam={beam}")
+        return Translator(self._trained, decoding, warn=lambda message: warnings.warn(message, stacklevel=4))
+
+
+def _checked(sentences: Sequence[object]) -> Iterator[str]:
+    """Refuse what is no list of sentences."""
+    if isinstance(sentences, str):
+        raise DocapsError("expected a list of sentences, found one text: put it into a list")
+    for place, sentence in enumerate(sentences, start=1):
+        if not isinstance(sentence, str):
+            raise DocapsError(f"sentence {place}: expected a text, found {type(sentence).__name__}")
+        yield sentence
+
+
+def load(run: Path, precision: Precision = "float32") -> DocumentTranslator:
+    """Load the model of a finished run."""
+    return DocumentTranslator(load_trained(run, precision), str(run))

@@ -1,0 +1,70 @@
+"""Memory does not grow with the input: long streams, long documents, many documents."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Chain
+
+MEASURED = """
+import resource, runpy
+try:
+    runpy.run_module("docaps", run_name="__main__", alter_sys=True)
+finally:
+    import sys
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+"""
+WORDS = ("Anna", "bought", "a", "coat", "It", "was", "warm", "the", "bank", "steep", "She", "fell")
+
+
+def sentences(count: int) -> str:
+    return "".join(
+        " ".join(WORDS[(number * step + step) % len(WORDS)] for step in range(1, 4 + number % 7)) + ".\n"
+        for number in range(count)
+    )
+
+
+def peak(run: Path, path: Path, *options: str | Path) -> tuple[int, int]:
+    """Translate a file; return the lines that came out and the most memory that was used, in MiB."""
+    words = ["translate", str(run), "--beam", "1", "--format", "lines", *map(str, options)]
+    with path.open("rb") as file:
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURED, *words],
+            stdin=file,
+            capture_output=True,
+            check=False,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+    assert done.returncode == 0, done.stderr.decode()
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return done.stdout.count(b"\n"), int(done.stderr.split()[-1]) // unit
+
+
+def compare(chain: Chain, tmp_path: Path, small: str, large: str) -> int:
+    """Return how many MiB more the larger input takes."""
+    found = []
+    for name, text in (("small", small), ("large", large)):
+        (tmp_path / name).write_text(text)
+        lines, memory = peak(chain.document, tmp_path / name)
+        assert lines == text.count("\n")
+        found.append(memory)
+    return found[1] - found[0]
+
+
+def test_a_document_of_many_sentences_takes_no_more_memory(chain: Chain, tmp_path: Path) -> None:
+    assert compare(chain, tmp_path, sentences(5_000), sentences(9_000)) < 20
+
+
+@pytest.mark.stress
+def test_100_000_sentences_take_no_more_memory_than_5_000(chain: Chain, tmp_path: Path) -> None:
+    assert compare(chain, tmp_path, sentences(5_000), sentences(100_000)) < 30
+
+
+@pytest.mark.stress
+def test_very_many_documents_take_no_more_memory_than_some(chain: Chain, tmp_path: Path) -> None:
+    def documents(count: int) -> str:
+        return sentences(count).replace("warm.\n", "warm.\n<d>\n").replace("<d>\n<d>", "<d>") + "It fell.\n"
+
+    assert compare(chain, tmp_path, documents(5_000), documents(60_000)) < 30

@@ -1,0 +1,208 @@
+"""Documents are translated window by window, and windows change nothing but the memory that is needed."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from tests.invariants import tiny
+
+from docaps.batches.batch import Batch
+from docaps.batches.windows import Window
+from docaps.config import DecodingSettings
+from docaps.corpus.documents import Document, Layout
+from docaps.corpus.store import Store
+from docaps.errors import RunError
+from docaps.model.interface import TranslationModel
+from docaps.translation import translator as translating
+from docaps.translation.batching import cut, in_order_of_length
+from docaps.translation.loading import TrainedModel
+from docaps.translation.search import Hypothesis, length_penalty
+from docaps.translation.translator import TranslatedSentence, Translator, Wishes, gather
+
+SENTENCES = ("the cat sat here", "it was old", "", "it slept", "the dog came", "it ran", "a dog ran")
+Sentences = Sequence[TranslatedSentence]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return tiny.prepared(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def trained(store: Store) -> TrainedModel:
+    return tiny.trained(store)
+
+
+def in_parts(*sizes: int) -> list[Document]:
+    """Cut one document into parts."""
+    parts, place = [], 0
+    for size in sizes:
+        layout = Layout("lines", continues=place > 0)
+        parts.append(Document(SENTENCES[place : place + size], layout=layout))
+        place += size
+    return parts
+
+
+def assert_same(found: Sentences, expected: Sentences) -> None:
+    assert [one.text for one in found] == [one.text for one in expected]
+    assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-5)
+
+
+@pytest.mark.parametrize("sizes", [(7,), (3, 4), (1,) * 7, (2, 1, 4)])
+@pytest.mark.parametrize("window", [1, 3, 100])
+def test_a_document_in_parts_is_translated_as_the_whole(
+    trained: TrainedModel, sizes: tuple[int, ...], window: int
+) -> None:
+    (whole,) = Translator(trained).translate([Document(SENTENCES)])
+    other = Document(SENTENCES[:2])
+    *found, last = Translator(trained, window=window).translate([*in_parts(*sizes), other])
+    assert [len(part) for part in found] == list(sizes)
+    assert_same([one for part in found for one in part], whole)
+    assert_same(last, whole[:2])  # the next document begins without history
+
+
+@pytest.mark.parametrize("skip", range(5))
+def test_windows_that_are_passed_over_still_give_their_history(trained: TrainedModel, skip: int) -> None:
+    documents = [*in_parts(2, 2, 3), *in_parts(1, 2)]
+    wishes = Wishes(history=("a dog ran", "it came"))
+    translator = Translator(trained, window=2)
+    usual = list(translator.windows(documents, wishes))
+    found = list(translator.windows(documents, wishes, skip=skip))
+    assert [[document for document, _ in window] for window in found] == [
+        [document for document, _ in window] for window in usual
+    ]
+    for number, (one, other) in enumerate(zip(found, usual, strict=True)):
+        assert all((sentences is None) == (number < skip) for _, sentences in one)
+        if number >= skip:
+            assert one == other  # to the last digit
+
+
+def test_given_history_is_seen_by_the_first_document_only(trained: TrainedModel) -> None:
+    given, rest = SENTENCES[:4], SENTENCES[4:]
+    translator = Translator(trained)
+    (whole,) = translator.translate([Document(SENTENCES)])
+    found = list(translator.stream([Document(rest), Document(rest)], Wishes(history=given)))
+    assert_same(found[0][1], whole[4:])
+    assert_same(found[1][1], translator.translate([Document(rest)])[0])
+    assert found[0][1][0].score != pytest.approx(found[1][1][0].score, abs=1e-6)
+    hidden = list(translator.stream([Document(rest)], Wishes(use_context=False, history=given)))
+    assert_same(hidden[0][1], translator.translate([Document(rest)], use_context=False)[0])
+
+
+def test_documents_are_taken_only_when_their_window_comes(trained: TrainedModel) -> None:
+    taken = []
+
+    def documents() -> Iterator[Document]:
+        for number in range(6):
+            taken.append(number)
+            yield Document(SENTENCES[:2])
+
+    stream = Translator(trained, window=4).stream(documents())
+    next(stream)
+    assert taken == [0, 1]
+    next(stream)
+    next(stream)
+    assert taken == [0, 1, 2, 3]
+
+
+def test_windows_are_full_or_asked_for() -> None:
+    documents = [Document(("x",) * size) for size in (1, 2, 3, 4, 1)]
+    sizes = [[len(one.sentences) for one in window] for window in gather(documents, 3)]
+    assert sizes == [[1, 2], [3], [4], [1]]
+    asked = gather(documents, 100, lambda count: count > 4)
+    assert [[len(one.sentences) for one in window] for window in asked] == [[1, 2, 3], [4, 1]]
+
+
+def test_a_long_sentence_is_translated_in_parts_and_told(store: Store) -> None:
+    trained = tiny.trained(store, longest_source=10)
+    told: list[str] = []
+    long = "the cat sat here, the dog came; " * 4 + "it ran"
+    (found,) = Translator(trained, warn=told.append).translate([Document(("it ran", long), "story")])
+    assert told == [
+        "document 1 ('story'), sentence 2: more than 10 tokens (decoding.longest_source): translated in "
+        f"{told[0].split()[-2]} parts"
+    ]
+    seen: list[list[int]] = []
+    pieces = Translator(trained, warn=told.append)
+    original = pieces._search_batch
+
+    def spy(windows: Sequence[Window]) -> list[list[Hypothesis]]:
+        seen.extend(list(window.source) for window in windows)
+        return original(windows)
+
+    pieces._search_batch = spy  # type: ignore[method-assign]
+    (again,) = pieces.translate([Document(("it ran", long), "story")])
+    assert max(map(len, seen)) <= 11
+    words = [piece for tokens in sorted(seen, key=len) for piece in trained.codec.pieces(tokens[:-1])]
+    expected = trained.codec.pieces(trained.codec.encode_source(f"{long} it ran")[:-1])
+    assert sorted(words) == sorted(expected)  # every token of the source is translated
+    assert again == found
+    assert "\n" not in found[1].text
+
+
+def test_the_score_of_parts_is_that_of_one_long_translation(store: Store) -> None:
+    trained = tiny.trained(store, longest_source=10, beam=1)
+    translator = Translator(trained, warn=lambda _: None)
+    halves = ("the cat sat here, the dog came,", "it was old, it slept, it ran")
+    (whole,) = translator.translate([Document((" ".join(halves),))], use_context=False)
+    parts = translator.translate([Document((half,)) for half in halves])
+    assert whole[0].log_probability == pytest.approx(sum(part[0].log_probability for part in parts), abs=1e-5)
+    lengths = round(
+        next(
+            length
+            for length in range(2, 200)
+            if whole[0].score * length_penalty(length, 0.6) == pytest.approx(whole[0].log_probability, abs=1e-9)
+        )
+    )
+    assert lengths > 2
+    assert whole[0].text == " ".join(part[0].text for part in parts)
+
+
+def test_warnings_come_to_an_end(store: Store) -> None:
+    told: list[str] = []
+    long = "the cat sat here " * 9
+    Translator(tiny.trained(store, longest_source=10), warn=told.append).translate([Document((long,) * 8)])
+    assert len(told) == 6
+    assert told[-1] == "8 sentences were too long for one piece, and translated in parts"
+
+
+def test_several_best_translations_are_kept_if_wanted(store: Store) -> None:
+    trained = tiny.trained(store, beam=4, nbest=3)
+    ((one, two),) = Translator(trained).translate([Document(("the cat sat", ""))])
+    assert 1 <= len(one.alternatives) <= 3
+    assert (one.alternatives[0].text, one.alternatives[0].score) == (one.text, one.score)
+    scores = [alternative.score for alternative in one.alternatives]
+    assert scores == sorted(scores, reverse=True)
+    assert two.alternatives == ()
+
+
+def test_routing_is_kept_if_wanted(trained: TrainedModel) -> None:
+    ((_, found),) = Translator(trained).stream([Document(SENTENCES[:3])], Wishes(routing=True))
+    assert [len(one.routing) for one in found] == [0, 1, 0]  # no history, one sentence, nothing to translate
+    (trace,) = found[1].routing
+    assert trace.distance == 1
+    assert trace.words == tuple(trained.codec.pieces(trained.codec.encode_source(SENTENCES[0])[:-1]))
+    assert trace.coupling is not None
+    assert (len(trace.coupling), len(trace.coupling[0]), len(trace.coupling[0][0])) == (
+        tiny.R,
+        tiny.M,
+        len(trace.words),
+    )
+    assert "routing" not in trace.as_dict()
+    ((_, plain),) = Translator(trained).stream([Document(SENTENCES[:3])])
+    assert all(one.routing == () for one in plain)
+
+
+def test_scores_that_are_no_numbers_are_told(trained: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(model: TranslationModel, batch: Batch, decoding: DecodingSettings) -> list[list[Hypothesis]]:
+        return [[] for _ in batch.source]
+
+    monkeypatch.setattr(translating, "search", nothing)
+    with pytest.raises(RunError, match="its scores are not numbers"):
+        Translator(trained).translate([Document(SENTENCES)])
+
+
+def test_a_long_history_makes_batches_smaller() -> None:
+    windows = [Window([4, 2], ([5] * length,)) for length in (400, 1, 400, 1)]
+    order = in_order_of_length(windows)
+    assert sorted(order[:2]) == [1, 3]
+    assert [sorted(batch) for batch in cut(order, windows, 40)] == [[1, 3], [0], [2]]
