@@ -10,7 +10,7 @@ import pytest
 from docaps.corpus.documents import Document
 from docaps.errors import ConfigError, CorpusError, DocapsError
 from docaps.evaluation.meteor.alignment import align, count_chunks
-from docaps.evaluation.meteor.matching import Match
+from docaps.evaluation.meteor.matching import Match, hash_code
 from docaps.evaluation.meteor.normalization import Normalizer
 from docaps.evaluation.meteor.paraphrases import read_paraphrases
 from docaps.evaluation.meteor.scoring import Meteor
@@ -20,22 +20,29 @@ from docaps.evaluation.statistics import MeteorMetric
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "meteor"
 
 
-def recorded(language: str) -> tuple[float, list[tuple[float, str, str]]]:
-    lines = [
-        line.split("\t") for line in (FIXTURES / f"{language}.tsv").read_text(encoding="utf-8").split("\n") if line
-    ]
+def recorded(name: str) -> tuple[float, list[tuple[float, str, str]]]:
+    lines = [line.split("\t") for line in (FIXTURES / f"{name}.tsv").read_text(encoding="utf-8").split("\n") if line]
     return float(lines[0][0]), [(float(score), ours, theirs) for score, ours, theirs in lines[1:]]
+
+
+def assert_recorded(meteor: Meteor, name: str, *, rows_at_least: int) -> None:
+    system, rows = recorded(name)
+    assert len(rows) >= rows_at_least
+    counts = np.array([meteor.count(ours, theirs) for _, ours, theirs in rows])
+    assert meteor.score(counts) == pytest.approx([score for score, _, _ in rows], abs=1e-6)
+    assert meteor.score(counts.sum(axis=0))[0] == pytest.approx(system, abs=1e-6)
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_each_sentence_and_the_whole_have_the_programs_score(language: str) -> None:
-    system, rows = recorded(language)
-    assert len(rows) > 140
     meteor = Meteor(language)
-    counts = np.array([meteor.count(ours, theirs) for _, ours, theirs in rows])
-    assert meteor.score(counts) == pytest.approx([score for score, _, _ in rows], abs=1e-6)
-    assert meteor.score(counts.sum(axis=0))[0] == pytest.approx(system, abs=1e-6)
+    assert_recorded(meteor, language, rows_at_least=173)
     assert meteor.name == f"METEOR-1.5[{language},exact+stem]"
+
+
+def test_with_paraphrases_too_the_scores_are_the_programs() -> None:
+    meteor = Meteor("de", read_paraphrases(FIXTURES / "paraphrases.txt"))
+    assert_recorded(meteor, "de.paraphrase", rows_at_least=78)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +80,20 @@ def test_a_stem_is_taken_where_it_costs_no_chunk_and_an_exact_match_always() -> 
     costly = [[Match(0, 1, STEM), Match(0, 3, STEM)]]
     assert align(costly) == ()
     assert align([[Match(0, 1, EXACT), Match(0, 3, EXACT)]]) == (Match(0, 1, EXACT),)
+
+
+def test_passing_over_a_match_costs_its_distance() -> None:
+    # Two words of the reference want one of the translation: the first is passed over only where that costs nothing.
+    assert align([[Match(0, 0, EXACT)], [Match(1, 0, EXACT)]]) == (Match(1, 0, EXACT),)
+    assert align([[Match(0, 1, EXACT)], [Match(1, 1, EXACT)]]) == (Match(0, 1, EXACT),)
+
+
+@pytest.mark.parametrize(
+    ("word", "code"),
+    [("", 0), ("a", 97), ("as", 3122), ("c5", 3122), ("\U0001f600", 1772899), ("verantwortungsvoll", 329286460)],
+)
+def test_words_are_known_by_javas_hash_code(word: str, code: int) -> None:
+    assert hash_code(word) == code
 
 
 def test_chunks_are_runs_in_both_sentences() -> None:

@@ -1,7 +1,9 @@
-"""The search for METEOR's alignment: each word in at most one match, most matches first, then fewest chunks.
+"""The search for METEOR's alignment: most matches first, then fewest chunks, then the least distance.
 
-A beam goes through the reference from left to right. As in the program, only whole weights count in the order of the
-beam, so that a match by stem or paraphrase is taken where it costs no chunk, and a chunk counts once it is closed.
+A beam goes through the reference from left to right. Three habits of the program decide what it finds, and are kept:
+a match that is not exact counts half a word for each word, rounded down on either side, so that one by stem is taken
+only where it costs no chunk; a chunk counts once it is closed; and the distance between the words of a match is paid
+not by the path that takes the match but by those that come after it at the same word: later matches, and none.
 """
 
 from collections import Counter
@@ -18,8 +20,9 @@ _CLOSED = -1
 class Path(NamedTuple):
     """A partial alignment: what it is worth, the words it has used, and where its last chunk goes on."""
 
-    exact: int = 0
+    worth: int = 0
     chunks: int = 0
+    distance: int = 0
     used: int = 0
     end: int = _CLOSED
     next_word: int = 0
@@ -47,8 +50,8 @@ def count_chunks(matches: Sequence[Match]) -> int:
     return chunks
 
 
-def _rank(path: Path) -> tuple[int, int]:
-    return -path.exact, path.chunks
+def _rank(path: Path) -> tuple[int, int, int]:
+    return -path.worth, path.chunks, path.distance
 
 
 def _definite(matches: Sequence[Sequence[Match]]) -> list[bool]:
@@ -70,20 +73,30 @@ def _extend(path: Path, position: int, possible: Sequence[Match], definite: bool
     """Return the ways to go on at a word of the reference: each match that is free, or none."""
     if path.next_word > position:  # inside a phrase
         return [path]
-    extended = [_take(path, match) for match in possible if not path.used & _mask(match)]
-    return extended if definite else [*extended, _close(path)._replace(next_word=position + 1)]
+    extended, distance = [], path.distance
+    for match in possible:
+        if not path.used & _mask(match):
+            extended.append(_take(path, match, distance))
+            distance += abs(match.hypothesis - match.reference)
+    return extended if definite else [*extended, _close(path)._replace(next_word=position + 1, distance=distance)]
 
 
-def _take(path: Path, match: Match) -> Path:
+def _take(path: Path, match: Match, distance: int) -> Path:
     """Add a match to a path; the chunk before it is closed if the match does not continue it."""
     return Path(
-        path.exact + 2 * (match.stage == EXACT),
+        path.worth + _worth(match),
         path.chunks + (path.end not in (_CLOSED, match.hypothesis)),
+        distance,
         path.used | _mask(match),
         match.hypothesis + match.hypothesis_length,
         match.reference + match.reference_length,
         (*path.matches, match),
     )
+
+
+def _worth(match: Match) -> int:
+    """Return what a match counts in the search, whatever the weights of the language."""
+    return 2 if match.stage == EXACT else match.reference_length // 2 + match.hypothesis_length // 2
 
 
 def _close(path: Path) -> Path:

@@ -2,7 +2,7 @@
 
 import gzip
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -13,17 +13,18 @@ Phrase = tuple[str, ...]
 
 
 class Paraphrases:
-    """For each phrase, the phrases it may stand for."""
+    """For each phrase, the phrases it may stand for, in the order of the table."""
 
     def __init__(self, pairs: Iterator[tuple[Phrase, Phrase]]) -> None:
-        self._table: dict[Phrase, set[Phrase]] = defaultdict(set)
+        self._table: dict[Phrase, list[Phrase]] = defaultdict(list)
+        self.longest = 0
         for one, other in pairs:
-            self._table[one].add(other)
-        self.longest = max((len(phrase) for phrase in self._table), default=0)
+            self._table[one].append(other)
+            self.longest = max(self.longest, len(one), len(other))
 
-    def of(self, phrase: Phrase) -> set[Phrase]:
+    def of(self, phrase: Phrase) -> Sequence[Phrase]:
         """Return what a phrase may stand for."""
-        return self._table.get(phrase, set())
+        return self._table.get(phrase, ())
 
 
 def read_paraphrases(path: Path) -> Paraphrases:
