@@ -23,39 +23,43 @@ STDOUT = Path("-")
 NEW_OUTPUT = "exists already: give --overwrite to replace it"
 
 
+FilesArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Files or directories to translate; - is stdin, the default.", show_default=False),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", help="Write here; - is stdout, the default. Several files, or a directory, need a directory."
+    ),
+]
+HistoryOption = Annotated[
+    Path | None,
+    typer.Option("--history", metavar="FILE", help="What came before the first document: read, not translated."),
+]
+BeamOption = Annotated[
+    int | None, typer.Option(min=1, max=LARGEST_BEAM, help="Hypotheses kept at each step; 1 is greedy.")
+]
+NbestOption = Annotated[
+    int, typer.Option("--nbest", min=1, max=LARGEST_BEAM, help="Print so many of the best translations.")
+]
+RoutingOption = Annotated[
+    bool, typer.Option("--routing", help="With --json: what the routing did with each word of the history.")
+]
+
+
 def translate(
     run: Annotated[Path, typer.Argument(help="A finished run directory.")],
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Files or directories to translate; - is stdin, the default.", show_default=False),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Write here; - is stdout, the default. Several files, or a directory, need a directory.",
-        ),
-    ] = None,
+    files: FilesArgument = None,
+    out: OutOption = None,
     format: FormatOption = None,
     starts: StartsOption = None,
-    history: Annotated[
-        Path | None,
-        typer.Option("--history", metavar="FILE", help="What came before the first document: read, not translated."),
-    ] = None,
+    history: HistoryOption = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Hide the earlier sentences, to compare.")] = False,
-    beam: Annotated[
-        int | None, typer.Option(min=1, max=LARGEST_BEAM, help="Hypotheses kept at each step; 1 is greedy.")
-    ] = None,
-    nbest: Annotated[
-        int, typer.Option("--nbest", min=1, max=LARGEST_BEAM, help="Print so many of the best translations.")
-    ] = 1,
-    scores: Annotated[
-        bool, typer.Option("--scores", help="Print a table with a score before each translation.")
-    ] = False,
-    routing: Annotated[
-        bool, typer.Option("--routing", help="With --json: what the routing did with each word of the history.")
-    ] = False,
+    beam: BeamOption = None,
+    nbest: NbestOption = 1,
+    scores: Annotated[bool, typer.Option("--scores", help="Print a table with scores before translations.")] = False,
+    routing: RoutingOption = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a translation that was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with sentences and scores.")] = False,
