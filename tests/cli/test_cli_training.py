@@ -224,7 +224,7 @@ def losses(run: Run) -> list[float]:
     return [row[key] for row in read_metrics(run.metrics) for key in ("loss", "dev_loss") if key in row]
 
 
-@pytest.mark.parametrize("distribution", ["ddp", "fsdp"])
+@pytest.mark.parametrize("distribution", ["ddp", pytest.param("fsdp", marks=pytest.mark.stress)])
 def test_two_processes_learn_what_one_learns(
     chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]], distribution: str
 ) -> None:

@@ -90,7 +90,29 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read tensors and notes; a file that is not exactly what was written is refused."""
+    """Read tensors and notes; a file that is not exactly what was written is refused.
+
+    The library opens a file by its name more than once: one that was replaced in between is read again.
+    """
+    before = _identity(path)
+    try:
+        return _read_tensors(path)
+    except CheckpointError:
+        if _identity(path) in (None, before):
+            raise
+    return read_tensors(path)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tell a file from one that takes its name later."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
         with safe_open(path, framework="pt") as file:
             notes = dict(file.metadata() or {})

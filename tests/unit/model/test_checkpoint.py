@@ -117,3 +117,21 @@ def test_when_saving_fails_midway_the_old_file_is_intact(
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
     assert read_weights(path).keys() == dict(fresh().named_parameters()).keys()
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the state of a training may be by whoever watches it."""
+    read = checkpoint._read_tensors
+    calls: list[Path] = []
+
+    def replace_first(place: Path) -> object:
+        calls.append(place)
+        if len(calls) == 1:
+            save_weights(fresh(seed=9), place)
+            raise CheckpointError("the weights are damaged", path=place)
+        return read(place)
+
+    monkeypatch.setattr(checkpoint, "_read_tensors", replace_first)
+    found = read_weights(path)
+    assert len(calls) == 2
+    assert all(torch.equal(found[name], weight) for name, weight in fresh(seed=9).named_parameters())
