@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from docaps.cli.console import (
     print_table,
     quote,
 )
+from docaps.config import Precision
 
 if TYPE_CHECKING:
     from docaps.config import Recipe
@@ -34,7 +35,7 @@ def train(
         Path | None, typer.Option(metavar="RUN", help="A finished run whose weights the first stage takes over.")
     ] = None,
     precision: Annotated[
-        Literal["auto", "float32", "bfloat16"] | None,
+        Precision | None,
         typer.Option(help="Number format of matrix products; auto: bfloat16 where the hardware has it."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of weights, order and dropout.")] = None,

@@ -182,6 +182,8 @@ class Trainer:
 
     def _parting(self, what: str) -> str:
         """Say where training stands and how it goes on."""
+        if self._desk is None:
+            return f"{what} at step {self.standing.step:,}; the first process keeps the state"
         if self._saved is None:
             return f"{what} at step {self.standing.step:,}; no state was saved"
         state = f"the state of step {self._saved:,} is saved, the same command goes on from there"
