@@ -14,9 +14,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model.capsule import CapsuleRouting, Routing
+from docaps.model.capsule import Routing
 from docaps.model.context.memory import ContextMemory
 from docaps.model.layers import Positions
+from docaps.model.routing import CapsuleRouting
 
 
 class Query(nn.Module):
