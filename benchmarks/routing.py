@@ -3,8 +3,8 @@
 The vote form makes all votes W_j u_i once, by einsum, and reads them in every iteration. Both forms give the same
 capsules, which is checked first. The last line is JSON with the ratios; `speedup` is for the scope `joint` with 75
 words, `speedup_sentence` for three sentences of 25 words, `memory_ratio` is ours / vote form at 300 words.
-`memory_doubled_capsules` is what twice the capsules cost in a batch of many words, which is routed in groups; in a small
-batch, where it is a matter of a few megabytes, `memory_doubled_capsules_small` is.
+`memory_doubled_capsules` is what twice the capsules cost in a batch of many words, which is routed in groups;
+`memory_doubled_capsules_small` the same in a small batch, where it is a matter of a few megabytes.
 """
 
 import argparse
