@@ -18,10 +18,6 @@ class Utterance:
     english: str
     german: tuple[str, ...]
 
-    def mentions(self, slot: str) -> bool:
-        """Tell whether the English side has this slot."""
-        return f"{{{slot}}}" in self.english
-
 
 @dataclass(frozen=True, slots=True)
 class Title:

@@ -11,9 +11,7 @@ from docaps.corpus.minidocs.planning import plan_spans
 from docaps.corpus.minidocs.story import StoryBuilder
 
 
-def generate_documents(
-    count: int, seed: int, phenomena: tuple[Phenomenon, ...] = PHENOMENA
-) -> list[MiniDocument]:
+def generate_documents(count: int, seed: int, phenomena: tuple[Phenomenon, ...] = PHENOMENA) -> list[MiniDocument]:
     """Generate documents, no two of them the same."""
     return draw_documents(Random(f"documents {seed}"), count, set(), phenomena)
 
@@ -29,7 +27,8 @@ def generate_corpus(
 ) -> MiniCorpus:
     """Generate a training corpus, and what to evaluate on: none of it can be learnt by heart from training."""
     rng, seen = Random(f"corpus {seed}"), set[tuple[str, ...]]()
-    train, dev_part, test_part = (tuple(draw_documents(rng, count, seen, phenomena)) for count in (documents, dev, test))
+    counts = (documents, dev, test)
+    train, dev_part, test_part = (tuple(draw_documents(rng, count, seen, phenomena)) for count in counts)
     contrastive = make_items(Random(f"items {seed}"), items, collect_windows(train), phenomena)
     return MiniCorpus(train, dev_part, test_part, tuple(contrastive))
 

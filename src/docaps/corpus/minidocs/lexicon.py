@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from docaps.corpus.minidocs.dialogue import Addresses, Ellipses, parse_addresses, parse_ellipses
-
 from docaps.corpus.minidocs.entries import (
     GENDERS,
     Adjective,

@@ -45,7 +45,8 @@ def parse_professions(table: dict[str, Any]) -> Professions:
 
 def parse_profession(*, english: str, man: str, woman: str) -> Profession:
     """Read "Arzt, Arzt, Arztes" and "Ärztin", which has one form for all cases."""
-    nouns = (parse_noun(f"{english}: {man}", "masculine"), parse_noun(f"{english}: {woman}, {woman}, {woman}", "feminine"))
-    if nouns[0].genitive is None or nouns[1].german == nouns[0].german:
+    he = parse_noun(f"{english}: {man}", "masculine")
+    she = parse_noun(f"{english}: {woman}, {woman}, {woman}", "feminine")
+    if he.genitive is None or she.german == he.german:
         raise ValueError(f"{english!r}: expected nominative, oblique and genitive of a man's noun, and a woman's noun")
-    return Profession(english, nouns)
+    return Profession(english, (he, she))

@@ -60,9 +60,7 @@ def indefinite_article(words: str) -> str:
     return "an" if word[0] in _VOWEL_LETTER and not starts_like_you else "a"
 
 
-def choose_adjective(
-    rng: Random, adjectives: tuple[Adjective, ...], clause: Clause | Utterance
-) -> Adjective | None:
+def choose_adjective(rng: Random, adjectives: tuple[Adjective, ...], clause: Clause) -> Adjective | None:
     """Draw an adjective: always after *a*, so that the article never depends on the noun; often after *the*."""
     return rng.choice(adjectives) if clause.mentions("an") or rng.random() < 0.6 else None
 

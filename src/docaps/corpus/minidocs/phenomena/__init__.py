@@ -2,13 +2,13 @@
 
 from docaps.corpus.minidocs.phenomena.address import Address
 from docaps.corpus.minidocs.phenomena.ambiguity import Ambiguity
-from docaps.corpus.minidocs.phenomena.ellipsis import Ellipsis
+from docaps.corpus.minidocs.phenomena.ellipsis import VerbEllipsis
 from docaps.corpus.minidocs.phenomena.interface import Event, Phenomenon, Variant
 from docaps.corpus.minidocs.phenomena.profession import Profession
 from docaps.corpus.minidocs.phenomena.pronoun import Pronoun
 from docaps.errors import CorpusError
 
-PHENOMENA: tuple[Phenomenon, ...] = (Pronoun(), Ambiguity(), Address(), Profession(), Ellipsis())
+PHENOMENA: tuple[Phenomenon, ...] = (Pronoun(), Ambiguity(), Address(), Profession(), VerbEllipsis())
 NAMES = tuple(phenomenon.name for phenomenon in PHENOMENA)
 
 __all__ = ["NAMES", "PHENOMENA", "Event", "Phenomenon", "Variant", "choose_phenomena"]

@@ -38,7 +38,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Ellipsis:
+class VerbEllipsis:
     """*She did*: the variants of a question differ in the object's gender, in the verb, or in verb and auxiliary."""
 
     name: str = "ellipsis"
@@ -61,10 +61,8 @@ class Ellipsis:
         filled = [action.fill(slots) for action in actions]
         sentences = [[say(answer, one) for one in filled] for answer in answers]
         variants = tuple(
-            Variant(
-                action.tag, say(question, filled[place]), tuple(pairs[place].target for pairs in sentences), action.gender
-            )
-            for place, action in enumerate(actions)
+            Variant(action.tag, say(question, slot), tuple(pairs[place].target for pairs in sentences), action.gender)
+            for place, (action, slot) in enumerate(zip(actions, filled, strict=True))
         )
         return Event(self.name, (kind,) * count, tuple(pairs[0].source for pairs in sentences), variants)
 
@@ -80,4 +78,5 @@ def draw_actions(rng: Random, cast: Cast, topics: set[str], kind: str) -> list[A
         verb = rng.choice(table.transitive)
         return [Action(gender[0], verb, rng.choice(things.nouns[gender]), adjective) for gender in GENDERS]
     thing = rng.choice(things.nouns[rng.choice(GENDERS)])
-    return [Action(tag, verb, thing, adjective) for tag, verb in zip("ab", rng.sample(table.transitive, 2), strict=True)]
+    verbs = rng.sample(table.transitive, 2)
+    return [Action(tag, verb, thing, adjective) for tag, verb in zip("ab", verbs, strict=True)]
