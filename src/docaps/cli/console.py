@@ -36,10 +36,10 @@ SetOption = Annotated[
     ),
 ]
 PhenomenaOption = Annotated[
-    str | None,
+    str,
     typer.Option(
         metavar="NAMES",
-        help="Which phenomena, with commas between: pronoun, ambiguity, address, profession, ellipsis (default: all).",
+        help="Which phenomena, with commas between, of pronoun, ambiguity, address, profession, ellipsis.",
     ),
 ]
 
