@@ -35,6 +35,13 @@ SetOption = Annotated[
         "--set", metavar="KEY=VALUE", help="Change a setting of the recipe, for example stage.sentence.steps=100."
     ),
 ]
+PhenomenaOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Which phenomena, with commas between, of pronoun, ambiguity, address, profession, ellipsis.",
+    ),
+]
 
 
 def format_json(value: Mapping[str, Any]) -> str:
