@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from docaps import progress
-from docaps.corpus.contrastive import AnyItem, SetOptions, read_set, spread
+from docaps.corpus.contrastive import AnyItem, SetOptions, read_set, spread, spread_documents
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import read_parallel
 from docaps.corpus.store import Store, open_store
@@ -54,7 +54,7 @@ def gather(run: Run, trained: TrainedModel, request: Request) -> Material:
         return Material(spread(documents, request.limit), (), origin)
     found = read_set(*chosen, SetOptions(*languages, **request.context)).items
     named = {"set": chosen[0], "set_path": str(chosen[1])}
-    return Material(spread(documents, request.limit), spread(found, request.items), origin | named)
+    return Material(spread(documents, request.limit), spread_documents(found, request.items), origin | named)
 
 
 def _check(request: Request) -> None:

@@ -2,6 +2,7 @@
 
 from docaps.corpus.contrastive.controls import (
     spread,
+    spread_documents,
     with_nearest_history,
     with_other_histories,
     without_history,
@@ -22,6 +23,7 @@ __all__ = [
     "read_items",
     "read_set",
     "spread",
+    "spread_documents",
     "with_nearest_history",
     "with_other_histories",
     "without_history",

@@ -48,3 +48,15 @@ def spread(items: Sequence[Thing], limit: int | None) -> list[Thing]:
     if limit is None or limit >= len(items):
         return list(items)
     return [items[number * len(items) // limit] for number in range(limit)]
+
+
+def spread_documents(items: Sequence[AnyItem], limit: int | None) -> list[AnyItem]:
+    """Take about `limit` items, whole documents of them: items of one document balance each other."""
+    groups: dict[str, list[AnyItem]] = {}
+    for number, item in enumerate(items):
+        groups.setdefault(item.document or f"item {number}", []).append(item)
+    if limit is None or limit >= len(items):
+        return list(items)
+    wanted = max(limit * len(groups) // len(items), min(2, len(groups)))
+    chosen = sorted(Random(1).sample(range(len(groups)), wanted))  # sets have a rhythm: every tenth may be of a kind
+    return [item for number in chosen for item in list(groups.values())[number]]
