@@ -30,7 +30,11 @@ def draw_document(rng: random.Random) -> list[Pair]:
     sentences: list[Pair] = []
     for _ in range(2):
         number = rng.randrange(len(NOUNS))
-        noun, place, quality = list(NOUNS.items())[number], rng.choice([*PLACES.items()]), rng.choice([*QUALITIES.items()])
+        noun, place, quality = (
+            list(NOUNS.items())[number],
+            rng.choice([*PLACES.items()]),
+            rng.choice([*QUALITIES.items()]),
+        )
         sentences.append((f"{noun[0]} {place[0]}", f"{noun[1]} {place[1]}"))
         if rng.random() < 0.5:
             other = rng.choice([*PLACES.items()])
@@ -66,9 +70,9 @@ def prepare_documents(folder: Path, *, train_shuffled: bool, documents: int = 40
     return prepare(Inputs(parts, None), PreparationSettings(merges=300, minimum_frequency=1), folder / "prepared")[0]
 
 
-def recipe(steps: int) -> Recipe:
+def recipe() -> Recipe:
     """Say how to train a tiny sentence model, and a document model from it."""
-    stage = {"steps": steps, "batch_tokens": 500, "learning_rate": 3e-3, "warmup": 20, "validate_every": 10_000}
+    stage = {"batch_tokens": 500, "learning_rate": 3e-3, "warmup": 20, "validate_every": 10_000}
     return Recipe.model_validate(
         {
             "name": "histories",
@@ -77,20 +81,20 @@ def recipe(steps: int) -> Recipe:
             "history": {"sentences": 2},
             "qcn": {"normalise": True},
             "stage": {
-                "sentence": {**stage, "dropout": 0.0},
-                "document": {**stage, "dropout": 0.0, "system": "qcn", "init_from": "sentence"},
+                "sentence": {**stage, "steps": 60, "dropout": 0.0},
+                "document": {**stage, "steps": 160, "dropout": 0.0, "system": "qcn", "init_from": "sentence"},
             },
         }
     )
 
 
-def main(folder: Path, *, train_shuffled: bool, steps: int) -> None:
+def main(folder: Path, *, train_shuffled: bool) -> None:
     """Train, diagnose, print."""
     torch.set_num_threads(1)
     store = prepare_documents(folder, train_shuffled=train_shuffled)
-    runs = train_recipe(recipe(steps), store, folder / "runs")
+    runs = train_recipe(recipe(), store, folder / "runs")
     print(json.dumps(diagnose_run(runs[-1].path, Request(), Wishes(bleu=False))))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), train_shuffled=sys.argv[2] == "shuffled", steps=int(sys.argv[3]))
+    main(Path(sys.argv[1]), train_shuffled=sys.argv[2] == "shuffled")

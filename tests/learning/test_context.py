@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.calling import finish
@@ -26,6 +27,29 @@ def test_a_document_model_learns_what_the_history_decides() -> None:
 @pytest.mark.learning
 def test_a_sentence_model_cannot() -> None:
     assert train_and_test("transformer") < 0.45
+
+
+def train_and_diagnose(folder: Path, training: str) -> dict[str, Any]:
+    """Train on documents with their own or with shuffled histories; diagnose on documents with their own."""
+    command = [sys.executable, "-m", "tests.learning.histories", str(folder), training]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.learning
+def test_a_model_that_learnt_from_its_histories_is_found_to_use_them(tmp_path: Path) -> None:
+    found = train_and_diagnose(tmp_path, "own")
+    assert found["verdict_code"] == "used"
+    assert found["verdict"].startswith("context lowers perplexity by ")
+    assert "gain comes from distances 1 and 2" in found["verdict"]
+    assert found["against"]["name"] == "sentence"
+
+
+@pytest.mark.learning
+def test_a_model_that_was_trained_with_shuffled_histories_is_found_to_use_none(tmp_path: Path) -> None:
+    found = train_and_diagnose(tmp_path, "shuffled")
+    assert (found["verdict"], found["verdict_code"]) == ("context not used", "not_used")
+    assert found["reason"] != "untrained"
 
 
 @pytest.mark.stress

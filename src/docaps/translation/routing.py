@@ -56,13 +56,14 @@ def trace_window(trained: TrainedModel, window: Window) -> tuple[HistoryTrace, .
     )
 
 
-@torch.inference_mode()
 def trace_model(trained: TrainedModel, windows: Sequence[Window]) -> Iterator[tuple[Trace, ...]]:
     """Go through what the model tells about its use of the histories, batch by batch; nothing if it tells nothing."""
     looking = [replace(window, target=None) for window in windows if any(map(len, window.history))]
     for numbers in cut(in_order_of_length(looking), looking, BATCH_TOKENS):
         batch = collate([looking[number] for number in numbers], trained.model.history).to(trained.device)
-        yield trained.model.trace(batch)
+        with torch.inference_mode():
+            traces = trained.model.trace(batch)
+        yield traces
 
 
 def _rounded(values: torch.Tensor | None, place: int, words: int) -> Maps | None:

@@ -175,7 +175,7 @@ def test_the_words_say_what_the_numbers_say() -> None:
     assert verdict.text == (
         "context lowers perplexity by 9.5 %, p = 0.0033; shuffled history hurts; gain comes from distance 2"
     )
-    assert verdict.explanation == ("perplexity is 22.1 % below the sentence model's, p = 0.0033",)
+    assert verdict.explanation == ("perplexity is 22.2 % below the sentence model's, p = 0.0033",)
     less = judge(evidence([likelihoods({**nats, SHUFFLED: 1.05, "nearest 1": 1.05}, noise=1e-3)]))
     assert "shuffled history helps less; gain comes from distances 1 and 2" in less.text
     same = judge(evidence([likelihoods({**nats, SHUFFLED: 1.1}, noise=1e-2)]))

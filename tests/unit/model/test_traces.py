@@ -57,7 +57,9 @@ def test_routing_is_told_of_real_words_only() -> None:
     found, words = traces(), batch.history_mask.tolist()
     for iteration in range(tiny.R):
         entropies, correlations = [], []
-        for b, k, n in [(b, k, n) for b, row in enumerate(words) for k, part in enumerate(row) for n, w in enumerate(part) if w]:
+        for b, k, n in [
+            (b, k, n) for b, row in enumerate(words) for k, part in enumerate(row) for n, w in enumerate(part) if w
+        ]:
             shares = context.coupling[iteration, b, k, :, n].tolist()
             entropies.append(-sum(c * math.log(c) for c in shares) / math.log(tiny.M))
             correlations += context.correlation[iteration, b, k, :, n].tolist()
@@ -69,7 +71,12 @@ def test_routing_is_told_of_real_words_only() -> None:
 
 def test_attention_on_the_history_sums_to_one_where_there_is_any() -> None:
     found = traces()["attention"]
-    assert found.labels[:4] == ("layer 1, distance 1", "layer 1, distance 2", "layer 1, distance 3", "layer 2, distance 1")
+    assert found.labels[:4] == (
+        "layer 1, distance 1",
+        "layer 1, distance 2",
+        "layer 1, distance 3",
+        "layer 2, distance 1",
+    )
     by_layer = found.values.view(2, tiny.K, -1)
     totals = by_layer.nansum(dim=1)
     assert totals[:, [0, 2, 3]].flatten().tolist() == pytest.approx([1.0] * 6)
