@@ -54,7 +54,8 @@ def attend_by_products(
     """Do the same without gradients; keys are read fast if they lie in memory as (B, H, Dh, C)."""
     batch, heads, length, size = queries.shape
     across = keys.transpose(2, 3).reshape(batch * heads, size, keys.shape[2])
-    scores = torch.bmm((queries * (1 / math.sqrt(size))).reshape(batch * heads, length, size), across)
+    rows = queries.reshape(batch * heads, length, size)
+    scores = torch.baddbmm(rows.new_empty(1, 1, 1), rows, across, beta=0, alpha=1 / math.sqrt(size))
     if mask is not None:
         scores.view(batch, heads, length, -1).add_(as_addend(mask, queries).unsqueeze(1))
     found = torch.bmm(torch.softmax(scores, dim=-1), values.reshape(batch * heads, -1, size))

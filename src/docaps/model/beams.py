@@ -54,7 +54,7 @@ class Cache:
         if self._keys is None or self._values is None or length > self._keys.shape[3]:
             batch, heads, _, size = new.keys.shape
             room = max(ROOM, 2 * length)
-            keys, values = new.keys.new_zeros(batch, heads, size, room), new.values.new_zeros(batch, heads, room, size)
+            keys, values = new.keys.new_empty(batch, heads, size, room), new.values.new_empty(batch, heads, room, size)
             if self._length:
                 keys[:, :, :, : self._length], values[:, :, : self._length] = self.keys.transpose(2, 3), self.values
             self._keys, self._values = keys, values

@@ -3,7 +3,7 @@
 Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for, V vocabulary, P words of a piece of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -17,6 +17,7 @@ GROUP = 32
 """Words are looked through in groups of so many: the best words are among the groups with the best maxima."""
 PIECE = 8192
 """Words whose scores are held at a time."""
+FEW_ROWS = 16
 NEVER_WRITTEN = [PAD, BOS]
 IMPOSSIBLE = float("-inf")
 
@@ -52,18 +53,20 @@ def best_words(
     `scale` is what the scores of each row are still to be multiplied by; it is above 0, so it does not change an order.
     """
     tops, sums, offset, ending = [], [], 0, None
-    for scores in pieces:
+    for scores in _joined(pieces):
         piece = scores.float() if scores.dtype.itemsize == 2 else scores
         if ending is None:
             ending, kept = piece[:, EOS].clone(), piece[:, NEVER_WRITTEN]
             piece[:, NEVER_WRITTEN] = IMPOSSIBLE
             values, words = _best_of(piece, count)
             piece[:, NEVER_WRITTEN] = kept  # never written, but they have their share of the probability
+            highest = torch.maximum(values[:, :1], kept.amax(dim=1, keepdim=True))
         else:
             values, words = _best_of(piece, count)
+            highest = values[:, :1]
         tops.append((values, words + offset))
         offset += piece.shape[1]
-        sums.append(_log_sum_of_exponentials(piece if scale is None else piece.mul_(scale)))
+        sums.append(_log_sum_of_exponentials(piece, highest, scale))
     assert ending is not None
     values, words = (torch.cat(parts, dim=1) for parts in zip(*tops, strict=True))
     if len(tops) > 1:
@@ -73,6 +76,17 @@ def best_words(
         values, ending = values * scale, ending * scale.squeeze(1)
     total = torch.cat(sums, dim=1).logsumexp(dim=1) if len(sums) > 1 else sums[0].squeeze(1)  # (R)
     return NextWords(values - total.unsqueeze(1), words, ending - total)
+
+
+def _joined(pieces: Iterable[Float[Tensor, "R P"]]) -> Iterator[Float[Tensor, "R P"]]:
+    """Make one piece of all if there are few rows: each piece costs some calls."""
+    rest = iter(pieces)
+    first = next(rest)
+    if len(first) <= FEW_ROWS:
+        yield torch.cat((first, *rest), dim=1)
+        return
+    yield first
+    yield from rest
 
 
 def _best_of(scores: Float[Tensor, "R P"], count: int) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
@@ -92,7 +106,12 @@ def _best_of(scores: Float[Tensor, "R P"], count: int) -> tuple[Float[Tensor, "R
     return values, torch.where(beyond < 0, in_group, groups * GROUP + beyond)
 
 
-def _log_sum_of_exponentials(scores: Float[Tensor, "R P"]) -> Float[Tensor, "R 1"]:
+def _log_sum_of_exponentials(
+    scores: Float[Tensor, "R P"], highest: Float[Tensor, "R 1"], scale: Float[Tensor, "R 1"] | None
+) -> Float[Tensor, "R 1"]:
     """Add up what the scores stand for; they are overwritten."""
-    highest = scores.amax(dim=1, keepdim=True)
-    return scores.sub_(highest).exp_().sum(dim=1, keepdim=True).log_().add_(highest)
+    scores.sub_(highest)
+    if scale is not None:
+        scores.mul_(scale)
+        highest = highest * scale
+    return scores.exp_().sum(dim=1, keepdim=True).log_().add_(highest)

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
 from docaps.model.attention import Mask, attend
 from docaps.model.dropout import Dropout
@@ -115,7 +116,8 @@ class FeedForward(nn.Module):
 
     def forward(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Transform each position."""
-        return self.output(torch.relu(self.inner(states)))  # type: ignore[no-any-return]
+        inner = F.relu(self.inner(states), inplace=not torch.is_grad_enabled())
+        return self.output(inner)  # type: ignore[no-any-return]
 
 
 class Gate(nn.Module):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import torch
-from jaxtyping import Float, Int8, UInt8
+from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
@@ -41,7 +41,7 @@ class Int8Linear(nn.Module):
         scales = weight.abs().amax(dim=1).clamp_min(SMALLEST) / levels  # (N)
         integers = (weight / scales.unsqueeze(1)).round().to(torch.int8)
         self.register_buffer("packed", _onednn().qlinear_prepack(integers, None))
-        self.register_buffer("scales", scales / LEVELS)
+        self.register_buffer("scales", scales)
         self.register_buffer("zeros", torch.zeros(len(weight), dtype=torch.int64))
         self.register_buffer("bias", None if bias is None else bias.clone())
 
@@ -60,9 +60,9 @@ class Int8Linear(nn.Module):
 
 
 def quantise(values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[Tensor, "R 1"]]:
-    """Round each row to integers from 1 to 255, where 128 stands for 0; return them and the rows' largest numbers."""
-    scale = values.abs().amax(dim=1, keepdim=True).clamp_min_(SMALLEST)
-    integers: Int8[Tensor, "R D"] = (values * (LEVELS / scale)).round_().to(torch.int8)
+    """Round each row to integers from 1 to 255, where 128 stands for 0; return them and the rows' scales."""
+    scale = values.abs().amax(dim=1, keepdim=True).mul_(1 / LEVELS).add_(SMALLEST)
+    integers = values.div(scale).round_().to(torch.int8)
     # To flip the highest bit is to add 128; torch turns numbers into signed bytes much faster than into others.
     return integers.view(torch.uint8).bitwise_xor_(LEVELS + 1), scale
 

@@ -119,7 +119,7 @@ class DecoderLayer(nn.Module):
         """Transform all positions at once, or one more position after those remembered."""
         written = memory.written
 
-        def look_back(inputs: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        def look_back(inputs: Tensor) -> Tensor:
             nonlocal written
             queries, new = self.attention.project_inward(inputs)
             causal = written is None  # with a memory there is one new position, which may see everything
