@@ -2,7 +2,7 @@
 
 4+4 layers of 512/2048, 8 heads, 30,000 words in one table, random weights; 24 words in, exactly 25 tokens out, no early
 end. A file of sentences with a beam of 4, the same greedily, and some sentences one at a time, greedily. Each engine
-runs in a process of its own, at the batch size that is best for it (tried first on a few sentences); engines take turns.
+runs in a process of its own, at the batch size that is best for it (tried first on some sentences); they take turns.
 `qcn_keeps` is the speed of document decoding with the QCN, three sentences of history in view, as a share of the
 sentence model's. The peers need `pip install docaps[bench]`; a ratio to one that is not there is null.
 
@@ -21,7 +21,7 @@ from dataclasses import asdict, replace
 import torch
 
 from measuring import seconds
-from translators import Sizes, Translate, is_installed, make_ctranslate2, make_docaps, make_hugging_face
+from translators import DTYPES, Sizes, Translate, is_installed, make_ctranslate2, make_docaps, make_hugging_face
 from translators import random_sentences as draw
 
 WORDS = 24
@@ -129,7 +129,7 @@ def ratio(speeds: Mapping[str, float], peer: str, ours: str = "docaps") -> float
 def run_all(arguments: argparse.Namespace) -> None:
     """Compare everything and print the ratios."""
     names = [*(f"docaps-{precision}" for precision in arguments.precision), "qcn"]
-    for package, peers in (("ctranslate2", ["ctranslate2-int8", "ctranslate2-float32"]), ("transformers", ["huggingface"])):
+    for package, peers in PEERS.items():
         if is_installed(package):
             names += peers
         else:
@@ -150,6 +150,7 @@ def run_all(arguments: argparse.Namespace) -> None:
     print(json.dumps(ratios))
 
 
+PEERS = {"ctranslate2": ["ctranslate2-int8", "ctranslate2-float32"], "transformers": ["huggingface"]}
 LEFT_OUT: Mapping[str, Sequence[str]] = {
     "beam4": ("ctranslate2-float32", "huggingface", "docaps-float32"),
     "greedy": ("ctranslate2-float32", "huggingface", "docaps-float32", "qcn"),
@@ -166,7 +167,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="threads of every engine")
     parser.add_argument("--tasks", nargs="+", default=list(BATCHES), choices=list(BATCHES), help="what to measure")
     parser.add_argument("--slow", action="store_true", help="let everybody do everything")
-    parser.add_argument("--precision", nargs="+", default=["int8"], choices=["int8", "bfloat16", "float32"], help="ours")
+    parser.add_argument("--precision", nargs="+", default=["int8"], choices=DTYPES, help="ours")
     parser.add_argument("--scale", type=int, default=1, help="divide all sizes by this, to try the benchmark itself")
     parser.add_argument("--data", help="accepted for uniformity; this benchmark needs no text")
     parser.add_argument("--contestant", choices=TITLES, help=argparse.SUPPRESS)

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-Mask = Bool[Tensor, "B #L C"] | Float[Tensor, "B #L C"]  # noqa: F821
+Mask = Bool[Tensor, "B #L C"] | Float[Tensor, "B #L C"]
 """Where one may look: True there, or what is added to scores, 0 there and minus infinity elsewhere."""
 PLAIN_KEYS = 512
 """Plain products hold all L x C weights; beyond this many keys the fused kernel, which does not, takes over."""

@@ -7,11 +7,14 @@ line of the table is copied.
 Dimensions: B sentences, W hypotheses of each, C places of words written, H heads, Dh size of a head.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from docaps.model.hypotheses import IMPOSSIBLE
+from docaps.model.hypotheses import IMPOSSIBLE, NextWords
+from docaps.model.interface import DecoderState
 from docaps.model.layers import KeysAndValues
 
 WIDEST = 16
@@ -91,3 +94,30 @@ class Ancestry:
     def keep(self, rows: Int[Tensor, " R"]) -> None:
         """Forget all sentences but these."""
         self._hidden = self._hidden[rows]
+
+
+Extend = Callable[[Tensor, int, DecoderState, Tensor | None], tuple[NextWords, DecoderState]]
+"""Takes the next words, how many are to be found, what the decoder remembers, and which places are hidden."""
+
+
+class SharedHypotheses:
+    """Hypotheses that share their source and never move what they wrote."""
+
+    def __init__(self, extend: Extend, state: DecoderState, ancestry: Ancestry) -> None:
+        self._extend = extend
+        self._state = state
+        self._ancestry = ancestry
+
+    def extend(self, words: Int[Tensor, "B W"], count: int) -> NextWords:
+        """Let each hypothesis look at its own words, all at the source."""
+        found, self._state = self._extend(words, count, self._state, self._ancestry.write(words.shape[1]))
+        return found
+
+    def follow(self, parents: Int[Tensor, "B W"]) -> None:
+        """Copy only who descends from whom."""
+        self._ancestry.follow(parents)
+
+    def keep(self, rows: Int[Tensor, " R"]) -> None:
+        """Copy the rows of some sentences."""
+        self._ancestry.keep(rows)
+        self._state = self._state.select(rows)

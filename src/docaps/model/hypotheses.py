@@ -1,6 +1,6 @@
 """Hypotheses: how a model goes on writing several translations of each sentence, and which words may come next.
 
-Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for, V vocabulary, P words of a piece of it.
+Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for, P words of a piece of all.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,9 +45,7 @@ class Hypotheses(Protocol):
         """Forget all sentences but these."""
 
 
-def best_words(
-    pieces: Iterable[Float[Tensor, "R P"]], count: int, scale: Float[Tensor, "R 1"] | None = None
-) -> NextWords:
+def best_words(pieces: Iterable[Tensor], count: int, scale: Float[Tensor, "R 1"] | None = None) -> NextWords:
     """Find the best of all words without ever holding the scores of all, which come piece by piece and are used up.
 
     `scale` is what the scores of each row are still to be multiplied by; it is above 0, so it does not change an order.
@@ -78,7 +76,7 @@ def best_words(
     return NextWords(values - total.unsqueeze(1), words, ending - total)
 
 
-def _joined(pieces: Iterable[Float[Tensor, "R P"]]) -> Iterator[Float[Tensor, "R P"]]:
+def _joined(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
     """Make one piece of all if there are few rows: each piece costs some calls."""
     rest = iter(pieces)
     first = next(rest)

@@ -74,7 +74,7 @@ class Int8Output(nn.Module):
         super().__init__()
         self.parts = nn.ModuleList(Int8Linear(part) for part in weight.split(PIECE))
 
-    def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Float[Tensor, "R P"]], Float[Tensor, "R 1"]]:
+    def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"]]:
         """Return the scores of all words, to be multiplied by a scale for each row."""
         integers, scale = quantise(states)
         return (cast(Int8Linear, part).multiply(integers) for part in self.parts), scale
@@ -110,7 +110,7 @@ class HalfOutput(nn.Module):
         super().__init__()
         self.parts = nn.ModuleList(HalfLinear(part, None, dtype) for part in weight.split(PIECE))
 
-    def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Float[Tensor, "R P"]], None]:
+    def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], None]:
         """Return the scores of all words."""
         return (part(states) for part in self.parts), None
 

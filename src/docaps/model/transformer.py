@@ -17,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812
 from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import PAD
 from docaps.model.attention import Mask, as_addend
-from docaps.model.beams import WIDEST, Ancestry, Cache
+from docaps.model.beams import WIDEST, Ancestry, Cache, SharedHypotheses
 from docaps.model.context.memory import ContextMemory, ContextSublayer
 from docaps.model.dropout import Dropout
 from docaps.model.hypotheses import PIECE, Hypotheses, NextWords, best_words
@@ -25,7 +25,6 @@ from docaps.model.interface import DecoderState, Encoding, Prediction, Translati
 from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual
 from docaps.model.precision import for_products
 from docaps.model.regulariser import Correlations, Regulariser
-
 
 SourceMask = Bool[Tensor, "B 1 S"] | Float[Tensor, "B 1 S"]
 
@@ -187,9 +186,7 @@ class Embeddings(nn.Module):
         """Score every word of the vocabulary."""
         return F.linear(states, self.output.weight)
 
-    def score_pieces(
-        self, states: Float[Tensor, "R D"]
-    ) -> tuple[Iterator[Float[Tensor, "R P"]], Float[Tensor, "R 1"] | None]:
+    def score_pieces(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"] | None]:
         """Score every word, some thousands at a time; and what each row is still to be multiplied by, if anything."""
         if self.packed is not None:
             return self.packed(states)  # type: ignore[no-any-return]
@@ -272,7 +269,22 @@ class Transformer(TranslationModel):
 
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
         """Get ready to write translations of each sentence side by side; a wide beam is better off with copies."""
-        return super().hypothesise(encoding, width) if width > WIDEST else _Beams(self, encoding)
+        if width > WIDEST:
+            return super().hypothesise(encoding, width)
+        state = cast(TransformerState, self.start(encoding))
+        layers = tuple(replace(one, source=one.source.laid_out(), written=Cache()) for one in state.layers)
+        padded = not bool(encoding.mask.all())
+        mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
+        ancestry = Ancestry(len(encoding.states), encoding.states)
+        return SharedHypotheses(self._extend, replace(state, layers=layers, source_mask=mask), ancestry)
+
+    def _extend(
+        self, words: Int[Tensor, "B W"], count: int, state: DecoderState, written: Mask | None
+    ) -> tuple[NextWords, TransformerState]:
+        """Add a word to each hypothesis and find the best words after it."""
+        states, after = self._write(words, cast(TransformerState, state), written)
+        pieces, scale = self.embeddings.score_pieces(states.flatten(0, 1))
+        return best_words(pieces, count, scale), after
 
     def _write(
         self, words: Int[Tensor, "B W"], state: TransformerState, written: Mask | None = None
@@ -319,34 +331,3 @@ class Transformer(TranslationModel):
     def _with_positions(self, embedded: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Scale word vectors and add the vectors of their positions."""
         return torch.add(self.positions(embedded.shape[1]), embedded, alpha=self.scale)
-
-
-class _Beams:
-    """Hypotheses that share their source and never move what they wrote."""
-
-    def __init__(self, model: Transformer, encoding: Encoding) -> None:
-        state = cast(TransformerState, model.start(encoding))
-        padded = not bool(encoding.mask.all())
-        self._model = model
-        self._ancestry = Ancestry(len(encoding.states), encoding.states)
-        self._state = replace(
-            state,
-            layers=tuple(replace(layer, source=layer.source.laid_out(), written=Cache()) for layer in state.layers),
-            source_mask=as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None,
-        )
-
-    def extend(self, words: Int[Tensor, "B W"], count: int) -> NextWords:
-        """Let each hypothesis look at its own words, all at the source."""
-        visible = self._ancestry.write(words.shape[1])
-        states, self._state = self._model._write(words, self._state, visible)
-        pieces, scale = self._model.embeddings.score_pieces(states.flatten(0, 1))
-        return best_words(pieces, count, scale)
-
-    def follow(self, parents: Int[Tensor, "B W"]) -> None:
-        """Copy only who descends from whom."""
-        self._ancestry.follow(parents)
-
-    def keep(self, rows: Int[Tensor, " R"]) -> None:
-        """Copy the rows of some sentences."""
-        self._ancestry.keep(rows)
-        self._state = self._state.select(rows)
