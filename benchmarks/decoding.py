@@ -129,7 +129,7 @@ def ratio(speeds: Mapping[str, float], peer: str, ours: str = "docaps") -> float
 def run_all(arguments: argparse.Namespace) -> None:
     """Compare everything and print the ratios."""
     names = [*(f"docaps-{precision}" for precision in arguments.precision), "qcn"]
-    for package, peers in PEERS.items():
+    for package, peers in () if arguments.ours else PEERS.items():
         if is_installed(package):
             names += peers
         else:
@@ -166,6 +166,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="interleaved repeats")
     parser.add_argument("--threads", type=int, default=2, help="threads of every engine")
     parser.add_argument("--tasks", nargs="+", default=list(BATCHES), choices=list(BATCHES), help="what to measure")
+    parser.add_argument("--ours", action="store_true", help="run docaps alone")
     parser.add_argument("--slow", action="store_true", help="let everybody do everything")
     parser.add_argument("--precision", nargs="+", default=["int8"], choices=DTYPES, help="ours")
     parser.add_argument("--scale", type=int, default=1, help="divide all sizes by this, to try the benchmark itself")

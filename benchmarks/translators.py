@@ -137,7 +137,7 @@ def _fill_norm(norm: Any, size: int) -> None:
     norm.gamma, norm.beta = np.ones(size, dtype=np.float32), np.zeros(size, dtype=np.float32)
 
 
-def _normal(generator: np.random.Generator, rows: int, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _normal(generator: np.random.Generator, rows: int, columns: int) -> Any:
     return (generator.standard_normal((rows, columns)) * columns**-0.5).astype(np.float32)
 
 
@@ -146,9 +146,9 @@ def make_hugging_face(sizes: Sizes) -> Translate:
     from peers import Marian  # noqa: PLC0415
     from peers import Sizes as TrainingSizes  # noqa: PLC0415
 
-    training = {"dropout": 0.0, "smoothing": 0.0, "clip": 0.0, "rate": 0.0}
+    untrained: dict[str, Any] = {"dropout": 0.0, "smoothing": 0.0, "clip": 0.0, "rate": 0.0}
     shared = {name: getattr(sizes, name) for name in ("vocabulary", "layers", "size", "feed_forward", "heads")}
-    model: Any = Marian(TrainingSizes(**shared, **training)).model.eval()
+    model: Any = Marian(TrainingSizes(**shared, **untrained)).model.eval()
 
     def translate(sentences: Sentences, beam: int) -> None:
         source = collate([Window([*one, EOS]) for one in sentences], 0).source
@@ -164,4 +164,5 @@ def random_sentences(count: int, words: int, vocabulary: int) -> list[list[int]]
     """Draw sentences of the same length."""
     generator = np.random.default_rng(2)
     first = max(PAD, BOS, EOS, UNK) + 1
-    return generator.integers(first, vocabulary, (count, words)).tolist()
+    drawn: list[list[int]] = generator.integers(first, vocabulary, (count, words)).tolist()
+    return drawn

@@ -23,19 +23,18 @@ def precision(
 
     Prints BLEU, what is lost against float32, and sentences a second. A precision is good if it loses at most 0.3 BLEU.
     The run remembers the result (precision.json): on CPUs without fast bfloat16, docaps translate takes int8 by itself
-    only for a model that was checked and found good.
+    only for a model that was checked, and for which int8 was found good and faster than float32.
 
     Example: docaps precision runs/demo/runs/document dev.en dev.de
     """
     from docaps.corpus.formats import read_parallel
     from docaps.experiments.precision import compare_precisions
-    from docaps.runs import open_run
-    from docaps.translation.loading import load_trained
+    from docaps.runs import Run
+    from docaps.translation.loading import is_int8_better, load_trained
 
-    open_run(run)
     codec = load_trained(run).codec
-    languages = {"language": codec.source.code, "target_language": codec.target.code}
-    found = compare_precisions(run, read_parallel(source, target, format=format, **languages))
+    pairs = read_parallel(source, target, format=format, language=codec.source.code, target_language=codec.target.code)
+    found = compare_precisions(run, pairs)
     if json:
         typer.echo(jsonlib.dumps({name: asdict(finding) for name, finding in found.items()}))
         return
@@ -43,5 +42,5 @@ def precision(
     for name, one in found.items():
         good = "yes" if one.good else "no"
         typer.echo(f"{name:<10} {one.bleu:5.2f}  {one.loss:5.2f}  {one.sentences_per_second:11.1f}  {good}")
-    chosen = "int8" if found["int8"].good else "float32"
-    typer.echo(f"docaps translate {run} now takes {chosen} on CPUs without fast bfloat16", err=True)
+    chosen = "int8" if is_int8_better(Run(run)) else "float32"
+    typer.echo(f"docaps translate {run} takes {chosen} on CPUs without fast bfloat16", err=True)

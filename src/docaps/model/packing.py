@@ -34,6 +34,7 @@ class Int8Linear(nn.Module):
     packed: Tensor
     scales: Tensor
     zeros: Tensor
+    bias: Tensor
 
     def __init__(self, weight: Float[Tensor, "N D"], bias: Float[Tensor, " N"] | None = None) -> None:
         super().__init__()
@@ -82,6 +83,8 @@ class Int8Output(nn.Module):
 
 class HalfLinear(nn.Module):
     """A linear map in bfloat16 (or float16); on CPUs the weight is kept in the blocks that oneDNN reads."""
+
+    bias: Tensor | None
 
     def __init__(
         self, weight: Float[Tensor, "N D"], bias: Float[Tensor, " N"] | None = None, dtype: torch.dtype = torch.bfloat16
@@ -139,7 +142,7 @@ def pack(model: TranslationModel, dtype: torch.dtype) -> TranslationModel:
 Make = Callable[[Tensor, Tensor], nn.Module]
 
 
-def _pack_attention(attention: Attention, make: Make) -> None:
+def _pack_attention(attention: Any, make: Make) -> None:
     """Make one product of those that read the same states."""
     looked_at = [attention.key, attention.value]
     attention.joint = _pack_linear([attention.query, *looked_at] if attention.inward else looked_at, make)

@@ -50,18 +50,19 @@ def load_trained(path: Path, precision: TranslationPrecision = "float32") -> Tra
     _check_weights(model, run.weights)
     device = choose_device()
     model.to(device).eval()
-    chosen = choose_translation_precision(precision, device, int8_checked=is_int8_checked(run))
+    chosen = choose_translation_precision(precision, device, int8_checked=is_int8_better(run))
     scoring = torch.float32 if chosen == torch.int8 else chosen
     packed = None if chosen == torch.float32 else pack(model, chosen)
     return TrainedModel(model, codec, decoding, device, scoring, packed, chosen)
 
 
-def is_int8_checked(run: Run) -> bool:
-    """Say whether int8 was found good enough for these very weights."""
+def is_int8_better(run: Run) -> bool:
+    """Say whether int8 was found good enough for these very weights, and faster."""
     try:
         found = read_json(run.precision, error=DocapsError) if run.precision.exists() else {}
-        return bool(found["int8"]["good"]) and found["weights"] == sha256(run.weights)
-    except (DocapsError, KeyError, TypeError):
+        speeds = [float(found[name]["sentences_per_second"]) for name in ("int8", "float32")]
+        return bool(found["int8"]["good"]) and speeds[0] > speeds[1] and found["weights"] == sha256(run.weights)
+    except (DocapsError, KeyError, TypeError, ValueError):
         return False
 
 
