@@ -25,9 +25,9 @@ from translators import DTYPES, Sizes, Translate, is_installed, make_ctranslate2
 from translators import random_sentences as draw
 
 WORDS = 24
-BATCHES = {"beam4": (32, 64, 128, 256), "greedy": (64, 128, 256, 512), "single": (1,)}
+BATCHES = {"beam4": (32, 64, 128), "greedy": (64, 128, 256), "single": (1,)}
 BEAMS = {"beam4": 4, "greedy": 1, "single": 1}
-TRIAL = 256
+TRIAL = {"beam4": 128, "greedy": 256, "single": 2}
 """Sentences on which batch sizes are tried."""
 FEW = 20
 """Sentences that are translated one at a time."""
@@ -72,9 +72,9 @@ class Contestant:
 
     def choose_batch(self, task: str, sentences: int) -> int:
         """Find the batch size with which a task is done fastest."""
-        count = min(sentences, TRIAL)
+        count = min(sentences, TRIAL[task])
         sizes = [size for size in BATCHES[task] if size <= max(sentences, 1)] or [sentences]
-        taken = {size: self.ask(task, size, count if task != "single" else 2) for size in sizes}
+        taken = {size: self.ask(task, size, count) for size in sizes}
         self._batches[task] = min(taken, key=lambda size: taken[size])
         return self._batches[task]
 
