@@ -8,6 +8,7 @@ snapshots/          while training: weights of earlier steps that the final mode
 text/               how text becomes token ids: BPE codes, vocabulary, languages
 precision.json      how well the model translates in lower precision, if that was measured
 assessment/         translations, scores, contrastive accuracy, routing (files that the report reads)
+diagnosis.json      whether context is used, and what tells it; there once the run was diagnosed
 """
 
 import contextlib

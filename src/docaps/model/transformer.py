@@ -18,13 +18,14 @@ from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import PAD
 from docaps.model.attention import Mask, as_addend
 from docaps.model.beams import WIDEST, Ancestry, Cache, SharedHypotheses
-from docaps.model.context.memory import ContextMemory, ContextSublayer
+from docaps.model.context.memory import ContextMemory, ContextSublayer, Look
 from docaps.model.dropout import Dropout
 from docaps.model.hypotheses import PIECE, Hypotheses, NextWords, best_words
-from docaps.model.interface import DecoderState, Encoding, Prediction, TranslationModel
+from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
 from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual
 from docaps.model.precision import for_products
 from docaps.model.regulariser import Correlations, Regulariser
+from docaps.model.traces import trace_context
 
 SourceMask = Bool[Tensor, "B 1 S"] | Float[Tensor, "B 1 S"]
 
@@ -83,12 +84,21 @@ class EncoderLayer(nn.Module):
         self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory | None
     ) -> Float[Tensor, "B S D"]:
         """Let each word look at its sentence, then at the context."""
-        states = self.attention_residual(
-            states, lambda inputs: self.attention.gather(*self.attention.project_inward(inputs), mask)
-        )
+        states = self._look_within(states, mask)
         if self.context is not None and context is not None:
             states = self.context(states, context)
         return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
+
+    def _look_within(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"]) -> Float[Tensor, "B S D"]:
+        return self.attention_residual(  # type: ignore[no-any-return]
+            states, lambda inputs: self.attention.gather(*self.attention.project_inward(inputs), mask)
+        )
+
+    def look(
+        self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory
+    ) -> tuple[Look, ...]:
+        """Tell what this layer makes of the context, if it looks there."""
+        return () if self.context is None else (self.context.look(self._look_within(states, mask), context),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +243,20 @@ class Transformer(TranslationModel):
         """Read source sentences and their histories."""
         vectors = self._look_up(replace(batch, target_input=None))
         return self._encode(batch, vectors, self._with_positions(vectors.source), trace)
+
+    def trace(self, batch: Batch) -> tuple[Trace, ...]:
+        """Tell what the context network and each encoder layer did with the histories."""
+        vectors = self._look_up(replace(batch, target_input=None))
+        context = self._read_history(batch, vectors, trace=True)
+        if context is None:
+            return ()
+        mask = batch.source_mask.unsqueeze(1)
+        looks: list[Look] = []
+        states = self.dropout(self._with_positions(vectors.source))
+        for layer in self.encoder:
+            looks.extend(cast(EncoderLayer, layer).look(states, mask, context))
+            states = layer(states, mask, context)
+        return trace_context(context, looks, batch)
 
     def _look_up(self, batch: Batch) -> WordVectors:
         """Look up the words of a batch, those of its history only if there are any and somebody reads them."""

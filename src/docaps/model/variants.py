@@ -5,10 +5,11 @@ from typing import assert_never
 import torch
 
 from docaps.config import SYSTEMS, QcnSettings, SystemSettings
-from docaps.model.capsule import CapsuleRouting, RoutingOptions
+from docaps.model.capsule import RoutingOptions
 from docaps.model.context.capsules import HistoryCapsules, HistoryWords, Query
 from docaps.model.interface import TranslationModel
 from docaps.model.regulariser import Regulariser
+from docaps.model.routing import CapsuleRouting
 from docaps.model.transformer import Context, Embeddings, Shape, Transformer
 
 

@@ -99,6 +99,24 @@ class Translator:
         """Translate every sentence of every document; empty sentences stay empty."""
         return [sentences for _, sentences in self.stream(documents, Wishes(use_context))]
 
+    def translate_placed(
+        self, sentences: Sequence[str], histories: Sequence[Sequence[str]]
+    ) -> list[TranslatedSentence]:
+        """Translate sentences, each with a history that somebody chose for it (oldest first)."""
+        found: list[TranslatedSentence] = []
+        pairs = list(zip(sentences, histories, strict=True))
+        for start in range(0, len(pairs), self.window):
+            sources = [
+                _Source(
+                    [read_passage(self._trained.codec, sentence, self.decoding.longest_source)],
+                    self._encode_history(history),
+                )
+                for sentence, history in pairs[start : start + self.window]
+            ]
+            with _task(True) as task:
+                found += self._search_documents(sources, TEXT, _Pace(task))
+        return found
+
     def stream(self, documents: Iterable[Document], wishes: Wishes = TEXT) -> Iterator[Translated]:
         """Translate documents as they come, a window of them at a time."""
         for window in self.windows(documents, wishes):
