@@ -29,6 +29,7 @@ from docaps.config.settings import (
     System,
     SystemName,
     SystemSettings,
+    TranslationPrecision,
     parse_duration,
 )
 
@@ -51,6 +52,7 @@ __all__ = [
     "System",
     "SystemName",
     "SystemSettings",
+    "TranslationPrecision",
     "bundled_recipes",
     "describe_faults",
     "load_recipe",

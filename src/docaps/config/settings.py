@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_seriali
 SystemName = Literal["transformer", "transformer+reg", "qcn", "qcn+reg", "capsnet", "capsnet+reg"]
 ContextName = Literal["none", "qcn", "capsnet"]
 Precision = Literal["auto", "float32", "bfloat16"]
+TranslationPrecision = Literal["auto", "float32", "bfloat16", "int8"]
 Distribution = Literal["ddp", "fsdp"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]

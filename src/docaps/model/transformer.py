@@ -5,6 +5,7 @@ length, K history sentences, N words of a history sentence, D model size, V voca
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
@@ -15,13 +16,18 @@ from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import PAD
+from docaps.model.attention import Mask, as_addend
+from docaps.model.beams import WIDEST, Ancestry, Cache, SharedHypotheses
 from docaps.model.context.memory import ContextMemory, ContextSublayer, Look
 from docaps.model.dropout import Dropout
+from docaps.model.hypotheses import PIECE, Hypotheses, NextWords, best_words
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
 from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual
 from docaps.model.precision import for_products
 from docaps.model.regulariser import Correlations, Regulariser
 from docaps.model.traces import trace_context
+
+SourceMask = Bool[Tensor, "B 1 S"] | Float[Tensor, "B 1 S"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,10 @@ class Shape:
     def attention(self, memory_size: int | None = None) -> Attention:
         """Make an attention of this shape, to vectors of this size or another."""
         return Attention(size=self.size, heads=self.heads, memory_size=memory_size)
+
+    def inward_attention(self) -> Attention:
+        """Make an attention of this shape with which positions look at each other."""
+        return Attention(size=self.size, heads=self.heads, inward=True)
 
     def residual(self, *, gate: bool = False) -> Residual:
         """Make the surroundings of a sub-layer of this shape."""
@@ -66,7 +76,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, shape: Shape, context: ContextSublayer | None) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.attention(), shape.residual()
+        self.attention, self.attention_residual = shape.inward_attention(), shape.residual()
         self.context = context
         self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
 
@@ -81,7 +91,7 @@ class EncoderLayer(nn.Module):
 
     def _look_within(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"]) -> Float[Tensor, "B S D"]:
         return self.attention_residual(  # type: ignore[no-any-return]
-            states, lambda inputs: self.attention(inputs, self.attention.project(inputs), mask)
+            states, lambda inputs: self.attention.gather(*self.attention.project_inward(inputs), mask)
         )
 
     def look(
@@ -96,7 +106,7 @@ class LayerState:
     """What one decoder layer remembers: the source, projected, and the words written so far."""
 
     source: KeysAndValues
-    written: KeysAndValues | None = None
+    written: KeysAndValues | Cache | None = None
 
 
 class DecoderLayer(nn.Module):
@@ -104,22 +114,26 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.attention(), shape.residual()
+        self.attention, self.attention_residual = shape.inward_attention(), shape.residual()
         self.source, self.source_residual = shape.attention(), shape.residual()
         self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
 
     def forward(
-        self, states: Float[Tensor, "B T D"], source_mask: Bool[Tensor, "B 1 S"], memory: LayerState
+        self,
+        states: Float[Tensor, "B T D"],
+        source_mask: SourceMask | None,
+        memory: LayerState,
+        written_mask: Mask | None = None,
     ) -> tuple[Float[Tensor, "B T D"], LayerState]:
         """Transform all positions at once, or one more position after those remembered."""
         written = memory.written
 
-        def look_back(inputs: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        def look_back(inputs: Tensor) -> Tensor:
             nonlocal written
-            new = self.attention.project(inputs)
+            queries, new = self.attention.project_inward(inputs)
             causal = written is None  # with a memory there is one new position, which may see everything
             written = new if written is None else written.append(new)
-            return self.attention(inputs, written, causal=causal)  # type: ignore[no-any-return]
+            return self.attention.gather(queries, written, written_mask, causal)
 
         states = self.attention_residual(states, look_back)
         states = self.source_residual(states, lambda inputs: self.source(inputs, memory.source, source_mask))
@@ -131,16 +145,17 @@ class TransformerState:
     """What the decoder remembers between two steps."""
 
     layers: tuple[LayerState, ...]
-    source_mask: Bool[Tensor, "B 1 S"]
+    source_mask: SourceMask | None
     position: int
 
     def select(self, rows: Int[Tensor, " R"]) -> "TransformerState":
         """Pick rows of the batch, in the given order."""
         layers = tuple(
-            LayerState(layer.source.select(rows), layer.written.select(rows) if layer.written else None)
+            LayerState(layer.source.select(rows), None if layer.written is None else layer.written.select(rows))
             for layer in self.layers
         )
-        return TransformerState(layers, self.source_mask[rows], self.position)
+        mask = None if self.source_mask is None else self.source_mask[rows]
+        return TransformerState(layers, mask, self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +175,8 @@ class Embeddings(nn.Module):
         self.source = _embedding(vocabulary, size)
         self.target = self.source if shared else _embedding(vocabulary, size)
         self.output = self.source if shared else _embedding(vocabulary, size)
+        self.packed: nn.Module | None = None
+        """The output layer of a model that is packed."""
 
     def look_up(self, batch: Batch, *, history: bool) -> WordVectors:
         """Look up a batch's words, those of one table at once: the gradient of a look-up is as large as its table."""
@@ -178,6 +195,13 @@ class Embeddings(nn.Module):
     def logits(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any V"]:
         """Score every word of the vocabulary."""
         return F.linear(states, self.output.weight)
+
+    def score_pieces(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"] | None]:
+        """Score every word, some thousands at a time; and what each row is still to be multiplied by, if anything."""
+        if self.packed is not None:
+            return self.packed(states)  # type: ignore[no-any-return]
+        states = for_products(states)
+        return (F.linear(states, part.to(states.dtype)) for part in self.output.weight.split(PIECE)), None
 
 
 def _embedding(vocabulary: int, size: int) -> nn.Embedding:
@@ -264,20 +288,45 @@ class Transformer(TranslationModel):
 
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Take the last word of each translation and score all words that may follow."""
-        state = cast(TransformerState, state)
-        inputs = self._with_positions(self.embeddings.target(tokens.unsqueeze(1)), first=state.position)
-        states, layers = self._decode(inputs, state)
-        logits = self.embeddings.logits(states.squeeze(1))
-        return logits, TransformerState(layers, state.source_mask, state.position + 1)
+        states, after = self._write(tokens.unsqueeze(1), cast(TransformerState, state))
+        return self.embeddings.logits(states.squeeze(1)), after
+
+    def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
+        """Get ready to write translations of each sentence side by side; a wide beam is better off with copies."""
+        if width > WIDEST:
+            return super().hypothesise(encoding, width)
+        state = cast(TransformerState, self.start(encoding))
+        layers = tuple(replace(one, source=one.source.laid_out(), written=Cache()) for one in state.layers)
+        padded = not bool(encoding.mask.all())
+        mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
+        ancestry = Ancestry(len(encoding.states), encoding.states)
+        return SharedHypotheses(self._extend, replace(state, layers=layers, source_mask=mask), ancestry)
+
+    def _extend(
+        self, words: Int[Tensor, "B W"], count: int, state: DecoderState, written: Mask | None
+    ) -> tuple[NextWords, TransformerState]:
+        """Add a word to each hypothesis and find the best words after it."""
+        states, after = self._write(words, cast(TransformerState, state), written)
+        pieces, scale = self.embeddings.score_pieces(states.flatten(0, 1))
+        return best_words(pieces, count, scale), after
+
+    def _write(
+        self, words: Int[Tensor, "B W"], state: TransformerState, written: Mask | None = None
+    ) -> tuple[Float[Tensor, "B W D"], TransformerState]:
+        """Take the next word of each hypothesis, all at the same position of their translations."""
+        vectors = self.embeddings.target(words)
+        inputs = torch.add(self.positions(1, state.position), vectors, alpha=self.scale)
+        states, layers = self._decode(inputs, state, written)
+        return states, replace(state, layers=layers, position=state.position + 1)
 
     def _decode(
-        self, inputs: Float[Tensor, "B T D"], state: TransformerState
+        self, inputs: Float[Tensor, "B T D"], state: TransformerState, written: Mask | None = None
     ) -> tuple[Float[Tensor, "B T D"], tuple[LayerState, ...]]:
-        """Run all decoder layers over new positions."""
+        """Run all decoder layers over new positions; `written` says which words written they may look at."""
         states = self.dropout(inputs)
         layers = []
         for layer, memory in zip(self.decoder, state.layers, strict=True):
-            states, after = layer(states, state.source_mask, memory)
+            states, after = layer(states, state.source_mask, memory, written)
             layers.append(after)
         return self.decoder_norm(states), tuple(layers)
 
@@ -303,6 +352,6 @@ class Transformer(TranslationModel):
         correlations: Correlations = self.regulariser(source, batch.source_mask, target, batch.target_input != PAD)
         return correlations
 
-    def _with_positions(self, embedded: Float[Tensor, "B L D"], first: int = 0) -> Float[Tensor, "B L D"]:
+    def _with_positions(self, embedded: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Scale word vectors and add the vectors of their positions."""
-        return torch.add(self.positions(embedded.shape[1], first), embedded, alpha=self.scale)
+        return torch.add(self.positions(embedded.shape[1]), embedded, alpha=self.scale)
