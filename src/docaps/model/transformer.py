@@ -1,4 +1,4 @@
-"""The Transformer, with a context sub-layer in its encoder where a context network is given.
+"""The Transformer, with context sub-layers in its encoder (or decoder) where a context network is given.
 
 Reference: Vaswani et al. (2017); Yang et al. (2019), section 3.3. Dimensions: B batch, S source length, T target
 length, K history sentences, N words of a history sentence, D model size, V vocabulary.
@@ -48,15 +48,19 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A network that reads the history, and what the encoder needs to know to look at what it finds."""
+    """A network that reads the history, and what layers need to know to look at what it finds."""
 
     network: nn.Module
     history: int
     size: int
     gate: bool = False
+    decoder: bool = False
+    """Whether the decoder's layers look at it as well as the encoder's."""
+    shuffled: bool = False
+    """Whether the history is that of another document."""
 
     def sublayer(self, shape: Shape) -> ContextSublayer:
-        """Make the sub-layer with which one encoder layer looks at the context."""
+        """Make the sub-layer with which one layer looks at the context."""
         return ContextSublayer(attention=shape.attention(self.size), residual=shape.residual(gate=self.gate))
 
 
@@ -83,23 +87,41 @@ class EncoderLayer(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class LayerState:
-    """What one decoder layer remembers: the source, projected, and the words written so far."""
+    """What one decoder layer remembers: the source and the context, projected, and the words written so far."""
 
     source: KeysAndValues
     written: KeysAndValues | None = None
+    context: KeysAndValues | None = None
+
+    def select(self, rows: Int[Tensor, " R"]) -> "LayerState":
+        """Pick rows of the batch, in the given order."""
+        written, context = (part.select(rows) if part else None for part in (self.written, self.context))
+        return LayerState(self.source.select(rows), written, context)
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention over the words written so far, attention to the source, feed-forward."""
+    """Self-attention over the words written so far, attention to the context (if any) and the source, feed-forward."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, context: ContextSublayer | None = None) -> None:
         super().__init__()
         self.attention, self.attention_residual = shape.attention(), shape.residual()
+        self.context = context
         self.source, self.source_residual = shape.attention(), shape.residual()
         self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
 
+    def remember(self, source: Float[Tensor, "B S D"], context: ContextMemory | None) -> LayerState:
+        """Get ready what the layer will look at."""
+        if self.context is None or context is None:
+            return LayerState(self.source.project(source))
+        return LayerState(self.source.project(source), context=self.context.project(context))
+
     def forward(
-        self, states: Float[Tensor, "B T D"], source_mask: Bool[Tensor, "B 1 S"], memory: LayerState
+        self,
+        states: Float[Tensor, "B T D"],
+        memory: LayerState,
+        source_mask: Bool[Tensor, "B 1 S"],
+        context_mask: Bool[Tensor, "B C"] | None = None,
+        written_mask: Bool[Tensor, "B 1 L"] | None = None,
     ) -> tuple[Float[Tensor, "B T D"], LayerState]:
         """Transform all positions at once, or one more position after those remembered."""
         written = memory.written
@@ -109,11 +131,13 @@ class DecoderLayer(nn.Module):
             new = self.attention.project(inputs)
             causal = written is None  # with a memory there is one new position, which may see everything
             written = new if written is None else written.append(new)
-            return self.attention(inputs, written, causal=causal)  # type: ignore[no-any-return]
+            return self.attention(inputs, written, written_mask, causal=causal)  # type: ignore[no-any-return]
 
         states = self.attention_residual(states, look_back)
+        if self.context is not None and memory.context is not None and context_mask is not None:
+            states = self.context.look(states, memory.context, context_mask)
         states = self.source_residual(states, lambda inputs: self.source(inputs, memory.source, source_mask))
-        return self.feed_forward_residual(states, self.feed_forward), LayerState(memory.source, written)
+        return self.feed_forward_residual(states, self.feed_forward), replace(memory, written=written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +147,19 @@ class TransformerState:
     layers: tuple[LayerState, ...]
     source_mask: Bool[Tensor, "B 1 S"]
     position: int
+    context_mask: Bool[Tensor, "B C"] | None = None
+    besides: DecoderState | None = None
+    """What else is looked at while words are written."""
 
     def select(self, rows: Int[Tensor, " R"]) -> "TransformerState":
         """Pick rows of the batch, in the given order."""
-        layers = tuple(
-            LayerState(layer.source.select(rows), layer.written.select(rows) if layer.written else None)
-            for layer in self.layers
+        return TransformerState(
+            tuple(layer.select(rows) for layer in self.layers),
+            self.source_mask[rows],
+            self.position,
+            None if self.context_mask is None else self.context_mask[rows],
+            None if self.besides is None else self.besides.select(rows),
         )
-        return TransformerState(layers, self.source_mask[rows], self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +207,10 @@ def _embedding(vocabulary: int, size: int) -> nn.Embedding:
 
 
 class Transformer(TranslationModel):
-    """An encoder and a decoder; with a context network every encoder layer also looks at the history."""
+    """An encoder and a decoder; with a context network layers also look at the history.
+
+    What other systems do elsewhere than in a context network, they do in the methods that say so below.
+    """
 
     def __init__(
         self,
@@ -192,6 +224,7 @@ class Transformer(TranslationModel):
     ) -> None:
         super().__init__()
         self.history = 0 if context is None else context.history
+        self.shuffled = context is not None and context.shuffled
         self.embeddings = embeddings
         self.positions = Positions(size=shape.size)
         self.dropout = Dropout(shape.dropout)
@@ -199,7 +232,10 @@ class Transformer(TranslationModel):
         self.encoder = nn.ModuleList(
             EncoderLayer(shape, None if context is None else context.sublayer(shape)) for _ in range(encoder_layers)
         )
-        self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(decoder_layers))
+        looks = context is not None and context.decoder
+        self.decoder = nn.ModuleList(
+            DecoderLayer(shape, context.sublayer(shape) if looks and context else None) for _ in range(decoder_layers)
+        )
         self.encoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
         self.decoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
         self.context = None if context is None else context.network
@@ -234,28 +270,41 @@ class Transformer(TranslationModel):
 
     def start(self, encoding: Encoding) -> DecoderState:
         """Project the source once for all decoder layers."""
-        states = for_products(encoding.states)
-        layers = tuple(LayerState(cast(DecoderLayer, layer).source.project(states)) for layer in self.decoder)
-        return TransformerState(layers, encoding.mask.unsqueeze(1), 0)
+        states, context = for_products(encoding.states), encoding.context
+        layers = tuple(cast(DecoderLayer, layer).remember(states, context) for layer in self.decoder)
+        context_mask = None if context is None else context.mask
+        return TransformerState(layers, encoding.mask.unsqueeze(1), 0, context_mask, encoding.besides)
 
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Take the last word of each translation and score all words that may follow."""
         state = cast(TransformerState, state)
-        inputs = self._with_positions(self.embeddings.target(tokens.unsqueeze(1)), first=state.position)
-        states, layers = self._decode(inputs, state)
-        logits = self.embeddings.logits(states.squeeze(1))
-        return logits, TransformerState(layers, state.source_mask, state.position + 1)
+        inputs = self._with_step_positions(self.embeddings.target(tokens.unsqueeze(1)), state)
+        states, layers = self._decode(inputs, state, self._visible(state))
+        logits = self.embeddings.logits(self._finish(states, state).squeeze(1))
+        return logits, replace(state, layers=layers, position=state.position + 1)
+
+    def _with_step_positions(self, words: Float[Tensor, "B 1 D"], state: TransformerState) -> Float[Tensor, "B 1 D"]:
+        """Place the last word of each translation behind those remembered."""
+        return self._with_positions(words, first=state.position)
+
+    def _visible(self, state: TransformerState) -> Bool[Tensor, "B 1 L"] | None:  # noqa: ARG002
+        """Say which of the words remembered may be looked at; None: all."""
+        return None
 
     def _decode(
-        self, inputs: Float[Tensor, "B T D"], state: TransformerState
+        self, inputs: Float[Tensor, "B T D"], state: TransformerState, written: Bool[Tensor, "B 1 L"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], tuple[LayerState, ...]]:
-        """Run all decoder layers over new positions."""
+        """Run all decoder layers over new positions; `written` is True where a word written may be looked at."""
         states = self.dropout(inputs)
         layers = []
         for layer, memory in zip(self.decoder, state.layers, strict=True):
-            states, after = layer(states, state.source_mask, memory)
+            states, after = layer(states, memory, state.source_mask, state.context_mask, written)
             layers.append(after)
         return self.decoder_norm(states), tuple(layers)
+
+    def _finish(self, states: Float[Tensor, "B T D"], state: TransformerState) -> Float[Tensor, "B T D"]:  # noqa: ARG002
+        """Change the decoder's last states before words are scored; other systems may look further here."""
+        return states
 
     def forward(self, batch: Batch) -> Prediction:
         """Score given translations, all positions at once."""
@@ -265,6 +314,7 @@ class Transformer(TranslationModel):
         source, target = (self._with_positions(cast(Tensor, side)) for side in (vectors.source, vectors.target))
         state = cast(TransformerState, self.start(self._encode(batch, vectors, source)))
         states, _ = self._decode(target, state)
+        states = self._finish(states, state)
         correlations = self._correlate(batch, vectors, source, target)
         return Prediction(for_products(states), correlations, self.embeddings.output.weight)
 

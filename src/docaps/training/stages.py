@@ -215,7 +215,7 @@ class Stage:
         share = Share(-(-self._settings.accumulate // team.size) * team.size, team.rank, team.size)
         if share.batches != self._settings.accumulate:
             progress.say(f"{share.batches} batches a step instead of {self._settings.accumulate}: one for each process")
-        steps = load_steps(data, sampler, history=model.history, start=standing.place, share=share)
+        steps = load_steps(data, sampler, history=model.view, start=standing.place, share=share)
         snapshots = self._snapshots()
         with ExitStack() as stack:
             speedometer = self._rehearse(learner, device, data, sampler, standing)
@@ -251,7 +251,7 @@ class Stage:
         """Find out what a step costs and what the machine can do, and which weights nothing is learnt for."""
         if self._team.sharded:
             return Speedometer()
-        first = next(load_steps(data, sampler, history=learner.model.history, start=standing.place)).portions[0]
+        first = next(load_steps(data, sampler, history=learner.model.view, start=standing.place)).portions[0]
         operations, idle = rehearse(learner, first.batch.to(device.place))
         if idle:
             progress.say(f"these weights get no gradient in this system and stay as they are: {', '.join(idle)}")

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from docaps.model.layers import Attention, Residual
+from docaps.model.layers import Attention, KeysAndValues, Residual
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,18 @@ class ContextSublayer(nn.Module):
 
     def forward(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> Float[Tensor, "B S D"]:
         """Add to each position what it finds in the context."""
-        has_history = context.mask.any(dim=-1)[:, None, None]  # (B, 1, 1)
+        return self.look(states, self.project(context), context.mask)
+
+    def project(self, context: ContextMemory) -> KeysAndValues:
+        """Get the context ready to be looked at, once for all words of a translation."""
+        return self.attention.project(context.vectors)
+
+    def look(
+        self, states: Float[Tensor, "B L D"], memory: KeysAndValues, mask: Bool[Tensor, "B C"]
+    ) -> Float[Tensor, "B L D"]:
+        """Add to each position what it finds in a projected context."""
+        has_history = mask.any(dim=-1)[:, None, None]  # (B, 1, 1)
         # Attention over nothing is not a number, so a row without history looks at its zero capsules; unused below.
-        visible = context.mask.unsqueeze(1) | ~has_history  # (B, 1, C)
-        memory = self.attention.project(context.vectors)
+        visible = mask.unsqueeze(1) | ~has_history  # (B, 1, C)
         attended = self.residual(states, lambda inputs: self.attention(inputs, memory, visible))
         return torch.where(has_history, attended, states)
