@@ -1,7 +1,7 @@
 """Windows: a sentence and the sentences that a model looks at, never across the border of a document."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -77,22 +77,29 @@ def windows_of_document(
     view: View | int,
     given: Sequence[Tokens] = (),
     *,
-    after: Sequence[Tokens] = (),
     translations: Sequence[Tokens] = (),
 ) -> Iterator[Window]:
     """Go through the windows of a document.
 
-    Sentences `given` before it and `after` it are seen, but have no window. `translations` are those of all of these,
-    in order, as far as they are known.
+    Sentences `given` before it are seen, but have no window. `translations` are those of both, in order, as far as
+    they are known.
     """
     view = as_view(view)
-    known = [without_end_mark(sentence) for sentence in (*given, *sentences, *after)]
-    written = [without_end_mark(sentence) for sentence in translations]
-    written += [[]] * (len(known) - len(written))
+    known = [without_end_mark(sentence) for sentence in (*given, *sentences)]
     for number, sentence in enumerate(sentences, start=len(given)):
-        seen = neighbours(number, len(known), view)
-        target_history = tuple(written[place] for place in seen) if view.translations else ()
-        yield Window(sentence, tuple(known[place] for place in seen), None, target_history)
+        yield replace(window_at(number, known, translations, view), source=sentence)
+
+
+def window_at(number: int, known: Sequence[Tokens], translations: Sequence[Tokens], view: View) -> Window:
+    """Make the window of one sentence of a document, of whose translations perhaps only the first are known."""
+    seen = neighbours(number, len(known), view)
+    written = (translations[place] if place < len(translations) else () for place in seen)
+    return Window(
+        known[number],
+        tuple(without_end_mark(known[place]) for place in seen),
+        None,
+        tuple(map(without_end_mark, written)) if view.translations else (),
+    )
 
 
 def neighbours(number: int, count: int, view: View) -> list[int]:

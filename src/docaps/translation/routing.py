@@ -1,6 +1,6 @@
 """What the routing did: for each word of the history, how it shared itself out, and what the query made of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -36,7 +36,7 @@ def trace_window(trained: TrainedModel, window: Window) -> tuple[HistoryTrace, .
     """Return what the routing did with each sentence of a window's history, nearest first; nothing if there is none."""
     if not trained.model.history or not window.history:
         return ()
-    batch = collate([Window(window.source, window.history)], trained.model.history).to(trained.device)
+    batch = collate([replace(window, target=None)], trained.model.view).to(trained.device)
     context = trained.model.encode(batch, trace=True).context
     if context is None or (context.coupling is None and context.correlation is None):
         return ()

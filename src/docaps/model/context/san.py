@@ -90,7 +90,7 @@ class SelectiveAttention(Reader):
         return shares.unsqueeze(-1) * weigh(scores, mask, by_word)
 
     def _split(self, vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any H Dh"]:
-        return vectors.unflatten(-1, (self.heads, -1))
+        return vectors.unflatten(-1, (self.heads, -1))  # type: ignore[no-any-return]
 
 
 def _projection(shape: Shape) -> nn.Linear:
