@@ -35,6 +35,13 @@ SetOption = Annotated[
         "--set", metavar="KEY=VALUE", help="Change a setting of the recipe, for example stage.sentence.steps=100."
     ),
 ]
+PhenomenaOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Which phenomena, with commas between: pronoun, ambiguity, address, profession, ellipsis (default: all).",
+    ),
+]
 
 
 def format_json(value: Mapping[str, Any]) -> str:

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from docaps.cli.console import JsonOption, command_name, print_json, print_next, quote
+from docaps.cli.console import JsonOption, PhenomenaOption, command_name, print_json, print_next, quote
 
 
 def minidocs(
     documents: Annotated[int, typer.Option(min=1, help="How many documents (with --out: training documents).")] = 5,
     seed: Annotated[int, typer.Option(help="The same seed gives the same documents.")] = 1,
+    phenomena: PhenomenaOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a corpus here instead of printing.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the corpus if it exists.")] = False,
     json: JsonOption = False,
@@ -19,20 +20,23 @@ def minidocs(
 
     In some sentences only an earlier sentence decides the translation; those are marked with what they need.
 
-    Examples: docaps minidocs --documents 5 --seed 3; docaps minidocs --documents 8000 --out data/minidocs
+    Examples: docaps minidocs --documents 5 --seed 3; docaps minidocs --documents 8000 --out data/minidocs;
+    docaps minidocs --phenomena address,ellipsis
     """
     from docaps.corpus.minidocs import generate_documents
+    from docaps.corpus.minidocs.phenomena import choose_phenomena
     from docaps.corpus.minidocs.writing import as_json, as_text, write_corpus
 
+    chosen = choose_phenomena(phenomena)
     if out is None:
-        found = generate_documents(documents, seed)
+        found = generate_documents(documents, seed, chosen)
         if json:
             print_json({"seed": seed, "documents": [as_json(document) for document in found]})
         else:
             typer.echo("\n\n".join(as_text(number, document) for number, document in enumerate(found, start=1)))
         return
     _check_place(out)
-    counts = write_corpus(out, documents=documents, seed=seed, overwrite=overwrite)
+    counts = write_corpus(out, documents=documents, seed=seed, phenomena=chosen, overwrite=overwrite)
     if json:
         print_json({"path": str(out), **counts})
         return

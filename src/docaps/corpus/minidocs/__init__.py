@@ -4,6 +4,9 @@ data/*.toml     the words and sentences, as plain tables
 entries         nouns, adjectives, clauses: one line of a table
 lexicon         all tables, read and checked
 german          articles, endings, contractions
+tables          the files, read and checked for what they lack
+dialogue        what people say: addresses, questions and answers
+professions     nouns for a man and a woman
 rendering       a clause and its slots -> a sentence and its translation
 cast            who takes part in a story
 phenomena/      what needs context: one module each, behind one interface

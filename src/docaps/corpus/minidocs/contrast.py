@@ -1,6 +1,7 @@
 """Contrastive items in minimal sets: the same words but for the antecedent, so that only context can tell."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import ceil
 from random import Random
 
@@ -27,49 +28,51 @@ def collect_windows(documents: tuple[MiniDocument, ...]) -> set[Run]:
     }
 
 
-def make_items(rng: Random, count: int, seen: set[Run]) -> Iterator[ContrastiveItem]:
+def make_items(
+    rng: Random, count: int, seen: set[Run], phenomena: tuple[Phenomenon, ...] = PHENOMENA
+) -> Iterator[ContrastiveItem]:
     """Make at least `count` items for each phenomenon, with every form at every distance equally often."""
     used: set[Run] = set()
-    for phenomenon in PHENOMENA:
+    for phenomenon in phenomena:
         round_size = len(DISTANCES) * sum(len(tags) for _, tags in phenomenon.contrasts)
         number = 0
         for _ in range(ceil(count / round_size)):
             for form, tags in phenomenon.contrasts:
                 for distance in DISTANCES:
                     number += 1
-                    yield from _make_new_set(rng, phenomenon, form, tags, distance, number, seen, used)
+                    draw = partial(_draw_set, rng, phenomena, phenomenon, form, tags, distance)
+                    yield from _make_new_set(draw, f"{phenomenon.name}-{number:04}", seen, used)
 
 
 def _make_new_set(
-    rng: Random,
-    phenomenon: Phenomenon,
-    form: str,
-    tags: tuple[str, ...],
-    distance: int,
-    number: int,
-    seen: set[Run],
-    used: set[Run],
+    draw: Callable[[str], list[ContrastiveItem]], name: str, seen: set[Run], used: set[Run]
 ) -> list[ContrastiveItem]:
     """Draw sets until one has histories that are neither in training nor in an earlier set."""
     for _ in range(_ATTEMPTS):
-        items = _draw_set(rng, phenomenon, form, tags, distance, f"{phenomenon.name}-{number:04}")
+        items = draw(name)
         whole = {(*item.history, item.source) for item in items}
         if whole & used or any(item.history[-WINDOW:] in seen for item in items):
             continue
         used |= whole
         return items
-    raise CorpusError(f"no new {phenomenon.name} items after {_ATTEMPTS} attempts; ask for fewer items or documents")
+    raise CorpusError(f"no new items for {name} after {_ATTEMPTS} attempts; ask for fewer items or documents")
 
 
 def _draw_set(
-    rng: Random, phenomenon: Phenomenon, form: str, tags: tuple[str, ...], distance: int, name: str
+    rng: Random,
+    phenomena: tuple[Phenomenon, ...],
+    phenomenon: Phenomenon,
+    form: str,
+    tags: tuple[str, ...],
+    distance: int,
+    name: str,
 ) -> list[ContrastiveItem]:
     """Tell one story up to its last sentence, once for each variant of that sentence's event."""
-    builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()))
+    builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()), phenomena)
     spans, length = plan_last_span(rng, distance)
     events = builder.draw_events(spans, phenomenon)
     last = builder.draw_event(phenomenon, form=form)
-    story = builder.build(spans, length, [*events, last])
+    story = builder.build(length, [*events, (spans[-1], last)])
     return [_cut_item(story.tell({length - 1: last.select(tag)}), name, tag) for tag in tags]
 
 

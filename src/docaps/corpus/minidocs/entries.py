@@ -8,9 +8,9 @@ Gender = Literal["masculine", "feminine", "neuter"]
 GENDERS: tuple[Gender, ...] = ("masculine", "feminine", "neuter")
 ARTICLES: dict[str, Gender] = {"der": "masculine", "die": "feminine", "das": "neuter"}
 _PEOPLE = {"a", "b", "who", "city"}
-_ENGLISH_SLOTS = _PEOPLE | {"the", "an"}
+_ENGLISH_SLOTS = _PEOPLE | {"the", "an", "she", "her", "herself"}
 _GERMAN_SLOTS = (
-    _PEOPLE | {"it", "it:acc", "its"} | {f"{a}:{case}" for a in ("the", "an") for case in ("nom", "acc", "dat")}
+    _PEOPLE | {"it", "it:acc", "its"} | {f"{a}:{case}" for a in ("the", "an") for case in ("nom", "acc", "dat", "gen")}
 )
 
 
@@ -22,6 +22,7 @@ class Noun:
     german: str
     gender: Gender
     oblique: str  # the accusative and dative: "Löwen" for "Löwe", else the same as `german`
+    genitive: str | None = None  # only where a sentence needs it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,12 @@ class Clause:
 
 
 def parse_noun(text: str, gender: Gender) -> Noun:
-    """Read "lion: Löwe, Löwen"."""
-    english, german = _split_pair(text)
-    lemma, _, oblique = german.partition(", ")
-    if not lemma[0].isupper():
-        raise ValueError(f"{text!r}: a German noun starts with a capital")
-    return Noun(english, lemma, gender, oblique or lemma)
+    """Read "lion: Löwe, Löwen", or with its genitive "doctor: Arzt, Arzt, Arztes"."""
+    english, german = split_pair(text)
+    forms = german.split(", ")
+    if not all(form[:1].isupper() for form in forms) or len(forms) > 3:
+        raise ValueError(f"{text!r}: a German noun starts with a capital, and has at most three forms")
+    return Noun(english, forms[0], gender, oblique=forms[min(1, len(forms) - 1)], genitive=(*forms, None, None)[2])
 
 
 def parse_translation(english: str, text: str) -> Noun:
@@ -73,7 +74,7 @@ def parse_translation(english: str, text: str) -> Noun:
 
 def parse_adjective(text: str) -> Adjective:
     """Read "red: rot"."""
-    return Adjective(*_split_pair(text))
+    return Adjective(*split_pair(text))
 
 
 def parse_adverbial(pair: list[str]) -> Adverbial:
@@ -88,12 +89,17 @@ def parse_clause(pair: list[str]) -> Clause:
     parts = [part.strip() for part in german.split("|")]
     if len(parts) != 3 or not parts[0] or not parts[1]:
         raise ValueError(f"{german!r}: expected 'subject | verb | rest'")
-    _check_slots(english, _ENGLISH_SLOTS)
-    _check_slots(german, _GERMAN_SLOTS)
+    check_slots(english, _ENGLISH_SLOTS)
+    check_slots(german, _GERMAN_SLOTS)
     return Clause(english, *parts)
 
 
-def _split_pair(text: str) -> tuple[str, str]:
+def parse_clauses(pairs: list[list[str]]) -> tuple[Clause, ...]:
+    """Read a list of clauses."""
+    return tuple(map(parse_clause, pairs))
+
+
+def split_pair(text: str) -> tuple[str, str]:
     """Cut "english: german" in two."""
     english, colon, german = text.partition(": ")
     if not (english and colon and german):
@@ -101,7 +107,7 @@ def _split_pair(text: str) -> tuple[str, str]:
     return english, german
 
 
-def _check_slots(template: str, known: set[str]) -> None:
+def check_slots(template: str, known: set[str]) -> None:
     """Refuse a slot that nothing would fill."""
     for slot in re.findall(r"\{(.*?)\}", template):
         if slot not in known:

@@ -5,21 +5,34 @@ from typing import Literal
 
 from docaps.corpus.minidocs.entries import Adjective, Gender, Noun
 
-Case = Literal["nom", "acc", "dat"]
+Case = Literal["nom", "acc", "dat", "gen"]
 Article = Literal["the", "an"]
-CASES: tuple[Case, ...] = ("nom", "acc", "dat")
+CASES: tuple[Case, ...] = ("nom", "acc", "dat", "gen")
 
-_ARTICLES: dict[Article, dict[Gender, tuple[str, str, str]]] = {  # nominative, accusative, dative
-    "the": {"masculine": ("der", "den", "dem"), "feminine": ("die", "die", "der"), "neuter": ("das", "das", "dem")},
+_Forms = tuple[str, str, str, str]  # by case, in the order of CASES
+_ARTICLES: dict[Article, dict[Gender, _Forms]] = {
+    "the": {
+        "masculine": ("der", "den", "dem", "des"),
+        "feminine": ("die", "die", "der", "der"),
+        "neuter": ("das", "das", "dem", "des"),
+    },
     "an": {
-        "masculine": ("ein", "einen", "einem"),
-        "feminine": ("eine", "eine", "einer"),
-        "neuter": ("ein", "ein", "einem"),
+        "masculine": ("ein", "einen", "einem", "eines"),
+        "feminine": ("eine", "eine", "einer", "einer"),
+        "neuter": ("ein", "ein", "einem", "eines"),
     },
 }
-_ENDINGS: dict[Article, dict[Gender, tuple[str, str, str]]] = {
-    "the": {"masculine": ("e", "en", "en"), "feminine": ("e", "e", "en"), "neuter": ("e", "e", "en")},
-    "an": {"masculine": ("er", "en", "en"), "feminine": ("e", "e", "en"), "neuter": ("es", "es", "en")},
+_ENDINGS: dict[Article, dict[Gender, _Forms]] = {
+    "the": {
+        "masculine": ("e", "en", "en", "en"),
+        "feminine": ("e", "e", "en", "en"),
+        "neuter": ("e", "e", "en", "en"),
+    },
+    "an": {
+        "masculine": ("er", "en", "en", "en"),
+        "feminine": ("e", "e", "en", "en"),
+        "neuter": ("es", "es", "en", "en"),
+    },
 }
 _PRONOUNS: dict[Gender, tuple[str, str, str]] = {  # nominative, accusative, stem of the possessive
     "masculine": ("er", "ihn", "sein"),
@@ -47,8 +60,17 @@ def noun_phrase(noun: Noun, adjective: Adjective | None, article: Article, case:
     words = [_ARTICLES[article][noun.gender][position]]
     if adjective is not None:
         words.append(adjective_stem(adjective.german) + _ENDINGS[article][noun.gender][position])
-    words.append(noun.german if case == "nom" else noun.oblique)
+    words.append(_decline(noun, case))
     return " ".join(words)
+
+
+def _decline(noun: Noun, case: Case) -> str:
+    """Return the form of a noun alone."""
+    if case == "gen":
+        if noun.genitive is None:
+            raise ValueError(f"{noun.german!r} has no genitive in its table")
+        return noun.genitive
+    return noun.german if case == "nom" else noun.oblique
 
 
 def pronoun_slots(gender: Gender) -> dict[str, str]:

@@ -1,13 +1,11 @@
 """The lexicon: all tables of `data`, read once and checked."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from docaps.corpus.minidocs.dialogue import Addresses, Ellipses, parse_addresses, parse_ellipses
 from docaps.corpus.minidocs.entries import (
     GENDERS,
     Adjective,
@@ -17,10 +15,12 @@ from docaps.corpus.minidocs.entries import (
     Noun,
     parse_adjective,
     parse_adverbial,
-    parse_clause,
+    parse_clauses,
     parse_noun,
     parse_translation,
 )
+from docaps.corpus.minidocs.professions import Professions, parse_professions
+from docaps.corpus.minidocs.tables import data_folder, naming, read_table, require
 from docaps.errors import CorpusError
 
 FORMS = ("subject", "object", "possessive")
@@ -55,6 +55,9 @@ class Lexicon:
     ambiguous: tuple[tuple[Sense, Sense], ...]
     ambiguity_frames: tuple[Clause, ...]
     ambiguity_adjectives: tuple[Adjective, ...]
+    addresses: Addresses
+    professions: Professions
+    ellipses: Ellipses
     women: tuple[str, ...]
     men: tuple[str, ...]
     cities: tuple[tuple[str, str], ...]
@@ -71,41 +74,42 @@ class Lexicon:
 @cache
 def load_lexicon() -> Lexicon:
     """Read the tables that come with the package."""
-    data = files("docaps.corpus.minidocs") / "data"
-    story, frames = _read_table(data / "story.toml"), _read_table(data / "frames.toml")
+    data = data_folder()
+    story, frames = read_table(data / "story.toml"), read_table(data / "frames.toml")
     things = sorted((data / "things").iterdir(), key=lambda file: file.name)
     clauses = ("openings", "mentions", "fillers", "states", "closings")
     cities = tuple(parse_adjective(city) for city in story["cities"])
     return Lexicon(
-        things=tuple(parse_thing_class(file.name, _read_table(file)) for file in things if file.name.endswith(".toml")),
-        ambiguous=tuple(parse_senses(word, table) for word, table in _read_table(data / "ambiguity.toml").items()),
-        ambiguity_frames=_parse_clauses(frames["frames"]),
+        things=tuple(parse_thing_class(file.name, read_table(file)) for file in things if file.name.endswith(".toml")),
+        ambiguous=tuple(parse_senses(word, table) for word, table in read_table(data / "ambiguity.toml").items()),
+        ambiguity_frames=parse_clauses(frames["frames"]),
         ambiguity_adjectives=tuple(map(parse_adjective, frames["adjectives"])),
+        addresses=parse_addresses(read_table(data / "address.toml")),
+        professions=parse_professions(read_table(data / "professions.toml")),
+        ellipses=parse_ellipses(read_table(data / "ellipsis.toml")),
         women=tuple(story["women"]),
         men=tuple(story["men"]),
         cities=tuple((city.english, city.german) for city in cities),
         dates=_parse_dates(story),
         times=tuple(map(parse_adverbial, story["times"])),
         comments=tuple(map(parse_adverbial, story["comments"])),
-        **{name: _parse_clauses(story[name]) for name in clauses},
+        **{name: parse_clauses(story[name]) for name in clauses},
     )
 
 
 def parse_thing_class(file_name: str, table: dict[str, Any]) -> ThingClass:
     """Read one class of things, or say what its table lacks."""
     name = file_name.removesuffix(".toml")
-    _require(file_name, table, dict.fromkeys(GENDERS, _LEAST_NOUNS))
-    _require(file_name, table, dict.fromkeys(FORMS, _LEAST_FRAMES) | {"adjectives": 1, "introductions": 1})
-    try:
+    require(file_name, table, dict.fromkeys(GENDERS, _LEAST_NOUNS))
+    require(file_name, table, dict.fromkeys(FORMS, _LEAST_FRAMES) | {"adjectives": 1, "introductions": 1})
+    with naming(file_name):
         return ThingClass(
             name=name,
             nouns={gender: tuple(parse_noun(text, gender) for text in table[gender]) for gender in GENDERS},
             adjectives=tuple(map(parse_adjective, table["adjectives"])),
-            introductions=_parse_clauses(table["introductions"]),
-            frames={form: _parse_clauses(table[form]) for form in FORMS},
+            introductions=parse_clauses(table["introductions"]),
+            frames={form: parse_clauses(table[form]) for form in FORMS},
         )
-    except ValueError as error:
-        raise CorpusError(f"mini-documents: {error}", path=Path(file_name)) from error
 
 
 def parse_senses(word: str, table: list[dict[str, Any]]) -> tuple[Sense, Sense]:
@@ -113,20 +117,13 @@ def parse_senses(word: str, table: list[dict[str, Any]]) -> tuple[Sense, Sense]:
     if len(table) != 2:
         raise CorpusError(f"mini-documents: {word!r} has {len(table)} senses, expected 2", path=Path("ambiguity.toml"))
     for sense in table:
-        _require(f"ambiguity.toml ({word})", sense, {"german": 1, "cues": _LEAST_CUES})
-    try:
+        require(f"ambiguity.toml ({word})", sense, {"german": 1, "cues": _LEAST_CUES})
+    with naming("ambiguity.toml"):
         first, second = (
-            Sense(parse_translation(word, s["german"]), _parse_clauses(s["cues"]), frozenset(s.get("avoid", ())))
+            Sense(parse_translation(word, s["german"]), parse_clauses(s["cues"]), frozenset(s.get("avoid", ())))
             for s in table
         )
-    except ValueError as error:
-        raise CorpusError(f"mini-documents: {error}", path=Path("ambiguity.toml")) from error
     return first, second
-
-
-def _parse_clauses(pairs: list[list[str]]) -> tuple[Clause, ...]:
-    """Read a list of clauses."""
-    return tuple(map(parse_clause, pairs))
 
 
 def _parse_dates(story: dict[str, Any]) -> tuple[Adverbial, ...]:
@@ -138,21 +135,3 @@ def _parse_dates(story: dict[str, Any]) -> tuple[Adverbial, ...]:
         for time in daytimes
     )
     return mornings + tuple(map(parse_adverbial, story["dates"]))
-
-
-def _require(place: str, table: dict[str, Any], least: dict[str, int]) -> None:
-    """Check that each key is there with enough entries."""
-    for key, count in least.items():
-        found = len(table.get(key, ()))
-        if found < count:
-            raise CorpusError(
-                f"mini-documents: {key!r} has {found} entries, expected {count} or more", path=Path(place)
-            )
-
-
-def _read_table(file: Traversable) -> dict[str, Any]:
-    """Read a TOML file of the package."""
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise CorpusError(f"mini-documents: {error}", path=Path(file.name)) from error

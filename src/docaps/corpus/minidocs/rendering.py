@@ -6,6 +6,7 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
+from docaps.corpus.minidocs.dialogue import Utterance
 from docaps.corpus.minidocs.entries import Adjective, Adverbial, Clause, Noun
 from docaps.corpus.minidocs.german import CASES, Article, contract, noun_phrase, order_words
 
@@ -31,10 +32,13 @@ class Slots:
         """Add German forms only, as for a pronoun that English leaves open."""
         return Slots(self.english, self.german | forms)
 
+    def with_both(self, english: dict[str, str], german: dict[str, str]) -> "Slots":
+        """Add what differs between the languages."""
+        return Slots(self.english | english, self.german | german)
+
     def with_noun(self, noun: Noun, adjective: Adjective | None) -> "Slots":
         """Add the forms of a noun phrase on both sides."""
-        english, german = noun_slots(noun, adjective)
-        return Slots(self.english | english, self.german | german)
+        return self.with_both(*noun_slots(noun, adjective))
 
 
 @cache
@@ -43,7 +47,8 @@ def noun_slots(noun: Noun, adjective: Adjective | None) -> tuple[dict[str, str],
     words = f"{adjective.english} {noun.english}" if adjective else noun.english
     english = {"the": f"the {words}", "an": f"{indefinite_article(words)} {words}"}
     articles: tuple[Article, ...] = ("the", "an")
-    german = {f"{a}:{case}": noun_phrase(noun, adjective, a, case) for a in articles for case in CASES}
+    cases = [case for case in CASES if case != "gen" or noun.genitive]
+    german = {f"{a}:{case}": noun_phrase(noun, adjective, a, case) for a in articles for case in cases}
     return english, german
 
 
@@ -75,6 +80,12 @@ def render(clause: Clause, slots: Slots, front: Adverbial | None = None) -> Pair
     return Pair(_finish(_fill(english, slots.english)), _finish(contract(_fill(german, slots.german))))
 
 
+def say(utterance: Utterance, slots: Slots, way: int = 0) -> Pair:
+    """Write what somebody says in both languages, translated in the given one of its ways."""
+    german = contract(_fill(utterance.german[way], slots.german))
+    return Pair(_capitalise(_fill(utterance.english, slots.english)), _capitalise(" ".join(german.split())))
+
+
 def _fill(template: str, values: dict[str, str]) -> str:
     """Replace each slot by its value."""
     return _SLOT.sub(lambda found: values[found[1]], template)
@@ -82,4 +93,9 @@ def _fill(template: str, values: dict[str, str]) -> str:
 
 def _finish(words: str) -> str:
     """Add the capital and the full stop."""
-    return f"{words[0].upper()}{words[1:]}."
+    return f"{_capitalise(words)}."
+
+
+def _capitalise(words: str) -> str:
+    """Write the first letter large."""
+    return words[0].upper() + words[1:]

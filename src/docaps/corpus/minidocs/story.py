@@ -49,31 +49,32 @@ class StoryBuilder:
 
     rng: Random
     cast: Cast
+    phenomena: tuple[Phenomenon, ...] = PHENOMENA
     topics: set[str] = field(default_factory=set)
     told: set[Clause] = field(default_factory=set)
 
-    def build(self, spans: list[Span], length: int, events: list[Event]) -> Story:
+    def build(self, length: int, events: list[tuple[Span, Event]]) -> Story:
         """Put events at their spans and fill every other position."""
         placements = tuple(
-            Placement(event, self.rng.choice(event.variants), cue, tuple(labels))
-            for event, (cue, *labels) in zip(events, spans, strict=True)
+            Placement(event, self.rng.choice(event.variants), cue, tuple(labels)) for (cue, *labels), event in events
         )
-        taken = {position for span in spans for position in span}
+        taken = {position for span, _ in events for position in span}
         gaps = {p: self._fill_gap(p, length, placements) for p in range(length) if p not in taken}
         return Story(gaps, placements)
 
-    def draw_events(self, spans: list[Span], last: Phenomenon | None = None) -> list[Event]:
+    def draw_events(self, spans: list[Span], last: Phenomenon | None = None) -> list[tuple[Span, Event]]:
         """Draw an event for each span, the phenomena at random; no antecedent comes between another one and its *it*.
 
         With `last` the phenomenon of the last span is given, and that span's event is left out.
         """
         chosen: list[tuple[Span, Phenomenon]] = [(spans[-1], last)] if last else []
         for span in spans[: len(spans) - len(chosen)]:
-            taken = any(phenomenon.mentions_things and overlap(span, other) for other, phenomenon in chosen)
-            free = [phenomenon for phenomenon in PHENOMENA if not (taken and phenomenon.mentions_things)]
-            chosen.append((span, self.rng.choice(free)))
+            taken = {what for other, phenomenon in chosen if overlap(span, other) for what in phenomenon.occupies}
+            free = [phenomenon for phenomenon in self.phenomena if not taken & phenomenon.occupies]
+            if free:  # else the story does without this event
+                chosen.append((span, self.rng.choice(free)))
         drawn = chosen[1:] if last else chosen
-        return [self.draw_event(phenomenon, len(span) - 1) for span, phenomenon in drawn]
+        return [(span, self.draw_event(phenomenon, len(span) - 1)) for span, phenomenon in drawn]
 
     def draw_event(self, phenomenon: Phenomenon, count: int = 1, form: str | None = None) -> Event:
         """Draw an event of `count` sentences on a topic that is new to the story."""

@@ -7,6 +7,7 @@ from docaps.corpus.contrastive import write_items
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
 from docaps.corpus.minidocs import MiniCorpus, MiniDocument, generate_corpus
+from docaps.corpus.minidocs.phenomena import PHENOMENA, Phenomenon
 from docaps.errors import CorpusError
 from docaps.files import replacing_directory
 
@@ -35,11 +36,18 @@ def labels_as_json(document: MiniDocument) -> dict[int, dict[str, Any]]:
     }
 
 
-def write_corpus(out: Path, *, documents: int, seed: int, overwrite: bool = False) -> dict[str, int]:
+def write_corpus(
+    out: Path,
+    *,
+    documents: int,
+    seed: int,
+    phenomena: tuple[Phenomenon, ...] = PHENOMENA,
+    overwrite: bool = False,
+) -> dict[str, int]:
     """Write a corpus: training, development and test documents, and contrastive items; return the counts."""
     if out.exists() and not overwrite:
         raise CorpusError("exists already: give --overwrite to replace it", path=out)
-    corpus = generate_corpus(documents=documents, seed=seed)
+    corpus = generate_corpus(documents=documents, seed=seed, phenomena=phenomena)
     with replacing_directory(out) as directory:
         write_files(directory, corpus)
     parts = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}

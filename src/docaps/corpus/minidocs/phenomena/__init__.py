@@ -1,9 +1,25 @@
 """The phenomena of the corpus: what needs an earlier sentence."""
 
+from docaps.corpus.minidocs.phenomena.address import Address
 from docaps.corpus.minidocs.phenomena.ambiguity import Ambiguity
+from docaps.corpus.minidocs.phenomena.ellipsis import VerbEllipsis
 from docaps.corpus.minidocs.phenomena.interface import Event, Phenomenon, Variant
+from docaps.corpus.minidocs.phenomena.profession import Profession
 from docaps.corpus.minidocs.phenomena.pronoun import Pronoun
+from docaps.errors import CorpusError
 
-PHENOMENA: tuple[Phenomenon, ...] = (Pronoun(), Ambiguity())
+PHENOMENA: tuple[Phenomenon, ...] = (Pronoun(), Ambiguity(), Address(), Profession(), VerbEllipsis())
+NAMES = tuple(phenomenon.name for phenomenon in PHENOMENA)
 
-__all__ = ["PHENOMENA", "Ambiguity", "Event", "Phenomenon", "Pronoun", "Variant"]
+__all__ = ["NAMES", "PHENOMENA", "Event", "Phenomenon", "Variant", "choose_phenomena"]
+
+
+def choose_phenomena(names: str | None) -> tuple[Phenomenon, ...]:
+    """Find phenomena by their names, with commas between, in the order of `PHENOMENA`; without names, all."""
+    if names is None:
+        return PHENOMENA
+    wanted = [name.strip() for name in names.split(",")]
+    unknown = [name for name in wanted if name not in NAMES]
+    if unknown:
+        raise CorpusError(f"no phenomenon {', '.join(map(repr, unknown))}: there are {', '.join(NAMES)}")
+    return tuple(phenomenon for phenomenon in PHENOMENA if phenomenon.name in wanted)

@@ -15,7 +15,7 @@ class Ambiguity:
     """Nouns such as *bank*: the sentence around them suits both senses."""
 
     name: str = "ambiguity"
-    mentions_things: bool = False
+    occupies: frozenset[str] = frozenset()
     contrasts: tuple[tuple[str, tuple[str, ...]], ...] = (("noun", ("a", "b")),)
 
     def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:

@@ -52,8 +52,11 @@ class Phenomenon(Protocol):
         ...
 
     @property
-    def mentions_things(self) -> bool:
-        """Whether the cue mentions a thing, which *it* would then refer to until another thing is mentioned."""
+    def occupies(self) -> frozenset[str]:
+        """What belongs to the event up to its last sentence, so that no other event may come between.
+
+        A "thing" is what *it* refers to until another thing is mentioned; a "dialogue" is one of two speakers.
+        """
         ...
 
     @property

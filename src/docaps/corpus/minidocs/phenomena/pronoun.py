@@ -16,7 +16,7 @@ class Pronoun:
     """*It* and *its*: the thing mentioned last is the antecedent, its noun picks the German form."""
 
     name: str = "pronoun"
-    mentions_things: bool = True
+    occupies: frozenset[str] = frozenset({"thing"})
     # sein- serves masculine and neuter, so possessives contrast the feminine with each of them in turn.
     contrasts: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("subject", ("m", "f", "n")),
