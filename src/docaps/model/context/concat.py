@@ -111,7 +111,7 @@ class ConcatTransformer(Transformer):
         if prefix is None or batch.target_input is None:
             return super().forward(joined)
         words = without_gaps(torch.cat((prefix.words, batch.target_input), dim=1))
-        prediction = super().forward(replace(joined, target_input=words))
+        prediction = super().forward(replace(joined, target_input=words, target_output=None))
         own = torch.arange(batch.target_input.shape[1], device=words.device)
         places = (prefix.lengths.unsqueeze(1) + own).clamp_max(words.shape[1] - 1)  # (B, T); padding looks anywhere
         states = prediction.states
