@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
+# One process for each core, each with one thread, and each file of tests in one of them: what a file shares is made once.
+PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .PHONY: help setup demo test check lint fast bench stress clean
 .DEFAULT_GOAL := help
@@ -26,8 +28,8 @@ $(READY): pyproject.toml constraints.txt
 demo: setup  ## Train two small models and see what context adds (about 5 minutes)
 	@$(BIN)/docaps demo $(ARGS)
 
-test: setup lint  ## Run all checks and tests (about 15 minutes)
-	$(BIN)/python -m pytest -m "not stress" $(ARGS)
+test: setup lint  ## Run all checks and tests (about 10 minutes)
+	$(PARALLEL) -m "not stress" $(ARGS)
 
 check: setup lint fast  ## Run the linters, the types and the fast tests
 
@@ -38,7 +40,7 @@ lint: setup
 	$(BIN)/lint-imports --no-cache
 
 fast: setup
-	$(BIN)/python -m pytest -m "not stress and not learning and not browser" tests/unit tests/invariants tests/architecture
+	$(PARALLEL) -m "not stress and not learning and not browser" tests/unit tests/invariants tests/architecture
 
 bench: setup  ## Measure what is fast, as ratios
 	@for script in $(filter-out $(addprefix benchmarks/,measuring.py peers.py sentences.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done

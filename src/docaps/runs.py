@@ -7,6 +7,7 @@ state.safetensors   while training: weights, optimiser and place in the corpus, 
 snapshots/          while training: weights of earlier steps that the final model may be made of
 text/               how text becomes token ids: BPE codes, vocabulary, languages
 assessment/         translations, scores, contrastive accuracy, routing (files that the report reads)
+diagnosis.json      whether context is used, and what tells it; there once the run was diagnosed
 """
 
 import contextlib

@@ -25,6 +25,9 @@ LIGHT = [
     "docaps.evaluation.systems",
     "docaps.cli.evaluate",
     "docaps.evaluation.contrastive",
+    "docaps.evaluation.verdict",
+    "docaps.evaluation.distributions",
+    "docaps.cli.diagnose",
     "docaps.report.page",
 ]
 HOME = re.compile(r"(?<!\w)/(?:home|Users|root|work)/\w|[A-Z]:\\Users")
@@ -54,6 +57,19 @@ def test_an_evaluation_runs_without_torch(tmp_path: Path) -> None:
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert json.loads(found.stderr.splitlines()[-1]) is False
     assert json.loads(found.stdout)["systems"][0]["bleu"] > 99
+
+
+def test_an_evaluation_imports_nothing_that_takes_long(tmp_path: Path) -> None:
+    """A time limit would fail on a busy machine; what takes the time is the import of a few packages."""
+    text = tmp_path / "story.de"
+    text.write_text("<d>\nDr. Weber ist z.B. am Fluss.\n<d>\nEs ist kalt hier.\n", encoding="utf-8")
+    options = ["evaluate", "--hypothesis", str(text), "--reference", str(text)]
+    script = f"import sys, json, docaps.cli.main as main\nsys.argv = ['docaps', *{options!r}]\n"
+    script += "try:\n    main.main()\nexcept SystemExit as end:\n    assert not end.code\n"
+    slow = ("torch", "sacremoses", "joblib", "tqdm", "sentencepiece", "sentencex", "jaxtyping", "scipy", "sklearn")
+    script += f"print(json.dumps([name for name in {slow} if name in sys.modules]), file=sys.stderr)"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert json.loads(found.stderr.splitlines()[-1]) == []
 
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:

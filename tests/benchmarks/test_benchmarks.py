@@ -57,6 +57,7 @@ def test_routing_keeps_its_promises() -> None:
     assert ratios["speedup"] >= 5
     assert ratios["speedup_sentence"] >= 2
     assert ratios["memory_ratio"] <= 1 / 3
+    assert ratios["memory_doubled_capsules"] < 1.1
 
 
 @pytest.mark.stress

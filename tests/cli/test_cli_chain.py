@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.cli.conftest import Chain, parts
 
 from docaps.batches.batch import Batch
 from docaps.config import DecodingSettings
+from docaps.corpus.minidocs.phenomena import NAMES
 from docaps.model.interface import TranslationModel
 from docaps.translation.search import Hypothesis, search
 
@@ -32,6 +34,13 @@ def test_minidocs_as_json_are_the_same_documents() -> None:
         assert len(document["source"]) == len(document["target"]) > 2
         assert all(f"  {sentence}" in printed for sentence in (*document["source"], *document["target"]))
         assert all(int(place) < len(document["source"]) for place in document["labels"])
+
+
+def test_minidocs_have_the_phenomena_asked_for() -> None:
+    printed = succeed("minidocs", "--documents", "9", "--phenomena", "ellipsis, address").out
+    assert set(re.findall(r"\[(\w+), needs", printed)) == {"address", "ellipsis"}
+    every = succeed("minidocs", "--documents", "30").out
+    assert set(re.findall(r"\[(\w+), needs", every)) == set(NAMES)
 
 
 def test_minidocs_write_a_corpus_and_say_what_to_type_next(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_the_demo_leaves_what_others_build_on(tiny_demo: Path) -> None:
         assert (folder / "runs" / model / "model.safetensors").is_file()
     for part in (summary["sentence"]["contrastive"], summary["document"]["contrastive"], summary["chance"]):
         assert 0 <= part["all"] <= 1
-        assert set(part["by_phenomenon"]) == {"pronoun", "ambiguity"}
+        assert set(part["by_phenomenon"]) == {"pronoun", "ambiguity", "address", "profession", "ellipsis"}
         assert set(part["by_distance"]) == {"1", "2", "3"}
     assert summary["seconds"]["total"] > summary["seconds"]["train_document"] > 0
     assert "<table" in (folder / "report.html").read_text(encoding="utf-8")

@@ -82,6 +82,18 @@ def test_one_document_has_no_interval(desk: Path) -> None:
     assert "100.00" in result.out
 
 
+def test_document_starts_can_stand_in_a_file_of_their_own(desk: Path) -> None:
+    for name in ("reference.de", "bad.de"):
+        Path(f"plain-{name}").write_text(Path(name).read_text(encoding="utf-8").replace("<d>\n", ""), encoding="utf-8")
+    Path("where.txt").write_text("0\n2\n4\n")
+    options = ["--hypothesis", "plain-bad.de", "--reference", "plain-reference.de", "--starts", "where.txt", "--json"]
+    found = json.loads(succeed("evaluate", *options, "--draws", "10").out)
+    marked = json.loads(succeed("evaluate", "--hypothesis", "bad.de", "--reference", "reference.de", "--json").out)
+    assert (found["documents"], found["sentences"]) == (3, 5)
+    for key, score in found["systems"][0]["scores"].items():
+        assert score["score"] == marked["systems"][0]["scores"][key]["score"]
+
+
 FAULTS = [
     ("--hypothesis short.de --reference reference.de", "short.de:4: document 2 has 1 translated sentences, but 2"),
     ("--hypothesis fewer.de --reference reference.de", "fewer.de: 2 translated documents, but 3 in the reference"),

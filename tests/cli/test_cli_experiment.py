@@ -68,6 +68,7 @@ def test_the_results_are_those_of_the_runs(made: Path) -> None:
     runs = made / "routing" / "seed-1" / "runs"
     assert (results["recipe"], results["documents"], results["steps"], results["seeds"]) == ("minidocs", 60, 2, [1])
     assert [(row["reading"], row["seed"]) for row in results["rows"]] == [("qcn", 1), ("capsnet", 1)]
+    assert set(results["phenomena"]) == set(results["chance"]["by_phenomenon"]) == {"pronoun", "ambiguity"}
     for row in results["rows"]:
         run = runs / row["reading"]
         contrastive = read(run / "assessment" / "contrastive.json")
@@ -176,6 +177,8 @@ def test_the_rivals_are_the_rows_of_the_other_experiment(tmp_path: Path) -> None
 NEW = ["--dir", "new"]
 FAULTS = [
     (["--dir", "routing", "--documents", "61"], "routing: a comparison with other settings is here: choose another"),
+    (["--dir", "routing", "--phenomena", "pronoun"], "routing: a comparison with other settings is here"),
+    ([*NEW, "--phenomena", "pronoun,tense"], "no phenomenon 'tense': there are pronoun, ambiguity, address, profess"),
     (["--dir", "routing", "--set", "qcn.rounds=3"], "routing: a comparison with other settings is here"),
     (["--dir", "."], ".: exists and is not a comparison: choose another --dir"),
     (["--dir", "page.md"], "page.md: exists and is not a comparison: choose another --dir"),

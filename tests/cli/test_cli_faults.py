@@ -32,6 +32,8 @@ TRAIN = "train minidocs --corpus {corpus} --out new"
 
 FAULTS = [
     ("minidocs --out {text}", "exists already: give --overwrite to replace it"),
+    ("minidocs --phenomena address,tense", "no phenomenon 'tense': there are pronoun, ambiguity, address, profession,"),
+    ("minidocs --phenomena ,", "no phenomenon '', '': there are pronoun"),
     ("minidocs --out mine --overwrite", "mine: exists and is not a corpus of mini-documents: choose another --out"),
     ("minidocs --out good.en --overwrite", "good.en: exists and is not a corpus of mini-documents"),
     ("minidocs --out . --overwrite", ".: exists and is not a corpus of mini-documents"),

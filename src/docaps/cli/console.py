@@ -4,13 +4,14 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
@@ -36,10 +37,10 @@ SetOption = Annotated[
     ),
 ]
 PhenomenaOption = Annotated[
-    str | None,
+    str,
     typer.Option(
         metavar="NAMES",
-        help="Which phenomena, with commas between: pronoun, ambiguity, address, profession, ellipsis (default: all).",
+        help="Which phenomena, with commas between, of pronoun, ambiguity, address, profession, ellipsis.",
     ),
 ]
 
@@ -59,11 +60,13 @@ def quote(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose first column is text and the others are numbers; only a terminal has a right margin."""
+def print_table(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str | Text]], *, texts: Collection[int] = (0,)
+) -> None:
+    """Print a table of numbers, but for the columns that are `texts`; only a terminal has a right margin."""
     table = Table(header_style="bold")
     for position, name in enumerate(header):
-        table.add_column(name, justify="right" if position else "left", no_wrap=position > 0)
+        table.add_column(name, justify="left" if position in texts else "right", no_wrap=position > 0)
     for row in rows:
         table.add_row(*row)
     console = Console(markup=False, width=None if sys.stdout and sys.stdout.isatty() else 1000)

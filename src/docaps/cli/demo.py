@@ -10,6 +10,14 @@ from docaps.cli.console import JsonOption, SetOption, command_name, print_json, 
 if TYPE_CHECKING:
     from docaps.experiments.demo import DemoFolder
 
+EXAMPLES = {
+    "address": "you: du or Sie",
+    "ambiguity": "bank: Bank or Ufer",
+    "ellipsis": "she did: hat ihn gekauft ...",
+    "profession": "doctor: Arzt or Ärztin",
+    "pronoun": "it: er, sie or es",
+}
+
 
 def demo(
     dir: Annotated[Path, typer.Option("--dir", help="Where everything goes.")] = Path("runs/demo"),
@@ -24,8 +32,9 @@ def demo(
 ) -> None:
     """Train a sentence model and a document model on mini-documents and compare them: a few minutes on two cores.
 
-    In the mini-documents some choices (er, sie or es for *it*; Bank or Ufer for *bank*) are settled by an earlier
-    sentence. A sentence model can only guess there; the table shows what context adds.
+    In the mini-documents some choices are settled by an earlier sentence: er, sie or es for *it*, Bank or Ufer for
+    *bank*, du or Sie, Arzt or Ärztin for *doctor*, and what *she did*. A sentence model can only guess there; the table
+    shows what context adds.
 
     Example: docaps demo --seed 2 --dir runs/demo-2
     """
@@ -52,20 +61,28 @@ def demo(
 
 def _print_summary(summary: dict[str, Any]) -> None:
     """Print the table: BLEU and contrastive accuracy of both models, and chance."""
-    names = {"sentence": "sentence-level Transformer", "document": "Transformer + QCN + regularisation"}
-    chance = summary["chance"]
-    phenomena, distances = list(chance["by_phenomenon"]), list(chance["by_distance"])
-    header = ["right choices in %", "BLEU", "all", *phenomena, *(f"distance {distance}" for distance in distances)]
-    rows = [
-        [title, f"{summary[stage]['bleu']:.1f}", *_row(summary[stage]["contrastive"])] for stage, title in names.items()
-    ]
-    print_table("With and without context", header, [*rows, ["chance", "", *_row(chance)]])
+    models = [summary[stage] for stage in ("sentence", "document")]
+    columns = [*(model["contrastive"] for model in models), summary["chance"]]
+    bleu = ["BLEU", *(f"{model['bleu']:.1f}" for model in models), ""]
+    rows = [["right choices in %: all", *(_percent(column["all"]) for column in columns)]]
+    for name in columns[-1]["by_phenomenon"]:
+        rows.append([f"  {_title(name)}", *(_percent(column["by_phenomenon"][name]) for column in columns)])
+    for distance in columns[-1]["by_distance"]:
+        shares = [_percent(column["by_distance"][distance]) for column in columns]
+        rows.append([f"  decided {distance} sentence{'s' * (distance != '1')} before", *shares])
+    title = "A sentence-level Transformer, and the same with QCN and regularisation, which sees three sentences before"
+    print_table(title, ["", "sentence model", "document model", "chance"], [bleu, *rows])
 
 
-def _row(numbers: dict[str, Any]) -> list[str]:
-    """Write accuracies in per cent."""
-    values = [numbers["all"], *numbers["by_phenomenon"].values(), *numbers["by_distance"].values()]
-    return [f"{100 * value:.1f}" for value in values]
+def _title(phenomenon: str) -> str:
+    """Name a phenomenon, with an example if there is one."""
+    example = EXAMPLES.get(phenomenon)
+    return f"{phenomenon} ({example})" if example else phenomenon
+
+
+def _percent(share: float) -> str:
+    """Write a share in per cent."""
+    return f"{100 * share:.1f}"
 
 
 def _print_places(folder: "DemoFolder") -> None:

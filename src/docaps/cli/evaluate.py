@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import FormatOption, JsonOption, print_json, print_table
+from docaps.cli.console import FormatOption, JsonOption, StartsOption, print_json, print_table
 
 if TYPE_CHECKING:
     from docaps.corpus.documents import Document
@@ -33,6 +33,7 @@ def evaluate(
         str | None, typer.Option(metavar="COMMAND", help="Add COMET, by comet-score or the Python it is installed for.")
     ] = None,
     format: FormatOption = None,
+    starts: StartsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compare translations with a reference; both as people write, not tokenised.
@@ -57,7 +58,7 @@ def evaluate(
         draws=draws,
         seed=seed,
     )
-    systems, references, sources = _read(hypothesis, reference, source, format, wishes)
+    systems, references, sources = _read(hypothesis, reference, source, {"format": format, "starts": starts}, wishes)
     found = evaluate_systems(systems, references, sources, wishes, baseline=str(first))
     (print_json if json else _print)({"reference": str(reference), "baseline": str(first), **found})
 
@@ -86,20 +87,20 @@ def _read_terms(path: Path) -> frozenset[str]:
 
 
 def _read(
-    hypothesis: Sequence[Path], reference: Path, source: Path | None, format: str | None, wishes: "Wishes"
+    hypothesis: Sequence[Path], reference: Path, source: Path | None, layout: Mapping[str, Any], wishes: "Wishes"
 ) -> "tuple[dict[str, list[Document]], list[Document], list[Document] | None]":
     """Read all sides, and refuse those that differ in shape from the reference."""
     from docaps.corpus.formats import read_documents
     from docaps.evaluation.bleu import check_same_shape
 
-    references = read_documents(reference, side="target", format=format, language=wishes.language)
+    references = read_documents(reference, side="target", **layout, language=wishes.language)
     systems = {}
     for path in hypothesis:
-        systems[str(path)] = read_documents(path, side="hypothesis", format=format, language=wishes.language)
+        systems[str(path)] = read_documents(path, side="hypothesis", **layout, language=wishes.language)
         check_same_shape(systems[str(path)], references, path=path)
     if source is None:
         return systems, references, None
-    sources = read_documents(source, format=format, language=wishes.source_language)
+    sources = read_documents(source, **layout, language=wishes.source_language)
     check_same_shape(sources, references, path=source, what="source")
     return systems, references, sources
 

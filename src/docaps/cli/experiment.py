@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
+from docaps.cli.console import (
+    JsonOption,
+    PhenomenaOption,
+    SetOption,
+    command_name,
+    print_json,
+    print_next,
+    print_table,
+    quote,
+)
 
 if TYPE_CHECKING:
     from docaps.experiments.comparison import Comparison
@@ -24,6 +33,7 @@ def experiment(
     seeds: Annotated[str, typer.Option(help="Seeds of documents and weights, with commas between.")] = "1",
     only: Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")] = None,
     documents: Annotated[int, typer.Option(min=1, help="Training documents.")] = 8000,
+    phenomena: PhenomenaOption = "pronoun,ambiguity",
     set: SetOption = None,
     into: Annotated[
         Path | None, typer.Option(help="Also put the table into this Markdown file, between its two marks.")
@@ -40,6 +50,7 @@ def experiment(
     Example: docaps experiment routing --seeds 1,2 --only qcn --only capsnet --into docs/results.md
     """
     from docaps.config import load_recipe, recipe_path
+    from docaps.corpus.minidocs.phenomena import choose_phenomena
     from docaps.experiments.comparison import Comparison, check_request, compare
     from docaps.experiments.marks import put_between_marks, split_at_marks
     from docaps.report.readings import as_markdown
@@ -47,8 +58,15 @@ def experiment(
     numbers = _numbers(seeds)
     # Each seed will stand in for the recipe's; if the largest can, all can.
     recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={max(numbers)}"])
-    chosen = _chosen(name, only)
-    comparison = Comparison(dir or Path("runs") / name, recipe, chosen, numbers, documents, timed=name == "rivals")
+    comparison = Comparison(
+        dir or Path("runs") / name,
+        recipe,
+        _chosen(name, only),
+        numbers,
+        documents,
+        choose_phenomena(phenomena),
+        timed=name == "rivals",
+    )
     check_request(comparison)
     if into is not None:
         split_at_marks(into, name)  # a fault is found now, not after hours of training

@@ -17,7 +17,7 @@ def draw_histogram(bins: Sequence[Bin]) -> list[str]:
     heads = f"{'source':>{COUNT_WIDTH}}  {'':{BAR_WIDTH}}  {'target':>{COUNT_WIDTH}}"
     lines = [f"{'tokens':>{LABEL_WIDTH}}  {heads}"]
     for item in bins[: last + 1]:
-        source, target = (f"{count:>{COUNT_WIDTH},}  {_bar(count, most)}" for count in (item.source, item.target))
+        source, target = (f"{count:>{COUNT_WIDTH},}  {bar(count, most)}" for count in (item.source, item.target))
         lines.append(f"{_label(item):>{LABEL_WIDTH}}  {source:<{COUNT_WIDTH + 2 + BAR_WIDTH}}  {target}".rstrip())
     return lines
 
@@ -29,11 +29,11 @@ def _label(item: Bin) -> str:
     return str(item.first) if item.first == item.last else f"{item.first}-{item.last}"
 
 
-def _bar(count: int, most: int) -> str:
+def bar(count: float, most: float, width: int = BAR_WIDTH) -> str:
     """Draw a bar in eighths of a character; whatever is not nothing can be seen."""
     if not count:
         return ""
-    eighths = max(round(8 * BAR_WIDTH * count / most), 1)
+    eighths = max(round(8 * width * count / most), 1)
     if not _draws_blocks():
         return "#" * max(round(eighths / 8), 1)
     whole, rest = divmod(eighths, 8)

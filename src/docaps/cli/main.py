@@ -47,6 +47,7 @@ COMMANDS = {
     "score": Command("score:score", "Score given translations.", "Models"),
     "evaluate": Command("evaluate:evaluate", "Compare translations with a reference.", "Results"),
     "contrast": Command("contrast:contrast", "Test choices that need context.", "Results"),
+    "diagnose": Command("diagnose:diagnose", "Find out whether a model uses its context.", "Results"),
     "experiment": Command("experiment:experiment", "Train and compare many runs.", "Results"),
     "report": Command("report:report", "Write a page about runs: scores, samples, routing.", "Results"),
 }

@@ -11,7 +11,7 @@ from docaps.cli.console import JsonOption, PhenomenaOption, command_name, print_
 def minidocs(
     documents: Annotated[int, typer.Option(min=1, help="How many documents (with --out: training documents).")] = 5,
     seed: Annotated[int, typer.Option(help="The same seed gives the same documents.")] = 1,
-    phenomena: PhenomenaOption = None,
+    phenomena: PhenomenaOption = "pronoun,ambiguity,address,profession,ellipsis",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a corpus here instead of printing.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the corpus if it exists.")] = False,
     json: JsonOption = False,

@@ -2,7 +2,10 @@
 
 import difflib
 import re
+from collections.abc import Mapping
 from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 
 from docaps.errors import ConfigError
 
@@ -16,6 +19,7 @@ _TWO_LETTERS = (
 _ISO_639_1 = frozenset(_TWO_LETTERS.split())
 
 _FALLBACK = "en"
+_PREFIX = "nonbreaking_prefix."  # what the lists are called, followed by the code of the language
 
 
 def check_language(language: str) -> None:
@@ -29,9 +33,7 @@ def check_language(language: str) -> None:
 
 def has_own_abbreviations(language: str) -> bool:
     """Say whether Moses has a list of abbreviations for a language."""
-    from sacremoses.corpus import NonbreakingPrefixes
-
-    return language in NonbreakingPrefixes().available_langs.values()
+    return language in _lists()
 
 
 def note_on(language: str) -> str | None:
@@ -49,8 +51,37 @@ def abbreviations(language: str) -> dict[str, bool]:
     Languages without a list fall back to English, as in Moses. Departure from Moses: blanks after an entry of a list do
     not count (a dozen entries, in Spanish, Italian, Dutch and three more, are dead in the script for such a blank).
     """
+    lines = [line.strip() for line in _lists()[language if has_own_abbreviations(language) else _FALLBACK].splitlines()]
+    return {
+        line.removesuffix("#NUMERIC_ONLY#").strip(): line.endswith("#NUMERIC_ONLY#")
+        for line in lines
+        if line and not line.startswith("#")
+    }
+
+
+@cache
+def _lists() -> Mapping[str, str]:
+    """Return the lists of abbreviations that sacremoses carries, by language.
+
+    They are read from the module that holds nothing else: the package itself takes longer to import than all of
+    docaps evaluate. A version that keeps them elsewhere is imported after all.
+    """
+    found = find_spec("sacremoses")
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        spec = spec_from_file_location("sacremoses_data", Path(folder) / "_data_nonbreaking_prefixes.py")
+        if spec and spec.loader and Path(spec.origin or "").exists():
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            names = {
+                name: name.removeprefix(_PREFIX) for name in module.NONBREAKING_PREFIXES if name.startswith(_PREFIX)
+            }
+            return {code: str(module.NONBREAKING_PREFIXES[name]) for name, code in names.items()}
+    return _imported_lists()
+
+
+def _imported_lists() -> Mapping[str, str]:
+    """Return the same lists as the package gives them."""
     from sacremoses.corpus import NonbreakingPrefixes
 
     lists = NonbreakingPrefixes()
-    lines = lists.words(language if has_own_abbreviations(language) else _FALLBACK)
-    return {line.removesuffix("#NUMERIC_ONLY#").strip(): line.endswith("#NUMERIC_ONLY#") for line in lines}
+    return {code: "\n".join(lists.words(code)) for code in set(lists.available_langs.values())}

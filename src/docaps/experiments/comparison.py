@@ -16,6 +16,7 @@ from docaps import progress
 from docaps.config import DecodingSettings, Recipe
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.minidocs import generate_corpus
+from docaps.corpus.minidocs.phenomena import Phenomenon
 from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.evaluation.contrastive import accuracy
@@ -35,21 +36,22 @@ from docaps.translation.scoring import score_contrastive
 
 CHECK_EVERY = 100
 CHECKED_ITEMS = 7
-"""In training every seventh contrastive item is scored: the kinds come in rounds of 6 and 30 items, and a divisor of
-those would meet the same few kinds again and again."""
+"""In training every seventh contrastive item is scored: the kinds come in rounds of 6, 24 and 30 items, and a divisor
+of those would meet the same few kinds again and again."""
 LEARNT = 0.9
 SPEED = "speed.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is compared: readings of one recipe, on mini-documents of some seeds."""
+    """What is compared: readings of one recipe, on mini-documents of some seeds with some phenomena."""
 
     directory: Path
     recipe: Recipe
     readings: Sequence[Reading]
     seeds: Sequence[int]
     documents: int
+    phenomena: tuple[Phenomenon, ...]
     timed: bool = False
     """Whether the speed of training is measured as well."""
 
@@ -80,7 +82,8 @@ class Comparison:
 def check_request(comparison: Comparison) -> dict[str, Any]:
     """Refuse to mix up comparisons of different kinds in one directory; return what tells the kinds apart."""
     recipe = comparison.recipe.model_copy(update={"seed": 0})
-    request = {"recipe": recipe.model_dump(), "documents": comparison.documents}
+    names = [phenomenon.name for phenomenon in comparison.phenomena]
+    request = {"recipe": recipe.model_dump(), "documents": comparison.documents, "phenomena": names}
     there = comparison.directory
     if comparison.request.exists():
         if read_json(comparison.request, error=RunError) != request:
@@ -105,7 +108,7 @@ def _compare_with_seed(comparison: Comparison, seed: int) -> None:
     """Train and assess all readings on the mini-documents of one seed."""
     home = comparison.directory / f"seed-{seed}"
     recipe = comparison.recipe.model_copy(update={"seed": seed})
-    corpus = generate_corpus(documents=comparison.documents, seed=seed)
+    corpus = generate_corpus(documents=comparison.documents, seed=seed, phenomena=comparison.phenomena)
     write_once(home / "corpus", corpus)
     store = prepare_once(home / "corpus", recipe.preparation, home / "prepared")
     train_recipe(recipe, store, home / "runs", stages=["sentence"])
@@ -146,6 +149,7 @@ def gather(comparison: Comparison) -> dict[str, Any]:
     return {
         "recipe": comparison.recipe.name,
         "documents": comparison.documents,
+        "phenomena": [phenomenon.name for phenomenon in comparison.phenomena],
         "steps": first.read()["steps"],
         "seeds": list(comparison.seeds),
         "check_every": CHECK_EVERY,

@@ -15,7 +15,7 @@ def report_runs(paths: Sequence[Path], out: Path, *, corpus: Path | None, docaps
     """Assess runs on a prepared corpus (by default the one they were trained on) and write the page."""
     runs = [open_run(path) for path in paths]
     for run in runs:
-        assess(run, open_store(corpus or _own_corpus(run)))
+        assess(run, open_store(corpus or own_corpus(run)))
     results = [read_results(run.path) for run in runs]
     names = " ".join(str(path) for path in paths)
     commands = [
@@ -27,7 +27,7 @@ def report_runs(paths: Sequence[Path], out: Path, *, corpus: Path | None, docaps
     )
 
 
-def _own_corpus(run: Run) -> Path:
+def own_corpus(run: Run) -> Path:
     """Return the prepared corpus a run was trained on."""
     path = Path(run.read()["corpus"]["path"])
     if not path.exists():

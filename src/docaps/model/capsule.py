@@ -8,13 +8,12 @@ stored either: squashing multiplies each word by a number, which can as well mul
 and which a correlation does not see. The result is the same; memory falls from O(M N D) to O(N D).
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from docaps.model.functional import inverse_deviation, root, squash, squash_factor, standardised
 from docaps.model.shared import Shared
@@ -55,12 +54,14 @@ def route(
     options: RoutingOptions,
     query: Float[Tensor, "B D"] | None = None,
     trace: bool = False,
+    weight_gradient: Float[Tensor, "M D D"] | None = None,
 ) -> Routing:
     """Route N words into M capsules, favouring words that correlate with the query if there is one (Alg. 1).
 
-    Without a query this is plain dynamic routing (Sabour et al. 2017).
+    Without a query this is plain dynamic routing (Sabour et al. 2017). The gradient of `weight` is added to
+    `weight_gradient` where that is given, and goes to `weight` itself otherwise.
     """
-    algorithm = _Algorithm(words, word_mask, weight, options)
+    algorithm = _Algorithm(words, word_mask, Shared(weight, weight_gradient), options)
     beliefs = algorithm.begin(query)
     couplings, correlations = [], []
     for iteration in range(options.rounds):
@@ -97,13 +98,13 @@ class _Algorithm:
         self,
         words: Float[Tensor, "B N D"],
         word_mask: Bool[Tensor, "B N"],
-        weight: Float[Tensor, "M D D"],
+        weight: Shared,
         options: RoutingOptions,
     ) -> None:
         self._words = _InputCapsules(words, word_mask, squashed=options.squash_words)
         self._matrices = _Matrices(weight)
         self._options = options
-        self._start = words.new_zeros(len(words), len(weight), words.shape[1])  # (B, M, N)
+        self._start = words.new_zeros(len(words), len(weight.matrices), words.shape[1])  # (B, M, N)
 
     def begin(self, query: Float[Tensor, "B D"] | None) -> _Beliefs:
         """Start without any preference, and with the same query for all capsules (lines 5-7)."""
@@ -195,8 +196,8 @@ class _InputCapsules:
 class _Matrices:
     """The matrices W_j, one for each capsule, applied to that capsule's vector."""
 
-    def __init__(self, weight: Float[Tensor, "M D D"]) -> None:
-        self._weight = Shared(weight)
+    def __init__(self, weight: Shared) -> None:
+        self._weight = weight
 
     def apply(self, vectors: Float[Tensor, "B M D"]) -> Float[Tensor, "B M D"]:
         """Return W_j x_j."""
@@ -208,27 +209,3 @@ class _Matrices:
         if detached:
             return torch.bmm(turned, self._weight.matrices.detach()).transpose(0, 1)
         return self._weight.combine_rows(turned).transpose(0, 1)
-
-
-class CapsuleRouting(nn.Module):
-    """Routing with weights of its own: one matrix for each output capsule, shared by all words."""
-
-    def __init__(self, *, size: int, capsules: int, options: RoutingOptions, spread: float | None = None) -> None:
-        super().__init__()
-        self.size = size
-        self.capsules = capsules
-        self.options = options
-        self.weight = nn.Parameter(torch.randn(capsules, size, size) * (spread or 1 / math.sqrt(size)))
-
-    def forward(
-        self,
-        words: Float[Tensor, "B N D"],
-        word_mask: Bool[Tensor, "B N"],
-        query: Float[Tensor, "B D"] | None = None,
-        trace: bool = False,
-    ) -> Routing:
-        """Route words, in float32 whatever the surroundings."""
-        with torch.autocast(words.device.type, enabled=False):
-            asked = None if query is None else query.to(self.weight.dtype)
-            words = words.to(self.weight.dtype)
-            return route(words, word_mask, self.weight, options=self.options, query=asked, trace=trace)

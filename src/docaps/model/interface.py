@@ -40,6 +40,24 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace:
+    """Numbers that tell what a model did with the history: for each place of an axis, as many as were observed.
+
+    Dimensions: A places of the axis (an iteration, a layer, a distance), X observations (words, sentences).
+    """
+
+    name: str
+    title: str
+    labels: tuple[str, ...]
+    """What the places of the axis are called."""
+    values: Float[Tensor, "A X"]
+    """Not a number where there was nothing to observe."""
+    low: float
+    high: float
+    """Between which numbers the values lie, or nearly all of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What tells the next word at every target position, and the regulariser's correlations where there is one."""
 
@@ -89,6 +107,10 @@ class TranslationModel(nn.Module, ABC):
     @abstractmethod
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
         """Read source sentences and their histories; `trace` keeps what the routing did."""
+
+    def trace(self, batch: Batch) -> tuple[Trace, ...]:  # noqa: ARG002
+        """Tell in numbers what was done with the histories of a batch; nothing if the model has nothing to tell."""
+        return ()
 
     @abstractmethod
     def start(self, encoding: Encoding) -> DecoderState:

@@ -63,6 +63,17 @@ class Attention(nn.Module):
         attended = attend(queries, memory.keys, memory.values, mask, causal)  # (B, H, L, Dh)
         return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
+    def weights(
+        self,
+        states: Float[Tensor, "B L D"],
+        memory: KeysAndValues,
+        mask: Bool[Tensor, "B #L C"],  # noqa: F821
+    ) -> Float[Tensor, "B H L C"]:
+        """Return how every position shares its attention out, for those who want to see it."""
+        queries = self._split(self.query(states))
+        scores = queries @ memory.keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])
+        return torch.softmax(scores.masked_fill(~mask.unsqueeze(1), -torch.inf), dim=-1)
+
     def _split(self, projected: Float[Tensor, "B C D"]) -> Float[Tensor, "B H C Dh"]:
         return projected.view(*projected.shape[:2], self.heads, -1).transpose(1, 2)
 

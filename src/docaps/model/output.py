@@ -6,6 +6,7 @@ into its part of the loss and of the gradient, and overwritten by the next. Noth
 Dimensions: P positions, D model size, V vocabulary.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -13,8 +14,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-PIECE_BYTES = 2**26
+PIECE_BYTES = 2**27
 """How large the scores of one piece may be, in the number format of the products."""
+STRIP_BYTES = 2**22
+"""How large the log-probabilities of one strip of a piece may be: small enough for a cache, and for memory that is used
+again. Fresh memory comes page by page, which took longer than the arithmetic."""
 
 
 def word_log_probabilities(
@@ -25,7 +29,9 @@ def word_log_probabilities(
         layer = _OutputLayer(states, weight)
         found = states.new_zeros(len(states), dtype=layer.exact)
         for part in layer.pieces:
-            found[part] = layer.score(part)[1].gather(1, words[part].unsqueeze(1)).squeeze(1)
+            own = words[part].unsqueeze(1)
+            for rows, log_probabilities in layer.normalise(layer.score(part)):
+                found[part][rows] = log_probabilities.gather(1, own[rows]).squeeze(1)
         return found
 
 
@@ -53,14 +59,20 @@ class _OutputLayer:
         size = min(len(states), max(1, PIECE_BYTES // (len(weight) * states.element_size())))
         self.pieces = [slice(start, start + size) for start in range(0, len(states), max(1, size))]
         self._scores = states.new_empty(size, len(weight))
-        self._log_probabilities = torch.empty_like(self._scores, dtype=self.exact)
+        strip = max(1, STRIP_BYTES // (len(weight) * self.exact.itemsize))
+        self._strip = states.new_empty(strip, len(weight), dtype=self.exact)
 
-    def score(self, part: slice) -> tuple[Float[Tensor, "piece V"], Float[Tensor, "piece V"]]:
-        """Return scores and log-probabilities of a piece; they are overwritten by those of the next."""
+    def score(self, part: slice) -> Float[Tensor, "piece V"]:
+        """Return the scores of a piece; they are overwritten by those of the next."""
         states = self.states[part]
-        scores = torch.mm(states, self.weight.T, out=self._scores[: len(states)])
-        place = self._log_probabilities[: len(states)]
-        return scores, torch.log_softmax(scores, dim=-1, dtype=self.exact, out=place)
+        return torch.mm(states, self.weight.T, out=self._scores[: len(states)])
+
+    def normalise(self, scores: Float[Tensor, "piece V"]) -> Iterator[tuple[slice, Float[Tensor, "strip V"]]]:
+        """Yield the log-probabilities of a piece, strip by strip, each in the place of the one before."""
+        for start in range(0, len(scores), len(self._strip)):
+            rows = slice(start, start + len(self._strip))
+            place = self._strip[: len(scores[rows])]
+            yield rows, torch.log_softmax(scores[rows], dim=-1, dtype=self.exact, out=place)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -83,18 +95,18 @@ class _LinearCrossEntropy(torch.autograd.Function):
         of_all_words = -smoothing * share / len(weight) * sum_of_states.to(weight.dtype)
         of_weight = of_all_words.expand_as(weight).contiguous() if wanted[1] else None
         for part in layer.pieces:
-            own = words[part].unsqueeze(1)
-            scores, log_probabilities = layer.score(part)
-            total += (smoothing * scores.gather(1, own) - log_probabilities.gather(1, own)).sum(dtype=layer.exact)
-            if not any(wanted):
-                continue
-            slopes = log_probabilities.exp_()
-            slopes.scatter_add_(1, own, slopes.new_full(own.shape, smoothing - 1))
-            slopes = scores.copy_(slopes) if scores.dtype != slopes.dtype else slopes
+            scores = layer.score(part)
+            for rows, log_probabilities in layer.normalise(scores):
+                own = words[part][rows].unsqueeze(1)
+                score = scores[rows].gather(1, own)
+                total += (smoothing * score - log_probabilities.gather(1, own)).sum(dtype=layer.exact)
+                if any(wanted):  # the slope of each score takes its place
+                    slopes = log_probabilities.exp_()
+                    scores[rows] = slopes.scatter_add_(1, own, slopes.new_full(own.shape, smoothing - 1))
             if of_states is not None:
-                of_states[part] = (slopes @ layer.weight - smoothing * mean_row) * share
+                of_states[part] = (scores @ layer.weight - smoothing * mean_row) * share
             if of_weight is not None:
-                _add_product(of_weight, slopes.T, states[part] * share)
+                _add_product(of_weight, scores.T, states[part] * share)
         ctx.gradients = of_states, of_weight
         return total / len(states)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from docaps.model.capsule import CapsuleRouting, RoutingOptions
+from docaps.model.capsule import RoutingOptions
 from docaps.model.functional import pearson
+from docaps.model.routing import CapsuleRouting
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ class Notes:
     """Slope and offset of each row: slope x row + offset is a part of the gradient."""
     backward_pass: int | None = None
     """Which backward pass wrote this down."""
+    total: Float[Tensor, "A X Y"] | None = None
+    """Where the gradient is added, if its owner keeps one sum over several batches of products."""
 
     def add_product(self, first: Float[Tensor, "A few X"], second: Float[Tensor, "A few Y"]) -> None:
         """Note a part of the gradient that is a product."""
@@ -52,9 +54,14 @@ class Notes:
         for slope, offset in lines:
             part = torch.addcmul(offset.unsqueeze(-1), matrices, slope.unsqueeze(-1))
             gradient = part if gradient is None else gradient + part
+        if self.total is not None and gradient is not None:
+            self.total.add_(gradient)
         if not products:
-            return gradient
+            return gradient if self.total is None else None
         over_rows, over_columns = (torch.cat(parts, dim=1) for parts in zip(*products, strict=True))
+        if self.total is not None:
+            self.total.baddbmm_(over_rows.transpose(1, 2), over_columns)
+            return None
         if gradient is None:
             return torch.bmm(over_rows.transpose(1, 2), over_columns)
         if not lines:  # the gradient is not our own to write into
@@ -65,8 +72,8 @@ class Notes:
 class Shared:
     """A batch of large matrices (X rows, Y columns) that small ones are multiplied with, again and again."""
 
-    def __init__(self, matrices: Float[Tensor, "A X Y"]) -> None:
-        self._notes = Notes()
+    def __init__(self, matrices: Float[Tensor, "A X Y"], total: Float[Tensor, "A X Y"] | None = None) -> None:
+        self._notes = Notes(total=total)
         self.matrices: Float[Tensor, "A X Y"] = _Enter.apply(matrices, self._notes)  # type: ignore[no-untyped-call]
 
     def combine_rows(self, small: Float[Tensor, "A few X"]) -> Float[Tensor, "A few Y"]:

@@ -6,7 +6,7 @@ length, K history sentences, N words of a history sentence, D model size, V voca
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -15,53 +15,14 @@ from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import PAD
-from docaps.model.context.memory import ContextMemory, ContextSublayer
+from docaps.model.context.memory import ContextMemory, ContextSublayer, Look
 from docaps.model.dropout import Dropout
-from docaps.model.interface import DecoderState, Encoding, Prediction, TranslationModel
-from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual
+from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
+from docaps.model.layers import KeysAndValues, Positions
 from docaps.model.precision import for_products
 from docaps.model.regulariser import Correlations, Regulariser
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The numbers that all layers of a Transformer share."""
-
-    size: int
-    heads: int
-    feed_forward: int
-    dropout: float
-    norm: Literal["pre", "post"]
-
-    def attention(self, memory_size: int | None = None) -> Attention:
-        """Make an attention of this shape, to vectors of this size or another."""
-        return Attention(size=self.size, heads=self.heads, memory_size=memory_size)
-
-    def residual(self, *, gate: bool = False) -> Residual:
-        """Make the surroundings of a sub-layer of this shape."""
-        return Residual(size=self.size, dropout=self.dropout, norm=self.norm, gate=gate)
-
-    def forward_part(self) -> FeedForward:
-        """Make a feed-forward network of this shape."""
-        return FeedForward(size=self.size, inner=self.feed_forward)
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """A network that reads the history, and what layers need to know to look at what it finds."""
-
-    network: nn.Module
-    history: int
-    size: int
-    gate: bool = False
-    decoder: bool = False
-    """Whether the decoder's layers look at it as well as the encoder's."""
-    shuffled: bool = False
-    """Whether the history is that of another document."""
-
-    def sublayer(self, shape: Shape) -> ContextSublayer:
-        """Make the sub-layer with which one layer looks at the context."""
-        return ContextSublayer(attention=shape.attention(self.size), residual=shape.residual(gate=self.gate))
+from docaps.model.shape import Context, Shape
+from docaps.model.traces import trace_context
 
 
 class EncoderLayer(nn.Module):
@@ -77,12 +38,21 @@ class EncoderLayer(nn.Module):
         self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory | None
     ) -> Float[Tensor, "B S D"]:
         """Let each word look at its sentence, then at the context."""
-        states = self.attention_residual(
-            states, lambda inputs: self.attention(inputs, self.attention.project(inputs), mask)
-        )
+        states = self._look_within(states, mask)
         if self.context is not None and context is not None:
             states = self.context(states, context)
         return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
+
+    def _look_within(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"]) -> Float[Tensor, "B S D"]:
+        return self.attention_residual(  # type: ignore[no-any-return]
+            states, lambda inputs: self.attention(inputs, self.attention.project(inputs), mask)
+        )
+
+    def look(
+        self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory
+    ) -> tuple[Look, ...]:
+        """Tell what this layer makes of the context, if it looks there."""
+        return () if self.context is None else (self.context.look(self._look_within(states, mask), context),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +105,7 @@ class DecoderLayer(nn.Module):
 
         states = self.attention_residual(states, look_back)
         if self.context is not None and memory.context is not None and context_mask is not None:
-            states = self.context.look(states, memory.context, context_mask)
+            states = self.context.attend(states, memory.context, context_mask)
         states = self.source_residual(states, lambda inputs: self.source(inputs, memory.source, source_mask))
         return self.feed_forward_residual(states, self.feed_forward), replace(memory, written=written)
 
@@ -245,6 +215,20 @@ class Transformer(TranslationModel):
         """Read source sentences and their histories."""
         vectors = self._look_up(replace(batch, target_input=None))
         return self._encode(batch, vectors, self._with_positions(vectors.source), trace)
+
+    def trace(self, batch: Batch) -> tuple[Trace, ...]:
+        """Tell what the context network and each encoder layer did with the histories."""
+        vectors = self._look_up(replace(batch, target_input=None))
+        context = self._read_history(batch, vectors, trace=True)
+        if context is None:
+            return ()
+        mask = batch.source_mask.unsqueeze(1)
+        looks: list[Look] = []
+        states = self.dropout(self._with_positions(vectors.source))
+        for layer in self.encoder:
+            looks.extend(cast(EncoderLayer, layer).look(states, mask, context))
+            states = layer(states, mask, context)
+        return trace_context(context, looks, batch)
 
     def _look_up(self, batch: Batch) -> WordVectors:
         """Look up the words of a batch, those of its history only if there are any and somebody reads them."""

@@ -7,7 +7,7 @@ import torch
 
 from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, QcnSettings, SystemSettings
-from docaps.model.capsule import CapsuleRouting, RoutingOptions
+from docaps.model.capsule import RoutingOptions
 from docaps.model.context.capsules import HistoryCapsules, HistoryWords, Query
 from docaps.model.context.concat import ConcatTransformer
 from docaps.model.context.han import HierarchicalAttention
@@ -17,7 +17,9 @@ from docaps.model.context.states import Readers, StatesTransformer
 from docaps.model.context.zhang import ContextEncoder
 from docaps.model.interface import TranslationModel
 from docaps.model.regulariser import Regulariser
-from docaps.model.transformer import Context, Embeddings, Shape, Transformer
+from docaps.model.routing import CapsuleRouting
+from docaps.model.shape import Context, Shape
+from docaps.model.transformer import Embeddings, Transformer
 
 
 def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0.0, seed: int = 0) -> TranslationModel:

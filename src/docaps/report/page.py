@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docaps.files import write_text_atomically
 from docaps.report.curves import curves_section
+from docaps.report.diagnosis import diagnosis_section
 from docaps.report.headline import state_bleu, state_result
 from docaps.report.markup import Markup, element, join
 from docaps.report.provenance import provenance_section
@@ -16,6 +17,7 @@ from docaps.report.table import results_section
 
 _CONTENTS = (
     ("results", "Results"),
+    ("diagnosis", "Is context used?"),
     ("samples", "Sample documents"),
     ("routing", "Routing"),
     ("curves", "Learning curves"),
@@ -31,6 +33,7 @@ def build_page(
         "main",
         _header(results, title, subtitle),
         results_section(results),
+        diagnosis_section(results),
         samples_section(results),
         routing_section(results),
         curves_section(results),
@@ -38,7 +41,7 @@ def build_page(
         id="main",
     )
     skip = element("a", "Skip to the results", href="#results", class_="skip")
-    body = element("body", skip, _navigation(), main, element("script", _asset("page.js")))
+    body = element("body", skip, _navigation(results), main, element("script", _asset("page.js")))
     return f"<!doctype html>\n{element('html', _head(title), body, lang='en')}\n"
 
 
@@ -72,8 +75,10 @@ def _head(title: str) -> Markup:
     )
 
 
-def _navigation() -> Markup:
-    links = [element("li", element("a", words, href=f"#{place}")) for place, words in _CONTENTS]
+def _navigation(results: Sequence[RunResults]) -> Markup:
+    absent = set() if any(run.diagnosis for run in results) else {"diagnosis"}
+    places = [(place, words) for place, words in _CONTENTS if place not in absent]
+    links = [element("li", element("a", words, href=f"#{place}")) for place, words in places]
     return element("nav", element("ul", *links), aria_label="Contents")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from docaps.errors import RunError
+from docaps.report.diagnosed import Diagnosis, diagnosis
 
 Value = TypeVar("Value")
 Matrix = tuple[tuple[float, ...], ...]  # [capsule][word]
@@ -104,6 +105,7 @@ class RunResults:
     contrastive: Contrastive | None
     translations: tuple[TranslatedDocument, ...]
     routing: tuple[RoutingSample, ...]
+    diagnosis: Diagnosis | None = None
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -144,6 +146,7 @@ def read_results(run: Path) -> RunResults:
         contrastive=_read_if_there(assessment / "contrastive.json", _contrastive),
         translations=_read_translations(assessment / "translations.jsonl"),
         routing=_read_if_there(assessment / "routing.json", _routing) or (),
+        diagnosis=_read_if_there(run / "diagnosis.json", diagnosis),
     )
 
 

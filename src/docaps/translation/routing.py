@@ -1,5 +1,6 @@
 """What the routing did: for each word of the history, how it shared itself out, and what the query made of it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -7,7 +8,11 @@ import torch
 
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
+from docaps.model.interface import Trace
+from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.loading import TrainedModel
+
+BATCH_TOKENS = 4000
 
 Maps = tuple[tuple[tuple[float, ...], ...], ...]
 """For each round and capsule: a number for each word."""
@@ -49,6 +54,16 @@ def trace_window(trained: TrainedModel, window: Window) -> tuple[HistoryTrace, .
         )
         for place, words in enumerate(window.history)
     )
+
+
+def trace_model(trained: TrainedModel, windows: Sequence[Window]) -> Iterator[tuple[Trace, ...]]:
+    """Go through what the model tells about its use of the histories, batch by batch; nothing if it tells nothing."""
+    looking = [replace(window, target=None) for window in windows if any(map(len, window.history))]
+    for numbers in cut(in_order_of_length(looking), looking, BATCH_TOKENS):
+        batch = collate([looking[number] for number in numbers], trained.model.view).to(trained.device)
+        with torch.inference_mode():
+            traces = trained.model.trace(batch)
+        yield traces
 
 
 def _rounded(values: torch.Tensor | None, place: int, words: int) -> Maps | None:

@@ -87,7 +87,7 @@ def score_documents(
     waiting: list[tuple[ParallelDocument, list[Window]]] = []
     with progress.start("score") as task:
         for number, document in enumerate(documents, start=1):
-            waiting.append((document, _document_windows(trained, document, number, use_context)))
+            waiting.append((document, document_windows(trained, document, number, use_context)))
             if sum(len(windows) for _, windows in waiting) >= WINDOW:
                 yield from _score_waiting(trained, waiting, task)
                 waiting = []
@@ -101,24 +101,31 @@ def _score_waiting(
     if trained.model.view.shuffled:
         documents, seen = zip(*waiting, strict=True) if waiting else ((), ())
         waiting = list(zip(documents, exchange_histories(seen), strict=True))
-    worded = [window for _, windows in waiting for window in windows if not _is_empty(window)]
-    scores = iter(_score(trained, worded, task))
+    found = iter(_likelihoods(trained, [window for _, windows in waiting for window in windows], task))
     for document, windows in waiting:
-        yield (
-            document,
-            tuple(
-                Likelihood() if _is_empty(window) else Likelihood(next(scores), len(window.target or ()))
-                for window in windows
-            ),
-        )
+        yield document, tuple(next(found) for _ in windows)
+
+
+def _likelihoods(trained: TrainedModel, windows: Sequence[Window], task: progress.Task) -> list[Likelihood]:
+    """Score windows; an empty one has no tokens."""
+    scores = iter(_score(trained, [window for window in windows if not _is_empty(window)], task))
+    return [
+        Likelihood() if _is_empty(window) else Likelihood(next(scores), len(window.target or ())) for window in windows
+    ]
 
 
 def _is_empty(window: Window) -> bool:
     return len(window.source) == len(window.target or ()) == 1
 
 
-def _document_windows(
-    trained: TrainedModel, document: ParallelDocument, number: int, use_context: bool
+def score_placed(trained: TrainedModel, windows: Sequence[Window]) -> list[Likelihood]:
+    """Score windows whose histories somebody chose; a pair that is empty on both sides has no tokens."""
+    with progress.start("score", len(windows)) as task:
+        return _likelihoods(trained, windows, task)
+
+
+def document_windows(
+    trained: TrainedModel, document: ParallelDocument, number: int, use_context: bool = True
 ) -> list[Window]:
     """Make a window for each pair of a document."""
     codec, view = trained.codec, trained.model.view if use_context else View()

@@ -93,6 +93,22 @@ class Translator:
         """Translate every sentence of every document; empty sentences stay empty."""
         return [sentences for _, sentences in self.stream(documents, Wishes(use_context))]
 
+    def translate_placed(
+        self, sentences: Sequence[str], histories: Sequence[Sequence[str]]
+    ) -> list[TranslatedSentence]:
+        """Translate sentences, each with a history that somebody chose for it (oldest first)."""
+        found: list[TranslatedSentence] = []
+        view = replace(self._trained.model.view, shuffled=False)
+        pairs = list(zip(sentences, histories, strict=True))
+        for start in range(0, len(pairs), self.window):
+            with _task(True) as task:
+                sources = [
+                    Source([self._passage(sentence)], self._carry(self._read_history(history), view))
+                    for sentence, history in pairs[start : start + self.window]
+                ]
+                found += [self._assemble(one, TEXT) for one in self._search_documents(sources, view, _Pace(task))]
+        return found
+
     def stream(self, documents: Iterable[Document], wishes: Wishes = TEXT) -> Iterator[Translated]:
         """Translate documents as they come, a window of them at a time."""
         for window in self.windows(documents, wishes):
@@ -122,7 +138,7 @@ class Translator:
         place = Place(self.decoding.longest_source, self._warn)
         with _task(shown) as task:
             pace = _Pace(task)
-            carried = self._carry([self._read_history(wishes)], view, _Pace(progress.Task("history", None)))
+            carried = self._carry(self._read_history(wishes.history), view)
             for number, window in enumerate(gather(documents, self.window, enough, whole=view.future > 0)):
                 known = number < skip
                 if known and not view.translations:
@@ -139,18 +155,18 @@ class Translator:
                 ]
         place.finish()
 
-    def _read_history(self, wishes: Wishes) -> Source:
-        """Read the sentences before the first document."""
-        return Source([self._passage(sentence) for sentence in wishes.history], [])
+    def _read_history(self, history: Sequence[str]) -> Source:
+        """Read sentences that are only looked back at."""
+        return Source([self._passage(sentence) for sentence in history], [])
 
     def _passage(self, sentence: str) -> Passage:
         return read_passage(self._trained.codec, sentence, self.decoding.longest_source)
 
-    def _carry(self, sources: list[Source], view: View, pace: _Pace) -> list[Earlier]:
+    def _carry(self, source: Source, view: View) -> list[Earlier]:
         """Say what sentences leave to those after them; they are translated only for a model that looks at that."""
-        if view.translations:
-            return _leave(sources, self._search_documents(sources, view, pace), view)
-        return _leave(sources, [], view)
+        unseen = _Pace(progress.Task("history", None))
+        found = self._search_documents([source], view, unseen) if view.translations else []
+        return _leave([source], found, view)
 
     def _pass_over(self, window: Sequence[Document], carried: list[Earlier], view: View, place: Place) -> list[Earlier]:
         """Read a window only for what it leaves to the next one: the last sentences of a document that may go on."""

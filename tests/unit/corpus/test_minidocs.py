@@ -10,7 +10,7 @@ import pytest
 from tests.unit.corpus.conftest import ITEMS
 
 from docaps.corpus.contrastive import ContrastiveItem
-from docaps.corpus.minidocs import MiniCorpus, MiniDocument, generate_corpus, generate_documents
+from docaps.corpus.minidocs import MiniCorpus, MiniDocument, contrast, generate_corpus, generate_documents
 from docaps.corpus.minidocs.cast import draw_cast
 from docaps.corpus.minidocs.contrast import make_items
 from docaps.corpus.minidocs.entries import GENDERS
@@ -227,6 +227,14 @@ def test_what_was_seen_is_drawn_anew() -> None:
     items = list(make_items(Random(1), 6, set()))
     seen = {item.history[-3:] for item in items[:4]}
     assert not any(item.history[-3:] in seen for item in make_items(Random(1), 6, seen))
+
+
+def test_no_set_is_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    nouns = choose_phenomena("ambiguity")
+    one, two, three = (list(make_items(Random(n), 1, set(), nouns))[:2] for n in range(3))
+    drawn = iter([one, one, two, one, three])
+    monkeypatch.setattr(contrast, "_draw_set", lambda *_: next(drawn))
+    assert list(make_items(Random(1), 1, set(), nouns)) == [*one, *two, *three]
 
 
 def test_items_are_balanced(corpus: MiniCorpus) -> None:

@@ -119,7 +119,7 @@ def test_the_last_address_stands_where_the_label_says_and_decides(minidocs: Mini
                 between = document.target[cue + 1 : position]
                 assert not [s for s in between if ADDRESSED.search(s) or GREETED.search(s)]
                 counts["sie" if surname else "du"] += 1
-    assert counts["du"] == pytest.approx(counts["sie"], rel=0.1)
+    assert counts["du"] == pytest.approx(counts["sie"], rel=0.2)
 
 
 def test_you_is_said_in_labelled_sentences_only(minidocs: MiniCorpus) -> None:

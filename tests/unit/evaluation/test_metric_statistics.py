@@ -1,5 +1,12 @@
 """Scores from counts of documents are those of sacreBLEU, of multi-bleu.perl and of METEOR."""
 
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
@@ -75,3 +82,48 @@ def test_every_signature_tells_the_metric_apart() -> None:
     assert "tok:13a" in metrics[0].signature
     assert "nw:2" in metrics[2].signature
     assert metrics[3].signature == "METEOR-1.5[de,exact+stem]|norm|by:docaps"
+
+
+NUMBERS = json.loads((Path(__file__).parents[2] / "fixtures" / "bleu" / "numbers.json").read_text(encoding="utf-8"))
+CASES = NUMBERS["cases"]
+
+
+def as_documents(lines: list[str]) -> list[Document]:
+    """Put two sentences into a document: sums over documents must not depend on it."""
+    return [Document(tuple(lines[start : start + 2])) for start in range(0, len(lines), 2)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_tokenised_bleu_is_what_a_perl_script_prints(case: dict[str, Any]) -> None:
+    tokenizer = Tokenizer("de")
+    printed = re.match(
+        r"BLEU = (\S+), (\S+) \(BP=(\S+), ratio=(\S+), hyp_len=(\d+), ref_len=(\d+)\)", case["multi-bleu"]
+    )
+    assert printed
+    sides = as_documents(case["hypothesis"]), as_documents(case["reference"])
+    metric = Bleu("tokbleu", "tokenised BLEU", tokenizer=tokenizer)
+    counts = metric.count(*sides).sum(axis=0, keepdims=True)
+    assert f"{float(metric.score(counts)[0]):.2f}" == printed[1]
+    assert (int(counts[0, 0]), int(counts[0, 1])) == (int(printed[5]), int(printed[6]))
+    matched, possible = counts[0, 2:6], counts[0, 6:10]
+    assert "/".join(f"{100 * share:.1f}" for share in matched / possible) == printed[2]
+    words = [tokenizer.tokenize_many(case[side]) for side in ("hypothesis", "reference")]
+    assert f"{multi_bleu(*words):.2f}" == printed[1]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_bleu_and_chrf_are_what_the_command_sacrebleu_prints(case: dict[str, Any]) -> None:
+    sides = as_documents(case["hypothesis"]), as_documents(case["reference"])
+    assert total(Bleu("bleu", "BLEU"), *sides) == pytest.approx(case["sacrebleu"]["BLEU"], abs=6e-7)
+    assert total(Chrf(), *sides) == pytest.approx(case["sacrebleu"]["chrF2++"], abs=6e-7)
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="no perl here")
+def test_the_numbers_are_those_of_the_script_beside_them(tmp_path: Path) -> None:
+    script, case = Path(__file__).parents[2] / "fixtures" / "bleu" / "multi-bleu.pl", CASES[1]
+    tokenizer = Tokenizer("de")
+    for name in ("hypothesis", "reference"):
+        lines = (" ".join(words) for words in tokenizer.tokenize_many(case[name]))
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    command = ["perl", str(script), str(tmp_path / "hypothesis"), str(tmp_path / "reference")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == case["multi-bleu"]

@@ -59,7 +59,7 @@ def test_the_items_looked_at_in_training_hold_every_kind_alike(tmp_path: Path, m
     assert watch_choices(store, trained.decoding)(trained.model, CPU) == {"choices": 1.0}
     found = Counter(map(kind, seen))
     for name, count in Counter(map(kind, items)).items():
-        assert found[name] == pytest.approx(count / CHECKED_ITEMS, abs=1), name
+        assert found[name] == pytest.approx(count / CHECKED_ITEMS, abs=2), name  # some kinds come twice in a round
 
 
 def test_the_choices_are_those_of_the_model_without_dropout(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import torch
 from tests import oracles
 from torch import Tensor
 
-from docaps.model.capsule import CapsuleRouting, Routing, RoutingOptions, route
+from docaps.model.capsule import Routing, RoutingOptions, route
+from docaps.model.routing import CapsuleRouting
 
 N, D, M, R = 5, 6, 3, 4
 LENGTHS = (N, 3)

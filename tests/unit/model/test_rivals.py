@@ -19,7 +19,7 @@ from docaps.model.context.joining import close_up, join_vectors, oldest_first, w
 from docaps.model.context.memory import ContextMemory
 from docaps.model.context.san import SelectiveAttention
 from docaps.model.context.states import distinct, with_end_marks
-from docaps.model.transformer import Shape
+from docaps.model.shape import Shape
 from docaps.model.variants import build_model, count_parameters
 from docaps.training.objective import compute_loss
 

@@ -217,3 +217,47 @@ def routed(text: str, capsules: int, iterations: int, noise: random.Random) -> d
         coupling.append([[value / total for value, total in zip(row, totals, strict=True)] for row in powers])
         pcc.append([[start + step * move for start, move in zip(base, row, strict=True)] for row in drift])
     return {"words": words, "coupling": coupling, "pcc": pcc}
+
+
+def write_diagnosis(run: Path) -> None:
+    """Write what a diagnosis leaves."""
+    perplexities = {"true": 1.011, "shuffled": 1.157, "none": 1.104, "nearest 1": 1.073, "against": 1.079}
+    sentence = {
+        "document": "60",
+        "sentence": 7,
+        "history": [source for source, _, _, _ in DOCUMENTS[0][:3]],
+        "source": DOCUMENTS[0][3][0],
+        "reference": DOCUMENTS[0][3][1],
+        "cxmi": 11.29,
+        "against_shuffled": 10.1,
+        "translation_true": DOCUMENTS[0][3][1],
+        "translation_none": DOCUMENTS[0][3][2],
+    }
+    tests = [("true", "none", 0.002), ("true", "shuffled", 0.004), ("shuffled", "none", 0.031)]
+    place = {"place": "iteration 0", "mean": 1.0, "deviation": 0.0}
+    found = {
+        "verdict": "context lowers perplexity by 8.4 %, p = 0.002; shuffled history hurts; gain comes from distance 1",
+        "verdict_code": "used",
+        "explanation": ["perplexity is 6.3 % below the sentence model's, p = 0.001"],
+        "created": "2026-11-15T20:00:00+00:00",
+        "part": "dev",
+        "documents": 100,
+        "sentences": 857,
+        "against": {"name": "sentence"},
+        "conditions": [
+            {"condition": name, "perplexity": value, "bleu": 90.0, "accuracy": 0.5}
+            for name, value in perplexities.items()
+        ],
+        "comparisons": [
+            {"measure": measure, "condition": one, "baseline": other, "p_bootstrap": 0.001, "p_randomisation": p}
+            for measure, extra in (("perplexity", 0.0), ("bleu", 0.5))
+            for one, other, p in [(one, other, p + extra) for one, other, p in tests]
+        ],
+        "by_distance": {"perplexity": [{"distance": 1, "gain": 0.03, "p": 0.001}, {"distance": 2, "gain": 0, "p": 1}]},
+        "cxmi": {"per_token": 0.127},
+        "better": [sentence],
+        "worse": [{**sentence, "cxmi": -0.5, "translation_none": sentence["translation_true"]}],
+        "traces": [{"title": "entropy of c", "places": [place]}],
+        "signature": "documents:100|items:600",
+    }
+    write_json(run / "diagnosis.json", found)

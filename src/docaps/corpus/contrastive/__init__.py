@@ -1,6 +1,12 @@
 """Contrastive sets: items that need context, read from their authors' formats and from JSON Lines."""
 
-from docaps.corpus.contrastive.controls import spread, with_other_histories, without_history
+from docaps.corpus.contrastive.controls import (
+    spread,
+    spread_documents,
+    with_nearest_history,
+    with_other_histories,
+    without_history,
+)
 from docaps.corpus.contrastive.interface import ContrastiveSet, SetOptions
 from docaps.corpus.contrastive.items import AnyItem, ContrastiveItem, GenerativeItem
 from docaps.corpus.contrastive.jsonl import read_any_items, read_items, write_items
@@ -17,6 +23,8 @@ __all__ = [
     "read_items",
     "read_set",
     "spread",
+    "spread_documents",
+    "with_nearest_history",
     "with_other_histories",
     "without_history",
     "write_items",

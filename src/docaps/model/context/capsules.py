@@ -14,9 +14,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model.capsule import CapsuleRouting, Routing
+from docaps.model.capsule import Routing
 from docaps.model.context.memory import ContextMemory
 from docaps.model.layers import Positions
+from docaps.model.routing import CapsuleRouting
 
 
 class Query(nn.Module):
@@ -110,8 +111,10 @@ class HistoryCapsules(nn.Module):
             batch, groups * self.routing.capsules, self.routing.size
         )  # (B, C, E)
         visible = mask.any(dim=-1).reshape(batch, groups).repeat_interleave(self.routing.capsules, dim=1)  # (B, C)
-        traces = _by_sentence(routing, batch, groups, count) if trace else (None, None)
-        return ContextMemory(vectors, visible, *traces)
+        if not trace:
+            return ContextMemory(vectors, visible)
+        capsules = routing.capsules.reshape(batch, groups, self.routing.capsules, self.routing.size)
+        return ContextMemory(vectors, visible, *_by_sentence(routing, batch, groups, count), capsules)
 
 
 def _by_sentence(routing: Routing, batch: int, groups: int, count: int) -> tuple[Tensor | None, Tensor | None]:

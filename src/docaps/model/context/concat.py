@@ -22,7 +22,8 @@ from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import BOS, PAD
 from docaps.model.context.joining import oldest_first, without_gaps
 from docaps.model.interface import DecoderState, Encoding, Prediction
-from docaps.model.transformer import Embeddings, Shape, Transformer, TransformerState
+from docaps.model.shape import Shape
+from docaps.model.transformer import Embeddings, Transformer, TransformerState
 
 BREAK = BOS
 

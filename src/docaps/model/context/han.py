@@ -16,7 +16,7 @@ from docaps.model.context.states import Reader
 from docaps.model.dropout import Dropout
 from docaps.model.interface import DecoderState
 from docaps.model.layers import Gate, KeysAndValues
-from docaps.model.transformer import Shape
+from docaps.model.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from docaps.model.context.states import Reader
 from docaps.model.dropout import Dropout
 from docaps.model.interface import DecoderState
 from docaps.model.layers import Gate
+from docaps.model.shape import Shape
 from docaps.model.sparsemax import weigh
-from docaps.model.transformer import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import BOS, EOS, PAD
 from docaps.model.interface import DecoderState, Encoding
 from docaps.model.precision import without_cast_weights
-from docaps.model.transformer import Embeddings, Shape, Transformer, TransformerState, WordVectors
+from docaps.model.shape import Shape
+from docaps.model.transformer import Embeddings, Transformer, TransformerState, WordVectors
 
 
 class Reader(nn.Module):

@@ -16,7 +16,8 @@ from docaps.model.context.joining import join_vectors
 from docaps.model.context.memory import ContextMemory
 from docaps.model.dropout import Dropout
 from docaps.model.layers import Positions
-from docaps.model.transformer import EncoderLayer, Shape
+from docaps.model.shape import Shape
+from docaps.model.transformer import EncoderLayer
 
 
 class ContextEncoder(nn.Module):

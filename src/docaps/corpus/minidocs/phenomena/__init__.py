@@ -14,10 +14,8 @@ NAMES = tuple(phenomenon.name for phenomenon in PHENOMENA)
 __all__ = ["NAMES", "PHENOMENA", "Event", "Phenomenon", "Variant", "choose_phenomena"]
 
 
-def choose_phenomena(names: str | None) -> tuple[Phenomenon, ...]:
-    """Find phenomena by their names, with commas between, in the order of `PHENOMENA`; without names, all."""
-    if names is None:
-        return PHENOMENA
+def choose_phenomena(names: str) -> tuple[Phenomenon, ...]:
+    """Find phenomena by their names, with commas between, in the order of `PHENOMENA`."""
     wanted = [name.strip() for name in names.split(",")]
     unknown = [name for name in wanted if name not in NAMES]
     if unknown:

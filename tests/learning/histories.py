@@ -1,0 +1,100 @@
+"""Little documents whose pronouns only the history decides, and models trained on them, on their shuffled counterparts.
+
+Run as a program it trains a sentence model and a document model and prints the diagnosis of the latter.
+"""
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import torch
+
+from docaps.config import PreparationSettings, Recipe
+from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.store import Store
+from docaps.experiments.diagnosis import diagnose_run
+from docaps.experiments.examination import Wishes
+from docaps.experiments.material import Request
+from docaps.training.stages import train_recipe
+
+NOUNS = {"church": "Kirche", "garden": "Garten", "house": "Haus", "lamp": "Lampe", "coat": "Mantel", "book": "Buch"}
+PRONOUNS = ("sie", "er", "es")  # in the order of the nouns
+PLACES = {"here": "hier", "there": "dort", "outside": "draußen", "upstairs": "oben"}
+QUALITIES = {"old": "alt", "new": "neu", "cheap": "billig", "heavy": "schwer", "dark": "dunkel"}
+Pair = tuple[str, str]
+
+
+def draw_document(rng: random.Random) -> list[Pair]:
+    """Write a document: a noun, something else, the pronoun; and once more."""
+    sentences: list[Pair] = []
+    for _ in range(2):
+        number = rng.randrange(len(NOUNS))
+        noun, place, quality = (
+            list(NOUNS.items())[number],
+            rng.choice([*PLACES.items()]),
+            rng.choice([*QUALITIES.items()]),
+        )
+        sentences.append((f"{noun[0]} {place[0]}", f"{noun[1]} {place[1]}"))
+        if rng.random() < 0.5:
+            other = rng.choice([*PLACES.items()])
+            sentences.append((f"nobody {other[0]}", f"niemand {other[1]}"))
+        sentences.append((f"it was {quality[0]}", f"{PRONOUNS[number % 3]} war {quality[1]}"))
+    return sentences
+
+
+def shuffled(documents: list[list[Pair]], rng: random.Random) -> list[list[Pair]]:
+    """Let the sentences of all documents change places: what stands before a sentence says nothing about it."""
+    sentences = [pair for document in documents for pair in document]
+    rng.shuffle(sentences)
+    left = iter(sentences)
+    return [[next(left) for _ in document] for document in documents]
+
+
+def write(path: Path, documents: list[list[Pair]]) -> tuple[Path, Path]:
+    """Write both sides of a part."""
+    sides = path.with_suffix(".en"), path.with_suffix(".de")
+    for number, side in enumerate(sides):
+        side.write_text("".join("<d>\n" + "".join(f"{pair[number]}\n" for pair in one) for one in documents))
+    return sides
+
+
+def prepare_documents(folder: Path, *, train_shuffled: bool, documents: int = 400) -> Store:
+    """Prepare a corpus whose training part keeps its histories, or has lost them; the development part keeps them."""
+    rng = random.Random(3)
+    train = [draw_document(rng) for _ in range(documents)]
+    parts = {
+        "train": write(folder / "train", shuffled(train, rng) if train_shuffled else train),
+        "dev": write(folder / "dev", [draw_document(rng) for _ in range(60)]),
+    }
+    return prepare(Inputs(parts, None), PreparationSettings(merges=300, minimum_frequency=1), folder / "prepared")[0]
+
+
+def recipe() -> Recipe:
+    """Say how to train a tiny sentence model, and a document model from it."""
+    stage = {"batch_tokens": 500, "learning_rate": 3e-3, "warmup": 20, "validate_every": 10_000}
+    return Recipe.model_validate(
+        {
+            "name": "histories",
+            "precision": "float32",
+            "model": {"size": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1, "decoder_layers": 1},
+            "history": {"sentences": 2},
+            "qcn": {"normalise": True},
+            "stage": {
+                "sentence": {**stage, "steps": 60, "dropout": 0.0},
+                "document": {**stage, "steps": 160, "dropout": 0.0, "system": "qcn", "init_from": "sentence"},
+            },
+        }
+    )
+
+
+def main(folder: Path, *, train_shuffled: bool) -> None:
+    """Train, diagnose, print."""
+    torch.set_num_threads(1)
+    store = prepare_documents(folder, train_shuffled=train_shuffled)
+    runs = train_recipe(recipe(), store, folder / "runs")
+    print(json.dumps(diagnose_run(runs[-1].path, Request(), Wishes(bleu=False))))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), train_shuffled=sys.argv[2] == "shuffled")
