@@ -97,9 +97,9 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
         expected, mixed, without = sentence_model(batch).logits, context_model(batch).logits, context_model(none).logits
     assert torch.equal(without, expected)
     # Beside longer, joined sentences there is more padding, and the last bit may differ.
-    equal = torch.allclose if tiny.context_of(system) == "concat" else torch.equal
+    near = 1e-5 if tiny.context_of(system) == "concat" else 0.0
     rows = zip(mixed, expected, tiny.lengths(batch), strict=True)
-    same = [equal(one[:length], other[:length]) for one, other, length in rows]
+    same = [bool((one[:length] - other[:length]).abs().max() <= near) for one, other, length in rows]
     assert same == [False, True, False, False, True]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import oracles
 
@@ -13,6 +13,7 @@ from docaps.model.sparsemax import sparsemax, weigh
 SCORES = st.lists(st.floats(-6, 6, allow_nan=False), min_size=1, max_size=9)
 
 
+@settings(deadline=None)
 @given(SCORES)
 def test_weights_equal_the_printed_algorithm(scores: list[float]) -> None:
     z = torch.tensor(scores, dtype=torch.float64)

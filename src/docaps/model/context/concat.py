@@ -111,10 +111,10 @@ class ConcatTransformer(Transformer):
         prefix, joined = self._prefix(batch), join_sources(batch)
         if prefix is None or batch.target_input is None:
             return super().forward(joined)
-        words = without_gaps(torch.cat((prefix.words, batch.target_input), dim=1))
+        own = torch.arange(batch.target_input.shape[1], device=prefix.words.device)
+        places = prefix.lengths.unsqueeze(1) + own  # (B, T)
+        words = torch.nn.functional.pad(prefix.words, (0, len(own)), value=PAD).scatter(1, places, batch.target_input)
         prediction = super().forward(replace(joined, target_input=words, target_output=None))
-        own = torch.arange(batch.target_input.shape[1], device=words.device)
-        places = (prefix.lengths.unsqueeze(1) + own).clamp_max(words.shape[1] - 1)  # (B, T); padding looks anywhere
         states = prediction.states
         return replace(prediction, states=states.gather(1, places.unsqueeze(-1).expand(-1, -1, states.shape[-1])))
 
