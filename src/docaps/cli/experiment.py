@@ -51,22 +51,23 @@ def experiment(
     """
     from docaps.config import load_recipe, recipe_path
     from docaps.corpus.minidocs.phenomena import choose_phenomena
-    from docaps.experiments.comparison import Comparison, check_request, compare
-    from docaps.experiments.marks import put_between_marks, split_at_marks
-    from docaps.report.readings import as_markdown
+    from docaps.experiments.comparison import Comparison
 
     numbers = _numbers(seeds)
     # Each seed will stand in for the recipe's; if the largest can, all can.
     recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={max(numbers)}"])
-    comparison = Comparison(
-        dir or Path("runs") / name,
-        recipe,
-        _chosen(name, only),
-        numbers,
-        documents,
-        choose_phenomena(phenomena),
-        timed=name == "rivals",
-    )
+    rows, chosen = _chosen(name, only), choose_phenomena(phenomena)
+    place, timed = dir or Path("runs") / name, name == "rivals"
+    comparison = Comparison(place, recipe, rows, numbers, documents, chosen, timed=timed)
+    _carry_out(comparison, name, into, dry_run=dry_run, json=json)
+
+
+def _carry_out(comparison: "Comparison", name: str, into: Path | None, *, dry_run: bool, json: bool) -> None:
+    """Make the comparison, or say what there is to do; faults are told first."""
+    from docaps.experiments.comparison import check_request, compare
+    from docaps.experiments.marks import put_between_marks, split_at_marks
+    from docaps.report.readings import as_markdown
+
     check_request(comparison)
     if into is not None:
         split_at_marks(into, name)  # a fault is found now, not after hours of training
