@@ -43,7 +43,7 @@ fast: setup
 	$(PARALLEL) -m "not stress and not learning and not browser" tests/unit tests/invariants tests/architecture
 
 bench: setup  ## Measure what is fast, as ratios
-	@for script in $(filter-out $(addprefix benchmarks/,measuring.py peers.py sentences.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
+	@for script in $(filter-out $(addprefix benchmarks/,measuring.py peers.py sentences.py translators.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
 stress: setup  ## Run what is too long for `make test`
 	$(BIN)/python -m pytest -m stress $(ARGS)

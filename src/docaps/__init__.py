@@ -14,19 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from docaps.config import Precision
+    from docaps.config import TranslationPrecision
     from docaps.translation.documents import DocumentTranslator
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "load"]
 
 
-def load(run: "str | os.PathLike[str]", *, precision: "Precision" = "float32") -> "DocumentTranslator":
+def load(run: "str | os.PathLike[str]", *, precision: "TranslationPrecision" = "float32") -> "DocumentTranslator":
     """Load the model of a finished run, ready to translate (see `docaps.translation.documents`).
 
     Args:
         run: a run directory, such as runs/demo/runs/document.
-        precision: float32, bfloat16, or auto for what is fastest on this machine.
+        precision: float32, bfloat16, int8, or auto for what suits this machine (see docs/translating.md). Scores of
+            given translations are made in float32 where translations are written in int8.
     """
     # Not an import statement: what every module imports must import none of them.
     documents: Any = importlib.import_module("docaps.translation.documents")

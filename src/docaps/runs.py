@@ -6,6 +6,7 @@ model.safetensors   the weights
 state.safetensors   while training: weights, optimiser and place in the corpus, to go on from
 snapshots/          while training: weights of earlier steps that the final model may be made of
 text/               how text becomes token ids: BPE codes, vocabulary, languages
+precision.json      how well the model translates in lower precision, if that was measured
 assessment/         translations, scores, contrastive accuracy, routing (files that the report reads)
 diagnosis.json      whether context is used, and what tells it; there once the run was diagnosed
 """
@@ -70,6 +71,11 @@ class Run:
     def assessment(self) -> Path:
         """Directory of what was measured with the finished model."""
         return self.path / "assessment"
+
+    @property
+    def precision(self) -> Path:
+        """Path of what `docaps precision` found: how well lower precisions translate."""
+        return self.path / "precision.json"
 
     def read(self) -> dict[str, Any]:
         """Return the run's description."""

@@ -12,7 +12,7 @@ import torch
 from docaps.model.precision import has_native_bfloat16
 
 ROOT = Path(__file__).parents[2]
-PARTS = {"measuring.py", "peers.py", "sentences.py"}  # of other scripts
+PARTS = {"measuring.py", "peers.py", "sentences.py", "translators.py"}  # of other scripts
 SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.name not in PARTS)
 
 
@@ -44,6 +44,13 @@ def test_training_alone_prints_its_speed(config: str) -> None:
     assert json.loads(result)["tok_s"] > 0
 
 
+def test_decoding_prints_its_ratios() -> None:
+    sizes = ["--scale", "16", "--sentences", "4", "--repeats", "1", "--threads", "1", "--tasks", "beam4"]
+    ratios = run("decoding.py", *sizes, "--ours", threads=1)
+    assert ratios["qcn_keeps"] > 0
+    assert ratios["beam4_vs_ctranslate2_int8"] is None
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_every_benchmark_explains_itself(script: Path) -> None:
     done = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True, check=True)
@@ -69,6 +76,17 @@ def test_training_keeps_its_promises() -> None:
     assert ratios["float32_vs_marian"] >= 1.15
     if has_native_bfloat16(torch.device("cpu")):
         assert ratios["bfloat16_vs_marian"] >= 1.8
+
+
+@pytest.mark.stress
+def test_decoding_keeps_its_promises() -> None:
+    ratios = run("decoding.py")
+    assert ratios["qcn_keeps"] >= 0.9
+    if ratios["beam4_vs_ctranslate2_int8"] is None:
+        pytest.skip("CTranslate2 is not installed")
+    assert ratios["beam4_vs_ctranslate2_int8"] >= 1.3
+    assert ratios["greedy_vs_ctranslate2_int8"] >= 1.0
+    assert ratios["single_vs_ctranslate2_float32"] >= 1.0
 
 
 @pytest.mark.stress

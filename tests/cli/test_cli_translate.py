@@ -20,6 +20,7 @@ from docaps.batches.windows import Window
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import write_documents
 from docaps.model.checkpoint import write_tensors
+from docaps.model.precision import has_native_bfloat16
 from docaps.translation import translator as translating
 from docaps.translation.delivery import Files
 from docaps.translation.search import Hypothesis
@@ -318,3 +319,23 @@ def test_the_python_on_the_page_about_translating_runs(tiny_demo: Path, monkeypa
     monkeypatch.chdir(tiny_demo)
     for block in blocks:
         exec(block, {})
+
+
+def test_precisions_are_checked_and_remembered(chain: Chain, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(chain.document, run)
+    assert not (run / "precision.json").exists()
+    found = json.loads(succeed("precision", run, chain.text / "dev.en", chain.text / "dev.de", "--json").out)
+    assert list(found) == ["float32", "bfloat16", "int8"]
+    assert all(one["sentences_per_second"] > 0 and one["good"] == (one["loss"] <= 0.3) for one in found.values())
+    text = [succeed("translate", run, "--scores", "--precision", name, stdin=STORY).out for name in ("float32", "int8")]
+    assert text[0] != text[1]
+    notes = json.loads((run / "precision.json").read_text())
+    for speed, expected in ((2.0, text[1]), (0.5, text[0])):  # int8 is taken only if it is good and faster
+        notes["int8"] |= {"good": True, "sentences_per_second": speed}
+        notes["float32"]["sentences_per_second"] = 1.0
+        (run / "precision.json").write_text(json.dumps(notes))
+        if not has_native_bfloat16(torch.device("cpu")):
+            assert succeed("translate", run, "--scores", stdin=STORY).out == expected
+    (run / "precision.json").write_text("nonsense")
+    succeed("translate", run, stdin=STORY)

@@ -30,6 +30,13 @@ StartsOption = Annotated[
         "--starts", metavar="FILE", help="Plain lines: a file that says on which lines, from 0, documents start."
     ),
 ]
+ContextDirOption = Annotated[
+    Path | None, typer.Option("--context-dir", help="contrapro.json: the folder of its documents.")
+]
+ContextLinesOption = Annotated[
+    int | None,
+    typer.Option("--context-lines", min=1, help="ContraPro: lines of history for each item (default: all)."),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

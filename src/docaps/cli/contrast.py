@@ -6,7 +6,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from docaps.cli.console import JsonOption, command_name, print_json, print_next, print_table, quote
+from docaps.cli.console import (
+    ContextDirOption,
+    ContextLinesOption,
+    JsonOption,
+    command_name,
+    print_json,
+    print_next,
+    print_table,
+    quote,
+)
 
 SetName = Literal["contrapro", "mt-geneval", "ctxpro", "minidocs", "jsonl"]
 JSON_EXAMPLES = 10
@@ -16,13 +25,8 @@ def contrast(
     run: Annotated[Path, typer.Argument(help="A finished run directory.")],
     path: Annotated[Path, typer.Argument(help="The set: a file of it, or its directory.")],
     set: Annotated[SetName, typer.Option("--set", help="Which set it is (docs/contrastive-sets.md).")] = "jsonl",
-    context_dir: Annotated[
-        Path | None, typer.Option("--context-dir", help="contrapro.json: the folder of its documents.")
-    ] = None,
-    context_lines: Annotated[
-        int | None,
-        typer.Option("--context-lines", min=1, help="ContraPro: lines of history for each item (default: all)."),
-    ] = None,
+    context_dir: ContextDirOption = None,
+    context_lines: ContextLinesOption = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Hide the earlier sentences, to compare.")] = False,
     shuffled: Annotated[
         bool, typer.Option("--shuffled", help="Give each item the earlier sentences of another one, to compare.")

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 import typer
 
 from docaps.cli.console import (
+    ContextDirOption,
+    ContextLinesOption,
     FormatOption,
     JsonOption,
     OverwriteOption,
@@ -39,13 +41,8 @@ def diagnose(
             help="A contrastive set: contrapro, mt-geneval, ctxpro, minidocs or jsonl (default: that of the corpus).",
         ),
     ] = None,
-    context_dir: Annotated[
-        Path | None, typer.Option("--context-dir", help="contrapro.json: the folder of its documents.")
-    ] = None,
-    context_lines: Annotated[
-        int | None,
-        typer.Option("--context-lines", min=1, help="ContraPro: lines of history for each item (default: all)."),
-    ] = None,
+    context_dir: ContextDirOption = None,
+    context_lines: ContextLinesOption = None,
     limit: Annotated[int | None, typer.Option(min=2, help="Look at so many documents only, for a quick look.")] = None,
     items: Annotated[int | None, typer.Option(min=2, help="Take about so many contrastive items only.")] = None,
     no_bleu: Annotated[

@@ -45,6 +45,7 @@ COMMANDS = {
     "train": Command("train:train", "Train the stages of a recipe.", "Models"),
     "translate": Command("translate:translate", "Translate documents.", "Models"),
     "score": Command("score:score", "Score given translations.", "Models"),
+    "precision": Command("precision:precision", "Check whether lower precision is good enough.", "Models"),
     "evaluate": Command("evaluate:evaluate", "Compare translations with a reference.", "Results"),
     "contrast": Command("contrast:contrast", "Test choices that need context.", "Results"),
     "diagnose": Command("diagnose:diagnose", "Find out whether a model uses its context.", "Results"),

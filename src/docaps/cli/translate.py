@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from docaps.cli.console import FormatOption, StartsOption
-from docaps.config import LARGEST_BEAM
+from docaps.config import LARGEST_BEAM, TranslationPrecision
 
 if TYPE_CHECKING:
     from docaps.config import DecodingSettings
@@ -43,6 +43,10 @@ BeamOption = Annotated[
 NbestOption = Annotated[
     int, typer.Option("--nbest", min=1, max=LARGEST_BEAM, help="Print so many of the best translations.")
 ]
+PrecisionOption = Annotated[
+    TranslationPrecision,
+    typer.Option(help="Number format of products; auto: what suits this machine (docs/translating.md)."),
+]
 RoutingOption = Annotated[
     bool, typer.Option("--routing", help="With --json: what the routing did with each word of the history.")
 ]
@@ -60,6 +64,7 @@ def translate(
     nbest: NbestOption = 1,
     scores: Annotated[bool, typer.Option("--scores", help="Print a table with scores before translations.")] = False,
     routing: RoutingOption = False,
+    precision: PrecisionOption = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a translation that was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with sentences and scores.")] = False,
@@ -88,7 +93,7 @@ def translate(
         overwrite=overwrite,
     )
     order.check()
-    _work(order, format, starts, _Search(history, no_context, beam, nbest, routing))
+    _work(order, format, starts, _Search(history, no_context, beam, nbest, routing, precision))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,7 @@ class _Search:
     beam: int | None
     nbest: int
     routing: bool
+    precision: TranslationPrecision
 
     def decoding(self, settings: "DecodingSettings") -> "DecodingSettings":
         """Change the settings of a run as asked for; the beam is at least as wide as the list of the best."""
@@ -156,7 +162,7 @@ def _work(order: _Order, format: str | None, starts: Path | None, search: _Searc
     from docaps.translation.jobs import Inputs
     from docaps.translation.loading import load_trained
 
-    trained = load_trained(order.run)
+    trained = load_trained(order.run, search.precision)
     inputs = Inputs(order.files, trained.codec.source.code, _typed_format(order, format), starts)
     job = _make_job(order, trained, inputs, search)
     if order.out is None:
@@ -284,4 +290,5 @@ def _request(order: _Order, job: "Job", search: _Search, trained: "TrainedModel"
         "history": list(job.wishes.history[-trained.model.history :]) if trained.model.history else [],
         "search": job.translator.decoding.model_dump(),
         "options": [order.kind, search.no_context, search.routing],
+        "precision": str(trained.writes_in).removeprefix("torch."),
     }

@@ -20,6 +20,7 @@ from docaps.config.settings import (
     PreparationSettings,
     Recipe,
     StageSettings,
+    TranslationPrecision,
     parse_duration,
 )
 from docaps.config.systems import (
@@ -62,6 +63,7 @@ __all__ = [
     "System",
     "SystemName",
     "SystemSettings",
+    "TranslationPrecision",
     "Weighting",
     "ZhangSettings",
     "bundled_recipes",

@@ -22,6 +22,7 @@ from docaps.config.systems import (
 )
 
 Precision = Literal["auto", "float32", "bfloat16"]
+TranslationPrecision = Literal["auto", "float32", "bfloat16", "int8"]
 Distribution = Literal["ddp", "fsdp"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Names = tuple[str, ...]

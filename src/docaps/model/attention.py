@@ -10,6 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+Mask = Bool[Tensor, "B #L C"] | Float[Tensor, "B #L C"]
+"""Where one may look: True there, or what is added to scores, 0 there and minus infinity elsewhere."""
 PLAIN_KEYS = 512
 """Plain products hold all L x C weights; beyond this many keys the fused kernel, which does not, takes over."""
 
@@ -18,10 +20,12 @@ def attend(
     queries: Float[Tensor, "B H L Dh"],
     keys: Float[Tensor, "B H C Dh"],
     values: Float[Tensor, "B H C Dh"],
-    mask: Bool[Tensor, "B #L C"] | None = None,  # noqa: F821
+    mask: Mask | None = None,
     causal: bool = False,
 ) -> Float[Tensor, "B H L Dh"]:
     """Let every query gather values by the likeness of their keys; `mask` is True where it may look."""
+    if not causal and _prefers_products(queries, keys):
+        return attend_by_products(queries, keys, values, mask)
     if _prefers_plain(queries, keys):
         return attend_plainly(queries, keys, values, mask, causal)
     visible = None if mask is None else mask.unsqueeze(1)
@@ -35,15 +39,38 @@ def _prefers_plain(queries: Float[Tensor, "B H L Dh"], keys: Float[Tensor, "B H 
     return trained and half and keys.shape[2] <= PLAIN_KEYS
 
 
+def _prefers_products(queries: Float[Tensor, "B H L Dh"], keys: Float[Tensor, "B H C Dh"]) -> bool:
+    """Say whether nobody wants a gradient and the work is small: the fused kernel is slow for many short rows."""
+    small = max(queries.shape[2], keys.shape[2]) <= PLAIN_KEYS
+    return small and torch.is_inference_mode_enabled() and queries.device.type == "cpu" and queries.dtype.itemsize > 2
+
+
+def attend_by_products(
+    queries: Float[Tensor, "B H L Dh"],
+    keys: Float[Tensor, "B H C Dh"],
+    values: Float[Tensor, "B H C Dh"],
+    mask: Mask | None = None,
+) -> Float[Tensor, "B H L Dh"]:
+    """Do the same without gradients; keys are read fast if they lie in memory as (B, H, Dh, C)."""
+    batch, heads, length, size = queries.shape
+    across = keys.transpose(2, 3).reshape(batch * heads, size, keys.shape[2])
+    rows = queries.reshape(batch * heads, length, size)
+    scores = torch.baddbmm(rows.new_empty(1, 1, 1), rows, across, beta=0, alpha=1 / math.sqrt(size))
+    if mask is not None:
+        scores.view(batch, heads, length, -1).add_(as_addend(mask, queries).unsqueeze(1))
+    found = torch.bmm(torch.softmax(scores, dim=-1), values.reshape(batch * heads, -1, size))
+    return found.view(batch, heads, length, size)
+
+
 def attend_plainly(
     queries: Float[Tensor, "B H L Dh"],
     keys: Float[Tensor, "B H C Dh"],
     values: Float[Tensor, "B H C Dh"],
-    mask: Bool[Tensor, "B #L C"] | None = None,  # noqa: F821
+    mask: Mask | None = None,
     causal: bool = False,
 ) -> Float[Tensor, "B H L Dh"]:
     """Do the same with two batched products and a softmax between them."""
-    hidden = queries.new_zeros(1, 1, 1) if mask is None else _hide(queries, ~mask)  # (B or 1, L or 1, C or 1)
+    hidden = queries.new_zeros(1, 1, 1) if mask is None else as_addend(mask, queries)  # (B or 1, L or 1, C or 1)
     if causal:
         ahead = torch.ones(queries.shape[2], keys.shape[2], dtype=torch.bool, device=queries.device).triu(1)
         hidden = hidden + _hide(queries, ahead)
@@ -55,6 +82,11 @@ def attend_plainly(
         alpha=1 / math.sqrt(size),
     )  # (B H, L, C)
     return torch.bmm(torch.softmax(scores, dim=-1), values.flatten(0, 1)).view(batch, heads, length, size)
+
+
+def as_addend(mask: Mask, like: Float[Tensor, "*any"]) -> Float[Tensor, "B #L C"]:  # noqa: F821
+    """Return what to add to scores."""
+    return _hide(like, ~mask) if mask.dtype == torch.bool else mask
 
 
 def _hide(like: Float[Tensor, "*any"], hidden: Bool[Tensor, "*places"]) -> Float[Tensor, "*places"]:

@@ -16,6 +16,7 @@ from docaps.batches.batch import Batch
 from docaps.batches.sampling import Sampling
 from docaps.batches.windows import View
 from docaps.model.context.memory import ContextMemory
+from docaps.model.hypotheses import Hypotheses, NextWords, best_words
 from docaps.model.output import word_log_probabilities
 from docaps.model.regulariser import Correlations
 
@@ -120,6 +121,35 @@ class TranslationModel(nn.Module, ABC):
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Take the last word of each translation and score all words that may follow."""
 
+    def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:  # noqa: ARG002
+        """Get ready to write up to `width` translations of each sentence side by side; each begins as one."""
+        return CopiedHypotheses(self, encoding)
+
     @abstractmethod
     def forward(self, batch: Batch) -> Prediction:
         """Score given translations, all positions at once."""
+
+
+class CopiedHypotheses:
+    """Hypotheses of any model, each a row of its own: what a row remembers is copied when another goes on from it."""
+
+    def __init__(self, model: TranslationModel, encoding: Encoding) -> None:
+        self._model = model
+        self._state = model.start(encoding)
+        self._width = 1
+
+    def extend(self, words: Int[Tensor, "B W"], count: int) -> NextWords:
+        """Score all words that may follow."""
+        logits, self._state = self._model.decode_step(words.flatten(), self._state)
+        return best_words([logits], count)
+
+    def follow(self, parents: Int[Tensor, "B W"]) -> None:
+        """Copy rows."""
+        first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * self._width
+        self._state = self._state.select((first + parents).flatten())
+        self._width = parents.shape[1]
+
+    def keep(self, rows: Int[Tensor, " R"]) -> None:
+        """Copy the rows of some sentences."""
+        places = torch.arange(self._width, device=rows.device)
+        self._state = self._state.select((rows.unsqueeze(1) * self._width + places).flatten())

@@ -6,13 +6,14 @@ Dimensions: B batch, S source length, T target length, L any length, C keys, D m
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
-from docaps.model.attention import attend
+from docaps.model.attention import Mask, attend
 from docaps.model.dropout import Dropout
 from docaps.model.precision import for_products
 
@@ -28,17 +29,35 @@ class KeysAndValues:
         """Pick rows of the batch, in the given order."""
         return KeysAndValues(self.keys[rows], self.values[rows])
 
+    def laid_out(self) -> "KeysAndValues":
+        """Lay the numbers out in memory so that being looked at again and again is fast."""
+        return KeysAndValues(self.keys.transpose(2, 3).contiguous().transpose(2, 3), self.values.contiguous())
+
     def append(self, other: "KeysAndValues") -> "KeysAndValues":
         """Add later positions."""
         return KeysAndValues(torch.cat((self.keys, other.keys), dim=2), torch.cat((self.values, other.values), dim=2))
 
 
+@runtime_checkable
+class Memory(Protocol):
+    """Whatever has keys and values."""
+
+    @property
+    def keys(self) -> Float[Tensor, "B H C Dh"]:
+        """What is looked for."""
+
+    @property
+    def values(self) -> Float[Tensor, "B H C Dh"]:
+        """What is found."""
+
+
 class Attention(nn.Module):
     """Multi-head attention (Eqs. 9-10)."""
 
-    def __init__(self, *, size: int, heads: int, memory_size: int | None = None) -> None:
+    def __init__(self, *, size: int, heads: int, memory_size: int | None = None, inward: bool = False) -> None:
         super().__init__()
         self.heads = heads
+        self.inward = inward  # whether it looks only at what it looks from
         self.query = nn.Linear(size, size)
         self.key = nn.Linear(memory_size or size, size)
         self.value = nn.Linear(memory_size or size, size)
@@ -46,20 +65,37 @@ class Attention(nn.Module):
         for projection in (self.query, self.key, self.value, self.output):
             nn.init.xavier_uniform_(projection.weight)
             nn.init.zeros_(projection.bias)
+        self.joint: nn.Module | None = None
+        """Queries (if inward), keys and values by one product, in a model that is packed."""
 
     def project(self, memory: Float[Tensor, "B C E"]) -> KeysAndValues:
         """Prepare what is attended to."""
-        return KeysAndValues(self._split(self.key(memory)), self._split(self.value(memory)))
+        if self.joint is None:
+            return KeysAndValues(self._split(self.key(memory)), self._split(self.value(memory)))
+        *_, keys, values = self.joint(memory).chunk(2 + self.inward, dim=-1)
+        return KeysAndValues(self._split(keys), self._split(values))
+
+    def project_inward(self, states: Float[Tensor, "B L D"]) -> tuple[Float[Tensor, "B H L Dh"], KeysAndValues]:
+        """Prepare positions that look at each other: queries, and what is attended to."""
+        if self.joint is None:
+            return self._split(self.query(states)), self.project(states)
+        queries, keys, values = (self._split(part) for part in self.joint(states).chunk(3, dim=-1))
+        return queries, KeysAndValues(keys, values)
 
     def forward(
         self,
         states: Float[Tensor, "B L D"],
-        memory: KeysAndValues,
-        mask: Bool[Tensor, "B #L C"] | None = None,  # noqa: F821
+        memory: Memory,
+        mask: Mask | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "B L D"]:
         """Let every position gather what it needs from the memory; `mask` is True where it may look."""
-        queries = self._split(self.query(states))
+        return self.gather(self._split(self.query(states)), memory, mask, causal)
+
+    def gather(
+        self, queries: Float[Tensor, "B H L Dh"], memory: Memory, mask: Mask | None = None, causal: bool = False
+    ) -> Float[Tensor, "B L D"]:
+        """Let queries that are there already gather what they need."""
         attended = attend(queries, memory.keys, memory.values, mask, causal)  # (B, H, L, Dh)
         return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
@@ -91,7 +127,8 @@ class FeedForward(nn.Module):
 
     def forward(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Transform each position."""
-        return self.output(torch.relu(self.inner(states)))  # type: ignore[no-any-return]
+        inner = F.relu(self.inner(states), inplace=not torch.is_grad_enabled())
+        return self.output(inner)  # type: ignore[no-any-return]
 
 
 class Gate(nn.Module):

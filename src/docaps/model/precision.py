@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from docaps.config import Precision
+from docaps.config import Precision, TranslationPrecision
 
 
 def choose_device(number: int = 0) -> torch.device:
@@ -20,6 +20,22 @@ def choose_precision(wish: Precision, device: torch.device) -> torch.dtype:
     if wish == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
     return torch.bfloat16 if wish == "bfloat16" else torch.float32
+
+
+def choose_translation_precision(
+    wish: TranslationPrecision, device: torch.device, *, int8_checked: bool = False
+) -> torch.dtype:
+    """Turn a wish into the number format of a packed model.
+
+    `auto` takes half precision where it is native, and int8 on other CPUs only for a model it was checked with.
+    """
+    if wish == "int8":
+        return torch.int8
+    if wish != "auto" or has_native_bfloat16(device):
+        return choose_precision(wish, device)
+    if device.type == "cuda":
+        return torch.float16
+    return torch.int8 if int8_checked else torch.float32
 
 
 def has_native_bfloat16(device: torch.device) -> bool:

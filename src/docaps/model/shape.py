@@ -23,6 +23,10 @@ class Shape:
         """Make an attention of this shape, to vectors of this size or another."""
         return Attention(size=self.size, heads=self.heads, memory_size=memory_size)
 
+    def inward_attention(self) -> Attention:
+        """Make an attention of this shape with which positions look at each other."""
+        return Attention(size=self.size, heads=self.heads, inward=True)
+
     def residual(self, *, gate: bool = False) -> Residual:
         """Make the surroundings of a sub-layer of this shape."""
         return Residual(size=self.size, dropout=self.dropout, norm=self.norm, gate=gate)

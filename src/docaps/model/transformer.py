@@ -11,12 +11,15 @@ from typing import cast
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import PAD
+from docaps.model.attention import Mask, as_addend
+from docaps.model.beams import WIDEST, Ancestry, Cache, SharedHypotheses
 from docaps.model.context.memory import ContextMemory, ContextSublayer, Look
 from docaps.model.dropout import Dropout
+from docaps.model.embeddings import Embeddings, WordVectors
+from docaps.model.hypotheses import Hypotheses, NextWords, best_words
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
 from docaps.model.layers import KeysAndValues, Positions
 from docaps.model.precision import for_products
@@ -24,13 +27,15 @@ from docaps.model.regulariser import Correlations, Regulariser
 from docaps.model.shape import Context, Shape
 from docaps.model.traces import trace_context
 
+SourceMask = Bool[Tensor, "B 1 S"] | Float[Tensor, "B 1 S"]
+
 
 class EncoderLayer(nn.Module):
     """Self-attention, attention to the context (if any), feed-forward."""
 
     def __init__(self, shape: Shape, context: ContextSublayer | None) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.attention(), shape.residual()
+        self.attention, self.attention_residual = shape.inward_attention(), shape.residual()
         self.context = context
         self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
 
@@ -45,7 +50,7 @@ class EncoderLayer(nn.Module):
 
     def _look_within(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"]) -> Float[Tensor, "B S D"]:
         return self.attention_residual(  # type: ignore[no-any-return]
-            states, lambda inputs: self.attention(inputs, self.attention.project(inputs), mask)
+            states, lambda inputs: self.attention.gather(*self.attention.project_inward(inputs), mask)
         )
 
     def look(
@@ -60,13 +65,17 @@ class LayerState:
     """What one decoder layer remembers: the source and the context, projected, and the words written so far."""
 
     source: KeysAndValues
-    written: KeysAndValues | None = None
+    written: KeysAndValues | Cache | None = None
     context: KeysAndValues | None = None
 
     def select(self, rows: Int[Tensor, " R"]) -> "LayerState":
         """Pick rows of the batch, in the given order."""
-        written, context = (part.select(rows) if part else None for part in (self.written, self.context))
-        return LayerState(self.source.select(rows), written, context)
+        written, context = self.written, self.context
+        return LayerState(
+            self.source.select(rows),
+            None if written is None else written.select(rows),
+            None if context is None else context.select(rows),
+        )
 
 
 class DecoderLayer(nn.Module):
@@ -74,7 +83,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, shape: Shape, context: ContextSublayer | None = None) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.attention(), shape.residual()
+        self.attention, self.attention_residual = shape.inward_attention(), shape.residual()
         self.context = context
         self.source, self.source_residual = shape.attention(), shape.residual()
         self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
@@ -89,19 +98,19 @@ class DecoderLayer(nn.Module):
         self,
         states: Float[Tensor, "B T D"],
         memory: LayerState,
-        source_mask: Bool[Tensor, "B 1 S"],
-        context_mask: Bool[Tensor, "B C"] | None = None,
-        written_mask: Bool[Tensor, "B 1 L"] | None = None,
+        source_mask: SourceMask | None,
+        context_mask: Bool[Tensor, "B context"] | None = None,
+        written_mask: Mask | None = None,
     ) -> tuple[Float[Tensor, "B T D"], LayerState]:
         """Transform all positions at once, or one more position after those remembered."""
         written = memory.written
 
-        def look_back(inputs: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        def look_back(inputs: Tensor) -> Tensor:
             nonlocal written
-            new = self.attention.project(inputs)
+            queries, new = self.attention.project_inward(inputs)
             causal = written is None  # with a memory there is one new position, which may see everything
             written = new if written is None else written.append(new)
-            return self.attention(inputs, written, written_mask, causal=causal)  # type: ignore[no-any-return]
+            return self.attention.gather(queries, written, written_mask, causal)
 
         states = self.attention_residual(states, look_back)
         if self.context is not None and memory.context is not None and context_mask is not None:
@@ -115,9 +124,9 @@ class TransformerState:
     """What the decoder remembers between two steps."""
 
     layers: tuple[LayerState, ...]
-    source_mask: Bool[Tensor, "B 1 S"]
+    source_mask: SourceMask | None
     position: int
-    context_mask: Bool[Tensor, "B C"] | None = None
+    context_mask: Bool[Tensor, "B context"] | None = None
     besides: DecoderState | None = None
     """What else is looked at while words are written."""
 
@@ -125,55 +134,11 @@ class TransformerState:
         """Pick rows of the batch, in the given order."""
         return TransformerState(
             tuple(layer.select(rows) for layer in self.layers),
-            self.source_mask[rows],
+            None if self.source_mask is None else self.source_mask[rows],
             self.position,
             None if self.context_mask is None else self.context_mask[rows],
             None if self.besides is None else self.besides.select(rows),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class WordVectors:
-    """The vectors of a batch's words, as the tables have them: not scaled, without positions."""
-
-    source: Float[Tensor, "B S D"]
-    history: Float[Tensor, "B K N D"] | None
-    target: Float[Tensor, "B T D"] | None
-
-
-class Embeddings(nn.Module):
-    """Word vectors of source, target and output: one table for all, or three."""
-
-    def __init__(self, *, vocabulary: int, size: int, shared: bool) -> None:
-        super().__init__()
-        self.source = _embedding(vocabulary, size)
-        self.target = self.source if shared else _embedding(vocabulary, size)
-        self.output = self.source if shared else _embedding(vocabulary, size)
-
-    def look_up(self, batch: Batch, *, history: bool) -> WordVectors:
-        """Look up a batch's words, those of one table at once: the gradient of a look-up is as large as its table."""
-        asked = {"source": batch.source}
-        asked |= {"history": batch.history} if history else {}
-        shared = self.target is self.source
-        if batch.target_input is not None and shared:
-            asked["target"] = batch.target_input
-        vectors = self.source(torch.cat([words.flatten() for words in asked.values()]))
-        parts = vectors.split([words.numel() for words in asked.values()])
-        found = {name: part.view(*asked[name].shape, -1) for name, part in zip(asked, parts, strict=True)}
-        if batch.target_input is not None and not shared:
-            found["target"] = self.target(batch.target_input)
-        return WordVectors(found["source"], found.get("history"), found.get("target"))
-
-    def logits(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any V"]:
-        """Score every word of the vocabulary."""
-        return F.linear(states, self.output.weight)
-
-
-def _embedding(vocabulary: int, size: int) -> nn.Embedding:
-    """Make a table of word vectors of about unit length."""
-    table = nn.Embedding(vocabulary, size)
-    nn.init.normal_(table.weight, std=size**-0.5)
-    return table
 
 
 class Transformer(TranslationModel):
@@ -261,24 +226,52 @@ class Transformer(TranslationModel):
 
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Take the last word of each translation and score all words that may follow."""
-        state = cast(TransformerState, state)
-        inputs = self._with_step_positions(self.embeddings.target(tokens.unsqueeze(1)), state)
-        states, layers = self._decode(inputs, state, self._visible(state))
-        logits = self.embeddings.logits(self._finish(states, state).squeeze(1))
-        return logits, replace(state, layers=layers, position=state.position + 1)
+        states, after = self._write(tokens.unsqueeze(1), cast(TransformerState, state))
+        return self.embeddings.logits(states.squeeze(1)), after
 
-    def _with_step_positions(self, words: Float[Tensor, "B 1 D"], state: TransformerState) -> Float[Tensor, "B 1 D"]:
+    def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
+        """Get ready to write translations of each sentence side by side; a wide beam is better off with copies.
+
+        So is, for now, a decoder that looks at more than the source.
+        """
+        state = cast(TransformerState, self.start(encoding))
+        looks_further = encoding.besides is not None or any(layer.context is not None for layer in state.layers)
+        if width > WIDEST or looks_further:
+            return super().hypothesise(encoding, width)
+        layers = tuple(replace(one, source=one.source.laid_out(), written=Cache()) for one in state.layers)
+        padded = not bool(encoding.mask.all())
+        mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
+        ancestry = Ancestry(len(encoding.states), encoding.states)
+        return SharedHypotheses(self._extend, replace(state, layers=layers, source_mask=mask), ancestry)
+
+    def _extend(
+        self, words: Int[Tensor, "B W"], count: int, state: DecoderState, written: Mask | None
+    ) -> tuple[NextWords, TransformerState]:
+        """Add a word to each hypothesis and find the best words after it."""
+        states, after = self._write(words, cast(TransformerState, state), written)
+        pieces, scale = self.embeddings.score_pieces(states.flatten(0, 1))
+        return best_words(pieces, count, scale), after
+
+    def _write(
+        self, words: Int[Tensor, "B W"], state: TransformerState, written: Mask | None = None
+    ) -> tuple[Float[Tensor, "B W D"], TransformerState]:
+        """Take the next word of each hypothesis, all at the same position of their translations."""
+        inputs = self._with_step_positions(self.embeddings.target(words), state)
+        states, layers = self._decode(inputs, state, self._visible(state) if written is None else written)
+        return self._finish(states, state), replace(state, layers=layers, position=state.position + 1)
+
+    def _with_step_positions(self, words: Float[Tensor, "B W D"], state: TransformerState) -> Float[Tensor, "B W D"]:
         """Place the last word of each translation behind those remembered."""
-        return self._with_positions(words, first=state.position)
+        return torch.add(self.positions(1, state.position), words, alpha=self.scale)
 
     def _visible(self, state: TransformerState) -> Bool[Tensor, "B 1 L"] | None:  # noqa: ARG002
         """Say which of the words remembered may be looked at; None: all."""
         return None
 
     def _decode(
-        self, inputs: Float[Tensor, "B T D"], state: TransformerState, written: Bool[Tensor, "B 1 L"] | None = None
+        self, inputs: Float[Tensor, "B T D"], state: TransformerState, written: Mask | None = None
     ) -> tuple[Float[Tensor, "B T D"], tuple[LayerState, ...]]:
-        """Run all decoder layers over new positions; `written` is True where a word written may be looked at."""
+        """Run all decoder layers over new positions; `written` says which words written they may look at."""
         states = self.dropout(inputs)
         layers = []
         for layer, memory in zip(self.decoder, state.layers, strict=True):
@@ -313,6 +306,6 @@ class Transformer(TranslationModel):
         correlations: Correlations = self.regulariser(source, batch.source_mask, target, batch.target_input != PAD)
         return correlations
 
-    def _with_positions(self, embedded: Float[Tensor, "B L D"], first: int = 0) -> Float[Tensor, "B L D"]:
+    def _with_positions(self, embedded: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Scale word vectors and add the vectors of their positions."""
-        return torch.add(self.positions(embedded.shape[1], first), embedded, alpha=self.scale)
+        return torch.add(self.positions(embedded.shape[1]), embedded, alpha=self.scale)

@@ -15,11 +15,12 @@ from docaps.model.context.noise import FixedNoise
 from docaps.model.context.san import SelectiveAttention
 from docaps.model.context.states import Readers, StatesTransformer
 from docaps.model.context.zhang import ContextEncoder
+from docaps.model.embeddings import Embeddings
 from docaps.model.interface import TranslationModel
 from docaps.model.regulariser import Regulariser
 from docaps.model.routing import CapsuleRouting
 from docaps.model.shape import Context, Shape
-from docaps.model.transformer import Embeddings, Transformer
+from docaps.model.transformer import Transformer
 
 
 def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0.0, seed: int = 0) -> TranslationModel:

@@ -15,7 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import overload
 
-from docaps.config import DecodingSettings, Precision
+from docaps.config import DecodingSettings, TranslationPrecision
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.formats.splitting import split_sentences
 from docaps.errors import DocapsError
@@ -155,6 +155,6 @@ def _checked(sentences: Sequence[object]) -> Iterator[str]:
         yield sentence
 
 
-def load(run: Path, precision: Precision = "float32") -> DocumentTranslator:
+def load(run: Path, precision: TranslationPrecision = "float32") -> DocumentTranslator:
     """Load the model of a finished run."""
     return DocumentTranslator(load_trained(run, precision), str(run))

@@ -15,6 +15,8 @@ from docaps.translation.delivery import Sink
 from docaps.translation.output import Item, Writer
 from docaps.translation.translator import TranslatedSentence, Translator, Wishes
 
+FIRST_WINDOW = 64
+"""Sentences of the first window where somebody may be waiting; each window after it is twice as large, up to all."""
 NOTHING = TranslatedSentence("", 0.0)
 
 
@@ -93,7 +95,8 @@ class Job:
 
     def _items(self, sink: Sink, skip: int, promptly: bool, shown: bool) -> Iterator[Item]:
         """Go through the translated documents; when the next is asked for, the text of those before is written."""
-        arrival = Arrival(self.translator.window)
+        limit = self.translator.window
+        arrival = Arrival(min(FIRST_WINDOW, limit) if promptly else limit)
         if not promptly:
             arrival.disregard()
         places: deque[Path] = deque()
@@ -107,6 +110,7 @@ class Job:
                 found = (NOTHING,) * len(document.sentences) if sentences is None else sentences
                 yield Item(places.popleft(), document, found)
             sink.commit(number)
+            arrival.grow(limit)
         sink.muted = False
 
 

@@ -1,19 +1,23 @@
 """A trained run, loaded: the model, its way with text, and where it runs."""
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from pydantic import ValidationError
 
-from docaps.config import DecodingSettings, Precision, SystemSettings, describe_faults
+from docaps.config import DecodingSettings, SystemSettings, TranslationPrecision, describe_faults
 from docaps.corpus.codec import Codec, load_codec
-from docaps.errors import CheckpointError, RunError
+from docaps.errors import CheckpointError, DocapsError, RunError
+from docaps.files import read_json, sha256
 from docaps.model.checkpoint import load_weights
 from docaps.model.interface import TranslationModel
-from docaps.model.precision import choose_device, choose_precision
+from docaps.model.packing import pack
+from docaps.model.precision import autocast, choose_device, choose_translation_precision
 from docaps.model.variants import build_model
-from docaps.runs import open_run
+from docaps.runs import Run, open_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +29,18 @@ class TrainedModel:
     decoding: DecodingSettings
     device: torch.device
     precision: torch.dtype
+    """In which given translations are scored, and translations written unless there is a packed model."""
+    packed: TranslationModel | None = None
+    """The model as it writes translations: in a lower precision, weights cast once."""
+    writes_in: torch.dtype = torch.float32
+    """The precision of the packed model."""
+
+    def autocast(self) -> contextlib.AbstractContextManager[Any]:
+        """Run a block in which translations are written."""
+        return autocast(self.device, self.precision) if self.packed is None else contextlib.nullcontext()
 
 
-def load_trained(path: Path, precision: Precision = "float32") -> TrainedModel:
+def load_trained(path: Path, precision: TranslationPrecision = "float32") -> TrainedModel:
     """Load the model of a finished run, ready to translate."""
     run = open_run(path)
     system, decoding = _read_settings(run.read(), run.description)
@@ -37,7 +50,20 @@ def load_trained(path: Path, precision: Precision = "float32") -> TrainedModel:
     _check_weights(model, run.weights)
     device = choose_device()
     model.to(device).eval()
-    return TrainedModel(model, codec, decoding, device, choose_precision(precision, device))
+    chosen = choose_translation_precision(precision, device, int8_checked=is_int8_better(run))
+    scoring = torch.float32 if chosen == torch.int8 else chosen
+    packed = None if chosen == torch.float32 else pack(model, chosen)
+    return TrainedModel(model, codec, decoding, device, scoring, packed, chosen)
+
+
+def is_int8_better(run: Run) -> bool:
+    """Say whether int8 was found good enough for these very weights, and faster."""
+    try:
+        found = read_json(run.precision, error=DocapsError) if run.precision.exists() else {}
+        speeds = [float(found[name]["sentences_per_second"]) for name in ("int8", "float32")]
+        return bool(found["int8"]["good"]) and speeds[0] > speeds[1] and found["weights"] == sha256(run.weights)
+    except (DocapsError, KeyError, TypeError, ValueError):
+        return False
 
 
 def _check_weights(model: TranslationModel, path: Path) -> None:

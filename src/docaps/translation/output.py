@@ -65,7 +65,7 @@ def write_json(items: Iterable[Item]) -> Iterator[str]:
     for item in items:
         rows = ",\n".join(json.dumps(as_row(*pair), ensure_ascii=False) for pair in _pairs(item))
         if begun and _continues(item.document):
-            yield f",\n{rows}"
+            yield f",\n{rows}" if rows else ""
             continue
         head = {"file": str(item.path), **({} if item.document.id is None else {"id": item.document.id})}
         opening = json.dumps(head, ensure_ascii=False).removesuffix("}")

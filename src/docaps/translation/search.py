@@ -1,23 +1,26 @@
 """Beam search over the model interface: all sentences of a batch at once, finished ones leave it.
 
 A hypothesis' score is its log-probability, end mark included, divided by GNMT's length penalty. A finished hypothesis
-keeps its place in the beam, so a beam of 1 is greedy search. A sentence is done only when no live hypothesis can win.
+keeps its place in the beam, so a beam of 1 is greedy search. A sentence is done only when no live hypothesis can come
+among its best ones any more, of which there are `nbest`.
 
-Dimensions: B sentences, W beam, V vocabulary, L words written so far.
+Dimensions: B sentences, W beam (1 before the first word), C continuations of a hypothesis, L words written so far.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from docaps.batches.batch import Batch
 from docaps.config import DecodingSettings
-from docaps.corpus.vocabulary import BOS, EOS, PAD
-from docaps.model.interface import DecoderState, TranslationModel
+from docaps.corpus.vocabulary import BOS, EOS
+from docaps.model.hypotheses import IMPOSSIBLE, Hypotheses, NextWords
+from docaps.model.interface import TranslationModel
 
-IMPOSSIBLE = float("-inf")
+MOST_DONE = 8
+"""Sentences that are done leave the batch when they are one in so many: to copy what is left has its price too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,119 +39,120 @@ def length_penalty(length: int, alpha: float) -> float:
 
 @dataclass
 class Beams:
-    """Live hypotheses of the sentences that are not done yet."""
+    """Live hypotheses of the sentences that are still in the batch."""
 
     sentences: list[int]  # their numbers in the batch
     tokens: Int[Tensor, "B W L"]
     log_probabilities: Float[Tensor, "B W"]  # -inf for a place without a live hypothesis
     open_places: Int[Tensor, " B"]  # beam width less the finished hypotheses
     limits: Int[Tensor, " B"]  # longest translation, end mark included
-    state: DecoderState
+    penalties: Float[Tensor, " B"]  # of a translation of that length
+    to_beat: Float[Tensor, " B"]  # the score of the last of the best finished hypotheses, as many as are wanted
+    decoder: Hypotheses
 
-
-@dataclass
-class Finished:
-    """Finished hypotheses of every sentence of the batch."""
-
-    hypotheses: list[list[Hypothesis]] = field(default_factory=list)
-
-    def best_score(self, sentence: int) -> float:
-        """Return the score to beat."""
-        return max((hypothesis.score for hypothesis in self.hypotheses[sentence]), default=IMPOSSIBLE)
+    def keep(self, rows: Int[Tensor, " R"]) -> None:
+        """Shrink the batch to some of its sentences."""
+        self.sentences = [self.sentences[row] for row in rows.tolist()]
+        for name in ("tokens", "log_probabilities", "open_places", "limits", "penalties", "to_beat"):
+            setattr(self, name, getattr(self, name)[rows])
+        self.decoder.keep(rows)
 
 
 @torch.inference_mode()
 def search(model: TranslationModel, batch: Batch, settings: DecodingSettings) -> list[list[Hypothesis]]:
     """Return for each sentence its finished hypotheses, best first."""
     beams = _begin(model, batch, settings)
-    finished = Finished([[] for _ in beams.sentences])
-    length = 0
+    finished: list[list[Hypothesis]] = [[] for _ in beams.sentences]
+    first_limit, length = min(beams.limits.tolist(), default=0), 0
     while beams.sentences:
         length += 1
-        candidates = _extend(model, beams, length)
-        _advance(beams, *candidates)
-        _collect(beams, finished, length, settings.length_penalty)
-        _drop_done(beams, finished, settings.length_penalty)
-    return [sorted(found, key=lambda one: -one.score) for found in finished.hypotheses]
+        following = beams.decoder.extend(beams.tokens[:, :, -1], settings.beam)
+        choices = _force_end(beams, following, length) if length >= first_limit else following
+        _advance(beams, choices, settings.beam)
+        _collect(beams, finished, length, settings)
+        if any(finished) or length >= first_limit:
+            _drop_done(beams)
+    return [sorted(found, key=lambda one: -one.score) for found in finished]
 
 
 def _begin(model: TranslationModel, batch: Batch, settings: DecodingSettings) -> Beams:
     """Start each sentence with one live, empty hypothesis."""
-    count, width, device = len(batch.source), settings.beam, batch.source.device
-    state = model.start(model.encode(batch))
-    log_probabilities = torch.full((count, width), IMPOSSIBLE, device=device)
-    log_probabilities[:, 0] = 0.0
+    count, device = len(batch.source), batch.source.device
+    limits = (batch.source_mask.sum(dim=1) * settings.length_factor + 20).long()
+    penalties = [length_penalty(limit, settings.length_penalty) for limit in limits.tolist()]
     return Beams(
         sentences=list(range(count)),
-        tokens=torch.full((count, width, 1), BOS, device=device),
-        log_probabilities=log_probabilities,
-        open_places=torch.full((count,), width, device=device),
-        limits=(batch.source_mask.sum(dim=1) * settings.length_factor + 20).long(),
-        state=state.select(torch.arange(count, device=device).repeat_interleave(width)),
+        tokens=torch.full((count, 1, 1), BOS, device=device),
+        log_probabilities=torch.zeros(count, 1, device=device),
+        open_places=torch.full((count,), settings.beam, device=device),
+        limits=limits,
+        penalties=torch.tensor(penalties, dtype=torch.float64, device=device),
+        to_beat=torch.full((count,), IMPOSSIBLE, dtype=torch.float64, device=device),
+        decoder=model.hypothesise(model.encode(batch), settings.beam),
     )
 
 
-def _extend(
-    model: TranslationModel, beams: Beams, length: int
-) -> tuple[Float[Tensor, "B W"], Int[Tensor, "B W"], Int[Tensor, "B W"]]:
-    """Score every next word of every hypothesis; return the best continuations: score, parent and word."""
-    logits, beams.state = model.decode_step(beams.tokens[:, :, -1].flatten(), beams.state)
-    step = torch.log_softmax(logits.float(), dim=-1).view(*beams.log_probabilities.shape, -1)  # (B, W, V)
-    step[:, :, [PAD, BOS]] = IMPOSSIBLE
-    at_limit = beams.limits <= length
-    if at_limit.any():  # only the end mark may follow
-        ending = step[:, :, EOS].clone()
-        step[at_limit] = IMPOSSIBLE
-        step[:, :, EOS] = ending
-    total = beams.log_probabilities.unsqueeze(-1) + step
-    width, vocabulary = total.shape[1:]
-    best, places = total.flatten(1).topk(width, dim=-1)  # (B, W)
-    rank = torch.arange(width, device=best.device)
-    best = best.masked_fill(rank >= beams.open_places.unsqueeze(1), IMPOSSIBLE)
-    return best, places // vocabulary, places % vocabulary
+def _force_end(beams: Beams, following: NextWords, length: int) -> NextWords:
+    """Let only the end mark follow where a translation may not become longer."""
+    count, width = beams.log_probabilities.shape
+    at_limit = (beams.limits <= length).repeat_interleave(width).unsqueeze(1)  # (B x W, 1)
+    choices = following.words.shape[1]
+    only = torch.full_like(following.log_probabilities, IMPOSSIBLE)
+    only[:, 0] = following.ending
+    return NextWords(
+        torch.where(at_limit, only, following.log_probabilities),
+        torch.where(at_limit, torch.full_like(following.words, EOS), following.words).view(count * width, choices),
+        following.ending,
+    )
 
 
-def _advance(beams: Beams, best: Float[Tensor, "B W"], parents: Int[Tensor, "B W"], words: Int[Tensor, "B W"]) -> None:
-    """Let the best continuations be the new hypotheses."""
-    kept = beams.tokens.gather(1, parents.unsqueeze(-1).expand(-1, -1, beams.tokens.shape[-1]))
-    beams.tokens = torch.cat((kept, words.unsqueeze(-1)), dim=-1)
+def _advance(beams: Beams, following: NextWords, beam: int) -> None:
+    """Let the best continuations of all hypotheses of a sentence be its new hypotheses."""
+    count, width = beams.log_probabilities.shape
+    choices = following.words.shape[1]
+    total = following.log_probabilities.view(count, width, choices) + beams.log_probabilities.unsqueeze(-1)
+    best, places = total.flatten(1).topk(min(beam, width * choices), dim=1)  # (B, W)
+    words = following.words.view(count, width * choices).gather(1, places)
+    if width > 1 or best.shape[1] > 1:
+        parents = places.div(choices, rounding_mode="floor")
+        beams.decoder.follow(parents)
+        beams.tokens = beams.tokens.gather(1, parents.unsqueeze(-1).expand(-1, -1, beams.tokens.shape[-1]))
+        rank = torch.arange(best.shape[1], device=best.device)
+        best = best.masked_fill(rank >= beams.open_places.unsqueeze(1), IMPOSSIBLE)
+    beams.tokens = torch.cat((beams.tokens, words.unsqueeze(-1)), dim=-1)
     beams.log_probabilities = best
-    first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * parents.shape[1]
-    beams.state = beams.state.select((first + parents).flatten())
 
 
-def _collect(beams: Beams, finished: Finished, length: int, alpha: float) -> None:
+def _collect(beams: Beams, finished: list[list[Hypothesis]], length: int, settings: DecodingSettings) -> None:
     """Move hypotheses that ended to the finished ones; their places stay empty."""
-    ended = (beams.tokens[:, :, -1] == EOS) & beams.log_probabilities.isfinite()
-    for row, place in ended.nonzero().tolist():
-        log_probability = float(beams.log_probabilities[row, place])
-        tokens = tuple(beams.tokens[row, place, 1:-1].tolist())
-        hypothesis = Hypothesis(tokens, log_probability / length_penalty(length, alpha), log_probability)
-        finished.hypotheses[beams.sentences[row]].append(hypothesis)
+    ended = (beams.tokens[:, :, -1] == EOS) & (beams.log_probabilities > IMPOSSIBLE)
+    if not bool(ended.any()):
+        return
+    penalty = length_penalty(length, settings.length_penalty)
+    places = ended.nonzero().tolist()
+    reached = beams.log_probabilities[ended].tolist()
+    written = beams.tokens[ended][:, 1:-1].tolist()
+    for (row, _), log_probability, tokens in zip(places, reached, written, strict=True):
+        found = finished[beams.sentences[row]]
+        found.append(Hypothesis(tuple(tokens), log_probability / penalty, log_probability))
+        if len(found) >= settings.nbest:
+            beams.to_beat[row] = sorted((one.score for one in found), reverse=True)[settings.nbest - 1]
     beams.log_probabilities = beams.log_probabilities.masked_fill(ended, IMPOSSIBLE)
     beams.open_places = beams.open_places - ended.sum(dim=1)
 
 
-def _drop_done(beams: Beams, finished: Finished, alpha: float) -> None:
-    """Let go of sentences whose live hypotheses cannot beat the best finished one any more."""
-    live = beams.log_probabilities.amax(dim=1).tolist()
+def _drop_done(beams: Beams) -> None:
+    """Let go of sentences whose live hypotheses cannot come among the best any more, a number of them at a time."""
+    done = _are_done(beams)
+    count = int(done.sum())
+    if count * MOST_DONE >= len(beams.sentences) and count:
+        beams.keep((~done).nonzero().squeeze(1))
+    elif count:
+        beams.log_probabilities = beams.log_probabilities.masked_fill(done.unsqueeze(1), IMPOSSIBLE)
+
+
+def _are_done(beams: Beams) -> Bool[Tensor, " B"]:
+    """Say which sentences are done; those without a live hypothesis are."""
     # A log-probability only falls and the penalty only grows: this is the best a live hypothesis can ever reach.
-    reach = [value / length_penalty(limit, alpha) for value, limit in zip(live, beams.limits.tolist(), strict=True)]
-    keep = [
-        row
-        for row, sentence in enumerate(beams.sentences)
-        if reach[row] > IMPOSSIBLE and reach[row] > finished.best_score(sentence)
-    ]
-    if len(keep) < len(beams.sentences):
-        _keep_rows(beams, keep)
-
-
-def _keep_rows(beams: Beams, keep: list[int]) -> None:
-    """Shrink the batch to some of its sentences."""
-    width = beams.tokens.shape[1]
-    rows = torch.tensor(keep, dtype=torch.long, device=beams.tokens.device)
-    beams.sentences = [beams.sentences[row] for row in keep]
-    beams.tokens, beams.log_probabilities = beams.tokens[rows], beams.log_probabilities[rows]
-    beams.open_places, beams.limits = beams.open_places[rows], beams.limits[rows]
-    places = torch.arange(width, device=rows.device)
-    beams.state = beams.state.select((rows.unsqueeze(1) * width + places).flatten())
+    reach = beams.log_probabilities.amax(dim=1) / beams.penalties
+    return ~(reach > beams.to_beat)  # what is not a number beats nothing

@@ -15,7 +15,6 @@ from docaps.batches.windows import View, Window
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document
 from docaps.errors import RunError
-from docaps.model.precision import autocast
 from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.loading import TrainedModel
 from docaps.translation.ordering import Earlier, Found, Source, translate_in_order
@@ -232,8 +231,8 @@ class Translator:
     def _search_batch(self, windows: Sequence[Window]) -> list[list[Hypothesis]]:
         trained = self._trained
         batch = collate(windows, trained.model.view).to(trained.device)
-        with autocast(trained.device, trained.precision):
-            found = search(trained.model, batch, self.decoding)
+        with trained.autocast():
+            found = search(trained.packed or trained.model, batch, self.decoding)
         if not all(found):
             raise RunError("the model finds no translation: its scores are not numbers (NaN). Train it again")
         return found

@@ -15,6 +15,7 @@ from docaps.evaluation.diagnosis import (
     PERPLEXITY,
     SHUFFLED,
     TRUE,
+    Contest,
     Measure,
     by_distance,
     conditions,
@@ -101,6 +102,12 @@ def test_comparisons_are_made_where_both_sides_were_measured() -> None:
     assert found[SHUFFLED, NONE].p > 0.05
     alone = Measure(PERPLEXITY, {name: table[:1] for name, table in measure.counts.items()}, perplexity_of)
     assert contests([alone], 1, **TESTS) == []
+
+
+def test_both_tests_must_agree() -> None:
+    numbers = {"gain": 0.1, "difference": -1.0, "low": -2.0, "high": 0.0}
+    for one, other in ((0.01, 0.2), (0.2, 0.01)):
+        assert Contest(PERPLEXITY, TRUE, NONE, **numbers, p_bootstrap=one, p_randomisation=other).p == 0.2
 
 
 def test_right_answers_are_counted_by_document() -> None:

@@ -2,7 +2,7 @@
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pytest
@@ -216,3 +216,62 @@ def test_a_wide_beam_over_a_transformer_finds_what_trying_everything_finds(name:
         ((found, *_),) = search(model, batch, settings)
         assert found.tokens == words
         assert found.score == pytest.approx(score, abs=1e-5)
+
+
+def test_a_list_of_the_best_is_full_and_right() -> None:
+    """The end at once is best, so a search for one translation stops there; one for four goes on until all are sure."""
+    tables = [random_table(seed) for seed in range(10)]
+    settings = DecodingSettings(beam=40, nbest=4, length_penalty=0.6)
+    for table, hypotheses in zip(tables, search(TableModel(*tables), batch_of(*range(10)), settings), strict=True):
+        scores = sorted(
+            (lp / oracles.length_penalty(len(w) + 1, 0.6) for w, lp in every_translation(table)), reverse=True
+        )
+        assert [one.score for one in hypotheses[:4]] == pytest.approx(sorted(scores)[:-5:-1], abs=1e-5)
+    (found,) = search(TableModel(chain(9)), batch_of(0), DecodingSettings(beam=2, nbest=2, length_penalty=0.0))
+    assert [one.tokens for one in found] == [(), (A,) * 9]
+
+
+@pytest.mark.parametrize("width", [2, 5])
+def test_sharing_hypotheses_find_what_copied_ones_find(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long translations of padded sentences that leave the batch at different times."""
+    model = tiny.build(tiny.settings("qcn", embeddings="separate"), seed=4)
+    windows = [replace(window, target=None) for window in tiny.sample_windows()] * 3
+    settings = DecodingSettings(beam=width, nbest=width, length_factor=1.0)
+    shared = search(model, collate(windows, tiny.K), settings)
+    monkeypatch.setattr("docaps.model.transformer.WIDEST", 0)
+    copied = search(model, collate(windows, tiny.K), settings)
+    assert [[one.tokens for one in found] for found in shared] == [[one.tokens for one in found] for found in copied]
+    for one, other in zip(shared, copied, strict=True):
+        assert [each.score for each in one] == pytest.approx([each.score for each in other], abs=1e-5)
+
+
+def test_scores_that_are_no_numbers_end_the_search() -> None:
+    class Broken(TableModel):
+        def decode_step(self, tokens: Tensor, state: TableState) -> tuple[Tensor, TableState]:
+            logits, after = super().decode_step(tokens, state)
+            return logits * torch.nan, after
+
+    assert search(Broken({}), batch_of(0, 0), DecodingSettings(beam=2)) == [[], []]
+
+
+def test_sentences_that_are_done_leave_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of nine is done at once: with places for one in eight it stays, with places for one in nine it goes."""
+    tables = [{(): {EOS: 1.0}}, {(A,) * words: {A: 1.0} for words in range(5)}]
+    results = []
+    for share, rows in ((8, 9), (9, 8)):
+        monkeypatch.setattr("docaps.translation.search.MOST_DONE", share)
+        model, seen = TableModel(*tables), []
+        monkeypatch.setattr(model, "decode_step", noting(model.decode_step, seen))
+        results.append(search(model, batch_of(0, *[1] * 8), DecodingSettings(beam=1, length_penalty=0.6)))
+        assert seen[1] == rows
+    assert results[0] == results[1]
+
+
+def noting(step: Callable[..., object], seen: list[int]) -> Callable[..., object]:
+    """Note how many rows each step has."""
+
+    def noted(tokens: Tensor, state: TableState) -> object:
+        seen.append(len(tokens))
+        return step(tokens, state)
+
+    return noted

@@ -44,6 +44,10 @@ class Arrival:
         self._since: float | None = None
         self._held = 0
 
+    def grow(self, limit: int) -> None:
+        """Hand over twice as many from now on, up to a limit: the first soon, the later ones in large numbers."""
+        self.most = min(2 * self.most, limit)
+
     def open(self, descriptor: int) -> io.BufferedReader:
         """Give an open file, such as stdin, whose pauses are to be noticed."""
         self._input = _Input(descriptor)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from docaps.corpus.documents import Document, Layout
+from docaps.corpus.formats.arrival import WHOLE
 from docaps.corpus.formats.interface import Entry, ReadingOptions, WritingOptions, empty_file, fill, layout_of
 from docaps.corpus.formats.opening import one_line
 from docaps.errors import CorpusError
@@ -92,6 +93,8 @@ def read_blank(lines: Iterable[str], options: ReadingOptions) -> Iterator[Docume
             gap += 1
     if sentences:
         yield Document(tuple(sentences), layout=layout)
+    elif gap and found and options.arrival is not WHOLE:  # blank lines at the end, for who writes them again
+        yield Document((), layout=Layout("blank", number, "\n" * gap, after="", continues=True))
     elif not found:
         raise empty_file(options, "one sentence a line and a blank line between documents")
 

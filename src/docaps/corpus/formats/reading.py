@@ -84,7 +84,7 @@ def _iterate(options: ReadingOptions, format: str | None, running_text: bool) ->
 def _with_short_sentences(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:
     """Hand on documents, and refuse a sentence that is too long to be one."""
     for document in documents:
-        longest = max(document.sentences, key=len)
+        longest = max(document.sentences, key=len, default="")
         if len(longest) > LONGEST_SENTENCE:
             raise too_long(longest, options.path, document.layout.line if document.layout else 1)
         yield document

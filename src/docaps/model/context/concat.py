@@ -21,9 +21,10 @@ from torch import Tensor
 from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import BOS, PAD
 from docaps.model.context.joining import oldest_first, without_gaps
+from docaps.model.embeddings import Embeddings
 from docaps.model.interface import DecoderState, Encoding, Prediction
 from docaps.model.shape import Shape
-from docaps.model.transformer import Embeddings, Transformer, TransformerState
+from docaps.model.transformer import Transformer, TransformerState
 
 BREAK = BOS
 
@@ -98,7 +99,7 @@ class ConcatTransformer(Transformer):
         mask = state.besides.mask
         return torch.cat((mask, mask.new_ones(len(mask), state.position + 1)), dim=1).unsqueeze(1)
 
-    def _with_step_positions(self, words: Float[Tensor, "B 1 D"], state: TransformerState) -> Float[Tensor, "B 1 D"]:
+    def _with_step_positions(self, words: Float[Tensor, "B W D"], state: TransformerState) -> Float[Tensor, "B W D"]:
         """Count positions from the beginning of the prefix."""
         if not isinstance(state.besides, Prefix):
             return super()._with_step_positions(words, state)

@@ -17,10 +17,11 @@ from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import BOS, EOS, PAD
+from docaps.model.embeddings import Embeddings, WordVectors
 from docaps.model.interface import DecoderState, Encoding
 from docaps.model.precision import without_cast_weights
 from docaps.model.shape import Shape
-from docaps.model.transformer import Embeddings, Transformer, TransformerState, WordVectors
+from docaps.model.transformer import Transformer, TransformerState
 
 
 class Reader(nn.Module):

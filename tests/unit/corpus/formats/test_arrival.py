@@ -118,3 +118,21 @@ def test_pauses_may_be_disregarded(pipe: int) -> None:
     threading.Timer(0.2, lambda: (os.write(pipe, b"two\n"), os.close(pipe))).start()
     (document,) = iterate_documents(Path("-"), format="lines", arrival=arrival)
     assert document.sentences == ("one", "two")
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\n\n\n\n"])
+def test_blank_lines_at_the_end_are_written_again(end: str, tmp_path: Path) -> None:
+    path = tmp_path / "story"
+    path.write_text("\nOne.\nTwo.\n\n\nThree.\n" + end)
+    parts = list(iterate_documents(path, format="blank", arrival=Arrival(4000)))
+    written = format_translations(((part, part.sentences) for part in parts), language="en", target_language="de")
+    assert "".join(written) == path.read_text()
+    assert [len(document.sentences) for document in iterate_documents(path, format="blank")] == [2, 1]
+
+
+def test_more_is_handed_over_each_time_up_to_a_limit() -> None:
+    arrival, handed = Arrival(2), []
+    for _ in range(4):
+        handed.append(next(count for count in range(1, 100) if arrival.enough(count)))
+        arrival.grow(7)
+    assert handed == [2, 4, 7, 7]

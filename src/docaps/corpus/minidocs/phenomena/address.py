@@ -17,6 +17,7 @@ class Address:
 
     name: str = "address"
     occupies: frozenset[str] = frozenset({"dialogue"})
+    weight: int = 1
     contrasts: tuple[tuple[str, tuple[str, ...]], ...] = tuple((form, WAYS) for form in ADDRESS_FORMS)
 
     def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:

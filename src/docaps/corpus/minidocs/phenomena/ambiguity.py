@@ -16,6 +16,7 @@ class Ambiguity:
 
     name: str = "ambiguity"
     occupies: frozenset[str] = frozenset()
+    weight: int = 3
     contrasts: tuple[tuple[str, tuple[str, ...]], ...] = (("noun", ("a", "b")),)
 
     def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:

@@ -43,6 +43,7 @@ class VerbEllipsis:
 
     name: str = "ellipsis"
     occupies: frozenset[str] = frozenset({"thing", "dialogue"})
+    weight: int = 1
     contrasts: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("gender", ("m", "f", "n")),
         ("gender", ("m", "f", "n")),

@@ -60,6 +60,11 @@ class Phenomenon(Protocol):
         ...
 
     @property
+    def weight(self) -> int:
+        """How often it is drawn, compared with the others: what is learnt slowly comes more often."""
+        ...
+
+    @property
     def contrasts(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The minimal sets to make in each round: a form, and the tags of the variants to contrast."""
         ...

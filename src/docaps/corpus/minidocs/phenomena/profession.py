@@ -23,6 +23,7 @@ class Profession:
 
     name: str = "profession"
     occupies: frozenset[str] = frozenset()
+    weight: int = 1
     contrasts: tuple[tuple[str, tuple[str, ...]], ...] = tuple((form, ("m", "f")) for form in PROFESSION_FORMS)
 
     def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:

@@ -17,6 +17,7 @@ class Pronoun:
 
     name: str = "pronoun"
     occupies: frozenset[str] = frozenset({"thing"})
+    weight: int = 3
     # sein- serves masculine and neuter, so possessives contrast the feminine with each of them in turn.
     contrasts: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("subject", ("m", "f", "n")),

@@ -1,0 +1,191 @@
+"""Translating with docaps against CTranslate2 and Hugging Face, at the paper's sizes.
+
+4+4 layers of 512/2048, 8 heads, 30,000 words in one table, random weights; 24 words in, exactly 25 tokens out, no early
+end. A file of sentences with a beam of 4, the same greedily, and some sentences one at a time, greedily. Each engine
+runs in a process of its own, at the batch size that is best for it (tried first on some sentences); they take turns.
+`qcn_keeps` is the speed of document decoding with the QCN, three sentences of history in view, as a share of the
+sentence model's. The peers need `pip install docaps[bench]`; a ratio to one that is not there is null.
+
+The last line is JSON with the ratios; ours is the faster one of the precisions given.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+
+import torch
+
+from measuring import seconds
+from translators import DTYPES, Sizes, Translate, is_installed, make_ctranslate2, make_docaps, make_hugging_face
+from translators import random_sentences as draw
+
+WORDS = 24
+BATCHES = {"beam4": (32, 64, 128), "greedy": (64, 128, 256), "single": (1,)}
+BEAMS = {"beam4": 4, "greedy": 1, "single": 1}
+TRIAL = {"beam4": 128, "greedy": 256, "single": 2}
+"""Sentences on which batch sizes are tried."""
+FEW = 20
+"""Sentences that are translated one at a time."""
+TITLES = {
+    "docaps-int8": "docaps, int8",
+    "docaps-bfloat16": "docaps, bfloat16",
+    "docaps-float32": "docaps, float32",
+    "qcn": "docaps, QCN document decoding",
+    "ctranslate2-int8": "CTranslate2, int8",
+    "ctranslate2-float32": "CTranslate2, float32",
+    "huggingface": "Hugging Face generate, float32",
+}
+
+
+def make_translator(name: str, sizes: Sizes, threads: int, precision: str) -> Translate:
+    """Build any contestant."""
+    if name == "qcn":
+        return make_docaps(sizes, precision, "qcn")
+    if name.startswith("docaps"):
+        return make_docaps(sizes, name.removeprefix("docaps-"), "transformer")
+    if name.startswith("ctranslate2"):
+        return make_ctranslate2(sizes, name.removeprefix("ctranslate2-"), threads)
+    return make_hugging_face(sizes)
+
+
+class Contestant:
+    """A process that translates whenever it is told to."""
+
+    def __init__(self, name: str, arguments: argparse.Namespace) -> None:
+        options = {"contestant": name, "threads": arguments.threads, "scale": arguments.scale}
+        command = [sys.executable, __file__, *(f"--{option}={value}" for option, value in options.items())]
+        command += ["--precision", *arguments.precision]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._batches: dict[str, int] = {}
+        self._read()
+
+    def __enter__(self) -> "Contestant":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def choose_batch(self, task: str, sentences: int) -> int:
+        """Find the batch size with which a task is done fastest."""
+        count = min(sentences, TRIAL[task])
+        sizes = [size for size in BATCHES[task] if size <= max(sentences, 1)] or [sentences]
+        taken = {size: self.ask(task, size, count) for size in sizes}
+        self._batches[task] = min(taken, key=lambda size: taken[size])
+        return self._batches[task]
+
+    def work(self, task: str, sentences: int) -> float:
+        """Do a task at the best batch size and return the seconds it took."""
+        return self.ask(task, self._batches[task], sentences)
+
+    def ask(self, task: str, batch: int, sentences: int) -> float:
+        """Have sentences translated."""
+        assert self._process.stdin is not None
+        print(task, batch, sentences, file=self._process.stdin, flush=True)
+        return self._read()
+
+    def _read(self) -> float:
+        assert self._process.stdout is not None
+        return float(self._process.stdout.readline())
+
+
+def compete(translate: Translate, vocabulary: int) -> None:
+    """Be a contestant: for every line of the input, translate as many sentences as it says."""
+    translate(draw(2, WORDS, vocabulary), 4)
+    print(0.0, flush=True)
+    for line in sys.stdin:
+        task, batch, count = line.split()
+        print(seconds(lambda: run(translate, task, int(batch), int(count), vocabulary)), flush=True)  # noqa: B023
+
+
+def run(translate: Translate, task: str, batch: int, count: int, vocabulary: int) -> None:
+    """Translate sentences in batches."""
+    sentences = draw(count, WORDS, vocabulary)
+    for start in range(0, count, batch):
+        translate(sentences[start : start + batch], BEAMS[task])
+
+
+def compare(task: str, contestants: Mapping[str, Contestant], sentences: int, repeats: int) -> dict[str, float]:
+    """Let contestants do a task in turn; return their sentences a second."""
+    best = {name: one.choose_batch(task, sentences) for name, one in contestants.items()}
+    rounds = [{name: one.work(task, sentences) for name, one in contestants.items()} for _ in range(repeats)]
+    speeds = {name: sentences / statistics.median(one[name] for one in rounds) for name in contestants}
+    print(f"{task}: {sentences} sentences")
+    for name, speed in speeds.items():
+        print(f"  {TITLES[name]:<32}{speed:7.1f} sentences/s   (batches of {best[name]})", flush=True)
+    return speeds
+
+
+def ratio(speeds: Mapping[str, float], peer: str, ours: str = "docaps") -> float | None:
+    """Return how much faster the best of ours is; None if somebody was not there."""
+    found = [speed for name, speed in speeds.items() if name.startswith(ours)]
+    return round(max(found) / speeds[peer], 3) if found and peer in speeds else None
+
+
+def run_all(arguments: argparse.Namespace) -> None:
+    """Compare everything and print the ratios."""
+    names = [*(f"docaps-{precision}" for precision in arguments.precision), "qcn"]
+    for package, peers in () if arguments.ours else PEERS.items():
+        if is_installed(package):
+            names += peers
+        else:
+            print(f"{package} is left out: pip install 'docaps[bench]'")
+    speeds: dict[str, dict[str, float]] = {task: {} for task in BATCHES}
+    for task in arguments.tasks:
+        count = min(FEW, arguments.sentences) if task == "single" else arguments.sentences
+        with ExitStack() as stack:
+            chosen = [name for name in names if name not in LEFT_OUT[task] or arguments.slow]
+            contestants = {name: stack.enter_context(Contestant(name, arguments)) for name in chosen}
+            speeds[task] = compare(task, contestants, count, arguments.repeats)
+    ratios = {
+        "beam4_vs_ctranslate2_int8": ratio(speeds["beam4"], "ctranslate2-int8"),
+        "greedy_vs_ctranslate2_int8": ratio(speeds["greedy"], "ctranslate2-int8"),
+        "single_vs_ctranslate2_float32": ratio(speeds["single"], "ctranslate2-float32"),
+        "qcn_keeps": ratio(speeds["beam4"], f"docaps-{arguments.precision[0]}", "qcn"),
+    }
+    print(json.dumps(ratios))
+
+
+PEERS = {"ctranslate2": ["ctranslate2-int8", "ctranslate2-float32"], "transformers": ["huggingface"]}
+LEFT_OUT: Mapping[str, Sequence[str]] = {
+    "beam4": ("ctranslate2-float32", "huggingface", "docaps-float32"),
+    "greedy": ("ctranslate2-float32", "huggingface", "docaps-float32", "qcn"),
+    "single": ("qcn",),
+}
+"""Who is known to be slow, or has no ratio: left out of a task unless asked for with --slow."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sentences", type=int, default=1000, help="sentences of the file")
+    parser.add_argument("--repeats", type=int, default=3, help="interleaved repeats")
+    parser.add_argument("--threads", type=int, default=2, help="threads of every engine")
+    parser.add_argument("--tasks", nargs="+", default=list(BATCHES), choices=list(BATCHES), help="what to measure")
+    parser.add_argument("--ours", action="store_true", help="run docaps alone")
+    parser.add_argument("--slow", action="store_true", help="let everybody do everything")
+    parser.add_argument("--precision", nargs="+", default=["int8"], choices=DTYPES, help="ours")
+    parser.add_argument("--scale", type=int, default=1, help="divide all sizes by this, to try the benchmark itself")
+    parser.add_argument("--data", help="accepted for uniformity; this benchmark needs no text")
+    parser.add_argument("--contestant", choices=TITLES, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    plain = Sizes()
+    divided = {name: value // arguments.scale for name, value in asdict(plain).items() if name in SCALED}
+    sizes = replace(plain, **divided)
+    if arguments.contestant:
+        name = arguments.contestant
+        compete(make_translator(name, sizes, arguments.threads, arguments.precision[0]), sizes.vocabulary)
+    else:
+        run_all(arguments)
+
+
+SCALED = ("vocabulary", "size", "feed_forward")
+
+
+if __name__ == "__main__":
+    main()

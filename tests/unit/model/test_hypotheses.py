@@ -1,0 +1,44 @@
+"""The best words and their log-probabilities, found piece by piece, are those of a plain softmax."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from docaps.corpus.vocabulary import BOS, EOS, PAD
+from docaps.model.hypotheses import FEW_ROWS, best_words
+
+
+def scores_of(rows: int, words: int, seed: int = 0) -> Tensor:
+    return 4 * torch.randn(rows, words, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("rows", [2, FEW_ROWS + 3])
+@pytest.mark.parametrize("piece", [997, 300, 150])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_best_words_are_those_of_a_softmax(rows: int, piece: int, scaled: bool) -> None:
+    scores = scores_of(rows, 997)
+    scores[:, [PAD, BOS]] += 9  # never written, but they take their share
+    scores[0, 996] = 30  # the last word, in no group
+    scale = torch.linspace(0.1, 3, rows, dtype=torch.float64).unsqueeze(1) if scaled else None
+    expected = torch.log_softmax(scores if scale is None else scores * scale, dim=1)
+    ending = expected[:, EOS].clone()
+    expected[:, [PAD, BOS]] = -torch.inf
+    values, words = expected.topk(4, dim=1)
+    found = best_words([part.clone() for part in scores.split(piece, dim=1)], 4, scale)
+    torch.testing.assert_close(found.log_probabilities, values)
+    assert torch.equal(found.words, words)
+    torch.testing.assert_close(found.ending, ending)
+
+
+def test_fewer_words_than_asked_for_are_all_found() -> None:
+    found = best_words([scores_of(2, 6)], 50)
+    assert sorted(found.words[0].tolist()) == list(range(6))
+    assert (found.log_probabilities == -torch.inf).sum(dim=1).tolist() == [2, 2]
+
+
+def test_huge_scores_do_not_overflow() -> None:
+    scores = torch.zeros(FEW_ROWS + 1, 600)
+    scores[:, 7], scores[:, PAD] = 1e4, 1.2e4
+    found = best_words(list(scores.split(200, dim=1)), 2)
+    assert found.words[:, 0].eq(7).all()
+    assert found.log_probabilities[:, 0].tolist() == pytest.approx([-2e3] * len(scores))
