@@ -1,6 +1,6 @@
 """The paper's algorithms once more, as plain loops over single numbers, to test the fast ones against.
 
-Reference: Yang et al. (2019). Nothing here is shared with the package.
+References: Yang et al. (2019), and for the other systems those named there. Nothing here is shared with the package.
 """
 
 import math
@@ -117,3 +117,110 @@ def multi_bleu(hypotheses: list[list[str]], references: list[list[str]]) -> floa
     length, expected = sum(map(len, hypotheses)), sum(map(len, references))
     brevity = 1.0 if length >= expected else math.exp(1 - expected / length)
     return 100 * brevity * math.exp(sum(math.log(matched[n] / possible[n]) for n in range(4)) / 4)
+
+
+def sparsemax(z: Tensor) -> Tensor:
+    """As printed by Martins and Astudillo (2016): sort, count who gets weight, subtract the threshold."""
+    n = len(z)
+    ordered = sorted(z, key=lambda value: value.item(), reverse=True)
+    k = max(k for k in range(1, n + 1) if 1 + k * ordered[k - 1] > sum(ordered[:k]))
+    tau = (sum(ordered[:k]) - 1) / k
+    zero = torch.zeros((), dtype=z.dtype)
+    return torch.stack([z[i] - tau if z[i] > tau else zero for i in range(n)])
+
+
+def sparsemax_gradient(p: Tensor, g: Tensor) -> Tensor:
+    """What the gradient of weights means for the scores: g less its mean over the support, 0 elsewhere."""
+    support = [i for i in range(len(p)) if p[i] > 0]
+    mean = sum(g[i] for i in support) / len(support)
+    return torch.stack([g[i] - mean if i in support else torch.zeros((), dtype=g.dtype) for i in range(len(p))])
+
+
+Weights = dict[str, Tensor]
+
+
+def linear(weights: Weights, name: str, x: Tensor) -> Tensor:
+    """A named linear map of one vector; without a bias if there is none."""
+    y = weights[f"{name}.weight"] @ x
+    return y + weights[f"{name}.bias"] if f"{name}.bias" in weights else y
+
+
+def heads_of(x: Tensor, heads: int) -> list[Tensor]:
+    """Split a vector into the parts of its heads."""
+    size = len(x) // heads
+    return [x[h * size : (h + 1) * size] for h in range(heads)]
+
+
+def multi_head(weights: Weights, name: str, heads: int, query: Tensor, memory: list[Tensor]) -> Tensor:
+    """Eq. 9 for one query: attention to some vectors, head by head."""
+    q = heads_of(linear(weights, f"{name}.query", query), heads)
+    keys = [heads_of(linear(weights, f"{name}.key", vector), heads) for vector in memory]
+    values = [heads_of(linear(weights, f"{name}.value", vector), heads) for vector in memory]
+    found = []
+    for h in range(heads):
+        shares = softmax([q[h] @ key[h] / math.sqrt(len(q[h])) for key in keys])
+        found.append(sum(share * value[h] for share, value in zip(shares, values, strict=True)))
+    return linear(weights, f"{name}.output", torch.cat(found))
+
+
+def feed_forward(weights: Weights, name: str, x: Tensor) -> Tensor:
+    """Two linear maps with a ReLU between them."""
+    inner = linear(weights, f"{name}.inner", x)
+    zero = torch.zeros((), dtype=x.dtype)
+    return linear(weights, f"{name}.output", torch.stack([value if value > 0 else zero for value in inner]))
+
+
+def gate(weights: Weights, name: str, h: Tensor, d: Tensor) -> Tensor:
+    """lambda h + (1 - lambda) d, with lambda = sigmoid(W_h h + W_d d)."""
+    scores = linear(weights, f"{name}.states", h) + linear(weights, f"{name}.found", d)
+    share = torch.stack([1 / (1 + torch.exp(-score)) for score in scores])
+    return torch.stack([share[i] * h[i] + (1 - share[i]) * d[i] for i in range(len(h))])
+
+
+def layer_norm(weights: Weights, name: str, x: Tensor) -> Tensor:
+    """Centre a vector, divide by its deviation, scale and shift."""
+    mean = sum(x) / len(x)
+    variance = sum((value - mean) ** 2 for value in x) / len(x)
+    normal = torch.stack([(value - mean) / torch.sqrt(variance + 1e-5) for value in x])
+    return weights[f"{name}.weight"] * normal + weights[f"{name}.bias"]
+
+
+def gated_context(weights: Weights, name: str, heads: int, h: Tensor, context: list[Tensor]) -> Tensor:
+    """Zhang et al. (2018), after a norm: what MultiHead(h, C, C) finds, and the gate in place of a sum."""
+    found = multi_head(weights, f"{name}.attention", heads, layer_norm(weights, f"{name}.residual.norm", h), context)
+    return gate(weights, f"{name}.residual.gate", h, found)
+
+
+def hierarchical_attention(weights: Weights, heads: int, h: Tensor, sentences: list[list[Tensor]]) -> Tensor:
+    """Miculicich et al. (2018) for one state: words of each sentence, then sentences, then the gate."""
+    q_w, q_s = linear(weights, "word_query", h), linear(weights, "sentence_query", h)
+    s = [multi_head(weights, "words", heads, q_w, words) for words in sentences]
+    d = feed_forward(weights, "feed_forward", multi_head(weights, "sentences", heads, q_s, s))
+    return gate(weights, "gate", h, d)
+
+
+def selective_attention(
+    weights: Weights, heads: int, h: Tensor, sentences: list[list[Tensor]], by_sentence: str | None, by_word: str
+) -> Tensor:
+    """Maruf et al. (2019) for one state; without a way to weigh sentences, all words at once (flat)."""
+    weigh = {"sparsemax": sparsemax, "softmax": lambda z: torch.stack(softmax(list(z)))}
+    q_w = heads_of(linear(weights, "word_query", h), heads)
+    root = math.sqrt(len(q_w[0]))
+    found = []
+    for a in range(heads):
+        scores = [[q_w[a] @ heads_of(linear(weights, "word_key", w), heads)[a] / root for w in s] for s in sentences]
+        values = [[heads_of(linear(weights, "value", w), heads)[a] for w in s] for s in sentences]
+        if by_sentence is None:
+            alpha = iter(weigh[by_word](torch.stack([score for row in scores for score in row])))
+            found.append(sum(next(alpha) * value for row in values for value in row))
+            continue
+        means = [sum(s) / len(s) for s in sentences]
+        q_s = heads_of(linear(weights, "sentence_query", h), heads)[a]
+        keys = [heads_of(linear(weights, "sentence_key", mean), heads)[a] for mean in means]
+        alpha_s = weigh[by_sentence](torch.stack([q_s @ key / root for key in keys]))
+        alpha_w = [weigh[by_word](torch.stack(row)) for row in scores]
+        found.append(
+            sum(alpha_s[j] * alpha_w[j][i] * values[j][i] for j in range(len(sentences)) for i in range(len(values[j])))
+        )
+    c = feed_forward(weights, "feed_forward", linear(weights, "output", torch.cat(found)))
+    return gate(weights, "gate", h, c)

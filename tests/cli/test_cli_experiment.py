@@ -16,6 +16,7 @@ from tests.cli.calling import docaps, listing, settings, succeed
 from docaps.corpus.minidocs import generate_corpus
 from docaps.experiments import comparison
 from docaps.experiments.readings import READINGS
+from docaps.experiments.rivals import RIVALS
 
 BEFORE, AFTER = "# Results\r\n\r\n<!-- begin routing -->", "<!-- end routing -->\nThe end."
 TINY = ["--documents", "60", *settings("history.sentences=3")]
@@ -162,6 +163,15 @@ def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(desk: Path) -> None
 def test_all_readings_are_compared_unless_some_are_chosen(tmp_path: Path) -> None:
     found = json.loads(succeed("experiment", "routing", "--dir", tmp_path / "new", "--dry-run", "--json").out)
     assert [run["reading"] for run in found["runs"]] == list(READINGS)
+
+
+def test_the_rivals_are_the_rows_of_the_other_experiment(tmp_path: Path) -> None:
+    found = json.loads(succeed("experiment", "rivals", "--dir", tmp_path / "new", "--dry-run", "--json").out)
+    assert [run["reading"] for run in found["runs"]] == list(RIVALS)
+    fault = docaps("experiment", "rivals", "--dir", tmp_path / "new", "--only", "joint")
+    assert (fault.code, fault.out) == (1, "")
+    assert "no reading 'joint': there are transformer, qcn, zhang, " in fault.err
+    assert not (tmp_path / "new").exists()
 
 
 NEW = ["--dir", "new"]

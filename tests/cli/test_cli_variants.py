@@ -10,15 +10,25 @@ from docaps.config import SYSTEMS
 def test_programs_find_the_systems_by_name() -> None:
     found = {system["name"]: system for system in json.loads(succeed("variants", "--json").out)["variants"]}
     assert found.keys() >= {"transformer", "transformer+reg", "qcn", "qcn+reg", "capsnet"}
+    assert found.keys() >= {"zhang", "han", "san", "concat", "qcn-shuffled", "qcn-noise"}
     assert found.keys() == SYSTEMS.keys()
     assert found["qcn+reg"] == {
         "name": "qcn+reg",
         "title": "Transformer + QCN + regularisation",
         "context": "qcn",
+        "sees": "earlier source sentences",
         "regulariser": True,
         "table2": "Transformer + QCN + Regularization Term",
     }
     assert (found["capsnet"]["regulariser"], found["capsnet"]["table2"]) == (False, None)
+    rows = {name: found[name]["table2"] for name in ("zhang", "han", "san", "concat", "qcn-noise")}
+    assert rows == {
+        "zhang": "Transformer-DocNMT",
+        "han": "HAN-DocNMT",
+        "san": "SAN-DocNMT",
+        "concat": None,
+        "qcn-noise": None,
+    }
 
 
 def test_people_get_a_table_and_the_next_command() -> None:

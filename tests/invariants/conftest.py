@@ -8,13 +8,23 @@ from tests.invariants import tiny
 from docaps.config import SystemSettings
 from docaps.model.interface import TranslationModel
 
-VARIANTS = {
-    "-".join(variant): tiny.settings(variant[0], norm=variant[1], embeddings=variant[2])
-    for variant in product(tiny.SYSTEMS, ("pre", "post"), ("shared", "separate"))
-} | {
-    f"qcn+reg-{norm}-{name}": tiny.settings("qcn+reg", norm=norm, **options)
-    for (name, options), norm in zip(tiny.OPTIONS.items(), cycle(("pre", "post")), strict=False)
-}
+RIVALS = ("zhang", "han", "san", "concat", "qcn-shuffled", "qcn-noise")
+SHAPES = tuple(product(("pre", "post"), ("shared", "separate")))
+VARIANTS = (
+    {
+        "-".join((name, *shape)): tiny.settings(name, norm=shape[0], embeddings=shape[1])
+        for name in tiny.SYSTEMS
+        for shape in (SHAPES if name not in RIVALS else (SHAPES[0], SHAPES[-1]))
+    }
+    | {
+        f"qcn+reg-{norm}-{name}": tiny.settings("qcn+reg", norm=norm, **options)
+        for (name, options), norm in zip(tiny.OPTIONS.items(), cycle(("pre", "post")), strict=False)
+    }
+    | {
+        f"{name}-{norm}": tiny.mode(name, norm=norm)
+        for name, norm in zip(tiny.MODES, cycle(("pre", "post")), strict=False)
+    }
+)
 
 
 @pytest.fixture(params=VARIANTS.values(), ids=VARIANTS)

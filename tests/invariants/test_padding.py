@@ -30,7 +30,7 @@ def widen(batch: Batch, part: str) -> Batch:
     return replace(batch, **{part: tiny.widened(getattr(batch, part), 3)})
 
 
-@pytest.mark.parametrize("part", ["source", "history", "target"])
+@pytest.mark.parametrize("part", ["source", "history", "target", "target_history"])
 def test_more_padding_changes_nothing(model: TranslationModel, part: str) -> None:
     batch = tiny.sample_batch()
     assert_same(tiny.train_mode(model, widen(batch, part)), tiny.train_mode(model, batch), batch)
@@ -40,7 +40,7 @@ def test_batch_neighbours_change_nothing(model: TranslationModel) -> None:
     windows, batch = tiny.sample_windows(), tiny.sample_batch()
     together = tiny.train_mode(model, batch)
     for row, window in enumerate(windows):
-        alone = tiny.train_mode(model, collate([window], tiny.K))
+        alone = tiny.train_mode(model, collate([window], tiny.VIEW))
         assert_same(alone, together, batch, slice(row, row + 1))
 
 

@@ -7,7 +7,6 @@ import torch
 from tests.invariants import tiny
 
 from docaps.batches.batch import Batch, collate
-from docaps.batches.windows import Window
 from docaps.config import DecodingSettings
 from docaps.corpus.vocabulary import BOS, EOS, PAD
 from docaps.model.interface import TranslationModel
@@ -29,7 +28,7 @@ def greedy(model: TranslationModel, batch: Batch, limit: int) -> list[list[int]]
 
 
 def test_beam_1_is_greedy_search(model: TranslationModel) -> None:
-    batch = collate([replace(window, target=None) for window in tiny.sample_windows()], tiny.K)
+    batch = collate([replace(window, target=None) for window in tiny.sample_windows()], tiny.VIEW)
     found = search(model, batch, BEAM.model_copy(update={"beam": 1}))
     assert all(len(hypotheses) == 1 for hypotheses in found)
     with torch.inference_mode():
@@ -38,19 +37,18 @@ def test_beam_1_is_greedy_search(model: TranslationModel) -> None:
 
 def test_batch_neighbours_change_no_translation(model: TranslationModel) -> None:
     windows = [tiny.sample_windows()[number] for number in (1, 3)]
-    together = search(model, collate(windows, tiny.K), BEAM)
+    together = search(model, collate(windows, tiny.VIEW), BEAM)
     for window, found in zip(windows, together, strict=True):
-        (alone,) = search(model, collate([window], tiny.K), BEAM)
+        (alone,) = search(model, collate([window], tiny.VIEW), BEAM)
         assert [one.tokens for one in found] == [one.tokens for one in alone]
         assert [one.score for one in found] == pytest.approx([one.score for one in alone], abs=1e-5)
 
 
 def test_the_score_of_a_translation_is_the_score_that_search_gave_it(model: TranslationModel) -> None:
     windows = tiny.sample_windows()
-    found = [hypotheses[0] for hypotheses in search(model, collate(windows, tiny.K), BEAM)]
+    found = [hypotheses[0] for hypotheses in search(model, collate(windows, tiny.VIEW), BEAM)]
     translated = [
-        Window(window.source, window.history, [*hypothesis.tokens, EOS])
-        for window, hypothesis in zip(windows, found, strict=True)
+        replace(window, target=[*hypothesis.tokens, EOS]) for window, hypothesis in zip(windows, found, strict=True)
     ]
-    scores = log_probabilities(model, collate(translated, tiny.K)).tolist()
+    scores = log_probabilities(model, collate(translated, tiny.VIEW)).tolist()
     assert scores == pytest.approx([hypothesis.log_probability for hypothesis in found], abs=1e-4)

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from docaps.batches.batch import Batch, collate
-from docaps.batches.windows import Window
+from docaps.batches.windows import View, Window
+from docaps.config import SYSTEMS as SYSTEM_PARTS
 from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemName, SystemSettings
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Store
@@ -21,6 +22,8 @@ from docaps.translation.loading import TrainedModel
 SYSTEMS: tuple[SystemName, ...] = get_args(SystemName)
 VOCABULARY = 17
 K, M, R, D = 3, 2, 3, 8
+VIEW = View(K, translations=True)
+"""Of earlier sentences and their translations; what of it a model looks at is its own affair."""
 MODEL = {"encoder_layers": 2, "decoder_layers": 2, "size": D, "feed_forward": 12, "heads": 2}
 
 
@@ -31,15 +34,18 @@ def settings(
     embeddings: str = "shared",
     positions: bool = False,
     regulariser: Mapping[str, Any] | None = None,
+    tables: Mapping[str, Mapping[str, Any]] | None = None,
     **qcn: Any,
 ) -> SystemSettings:
+    history = {"sentences": K, "positions": positions}
     return SystemSettings.model_validate(
         {
             "name": name,
             "model": {**MODEL, "norm": norm, "embeddings": embeddings},
-            "history": {"sentences": K, "positions": positions},
             "qcn": {"capsules": M, "rounds": R, **qcn},
             "regulariser": dict(regulariser or {}),
+            **(tables or {}),
+            "history": {**history, **(tables or {}).get("history", {})},
         }
     )
 
@@ -64,6 +70,50 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """Every option of the method that is not its default, one at a time."""
 
+MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
+    "zhang-encoder": ("zhang", {"zhang": {"decoder": False}}),
+    "zhang-two-layers": ("zhang", {"zhang": {"layers": 2}}),
+    "han-encoder": ("han", {"han": {"side": "encoder"}}),
+    "han-decoder": ("han", {"han": {"side": "decoder"}}),
+    "han-gradient": ("han", {"han": {"gradient": True}}),
+    "san-offline": ("san", {"san": {"mode": "offline"}}),
+    "san-decoder": ("san", {"san": {"side": "decoder"}}),
+    "san-decoder-offline": ("san", {"san": {"side": "decoder", "mode": "offline"}}),
+    "san-flat": ("san", {"san": {"attention": "flat"}}),
+    "san-flat-sparse": ("san", {"san": {"attention": "flat", "words": "sparsemax"}}),
+    "san-sparse-words": ("san", {"san": {"words": "sparsemax"}}),
+    "san-soft": ("san", {"san": {"sentences": "softmax"}}),
+    "san-reach": ("san", {"san": {"reach": 2, "mode": "offline"}}),
+    "san-gradient": ("san", {"san": {"gradient": True}}),
+    "concat-2-to-2": ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
+}
+"""Every mode of the other systems that is not the default, one or two at a time."""
+
+
+def mode(name: str, **options: Any) -> SystemSettings:
+    """The settings of a mode, or of a system by its own name."""
+    system, tables = MODES.get(name, (name, {}))
+    return settings(system, tables=tables, **options)
+
+
+def context_of(system: SystemSettings) -> str:
+    return SYSTEM_PARTS[system.name].context
+
+
+def reads_history(system: SystemSettings) -> bool:
+    """Whether the words of the history matter: there are systems without, and one that only counts sentences."""
+    return context_of(system) not in {"none", "qcn-noise"}
+
+
+def knows_order(system: SystemSettings) -> bool:
+    """Whether it matters where in its sentence a word of the history stands."""
+    return system.history.positions or context_of(system) in {"zhang", "han", "san", "concat"}
+
+
+def knows_distance(system: SystemSettings) -> bool:
+    """Whether it matters which sentence of the history is nearer."""
+    return context_of(system) not in {"none", "qcn-noise", "han", "san"}
+
 
 def build(
     system: SystemSettings, *, vocabulary: int = VOCABULARY, dropout: float = 0.0, seed: int = 3
@@ -84,16 +134,16 @@ def sentence(*words: int) -> list[int]:
 def sample_windows() -> list[Window]:
     """Windows of unlike lengths: with a full, a short, a gappy and no history."""
     return [
-        Window(sentence(5, 6, 7), ([8, 9], [10, 11, 12], [13]), sentence(14, 15)),
+        Window(sentence(5, 6, 7), ([8, 9], [10, 11, 12], [13]), sentence(14, 15), ([12], [9, 8], [7, 6, 5])),
         Window(sentence(6), (), sentence(16, 5, 6, 7)),
-        Window(sentence(7, 8, 9, 10, 11), ([5, 6, 7, 8, 9],), sentence(10)),
-        Window(sentence(12, 4), ([14, 15], [], [16, 4, UNK]), sentence(12, 13, 14)),
-        Window(sentence(15, 16), ([], [], []), sentence(5, 4)),
+        Window(sentence(7, 8, 9, 10, 11), ([5, 6, 7, 8, 9],), sentence(10), ([11, 12, 13, 14],)),
+        Window(sentence(12, 4), ([14, 15], [], [16, 4, UNK]), sentence(12, 13, 14), ([4], [], [5, 16])),
+        Window(sentence(15, 16), ([], [], []), sentence(5, 4), ([], [], [])),
     ]
 
 
 def sample_batch() -> Batch:
-    return collate(sample_windows(), K)
+    return collate(sample_windows(), VIEW)
 
 
 def widened(tensor: Tensor, by: int) -> Tensor:
@@ -113,7 +163,9 @@ def train_mode(model: TranslationModel, batch: Batch) -> Prediction:
 
 
 def with_history(batch: Batch, history: Tensor) -> Batch:
-    return replace(batch, history=history)
+    """Another history; where it is shorter or has no words, so do the translations."""
+    translations = None if batch.target_history is None else batch.target_history[:, : history.shape[1]]
+    return replace(batch, history=history, target_history=translations if history.any() else None)
 
 
 CORPUS = {
@@ -143,7 +195,7 @@ def prepared(directory: Path, contrastive: Path | None = None, merges: int = 60)
 
 def trained(store: Store, name: str = "qcn", **decoding: Any) -> TrainedModel:
     """A model with random weights that can read and write the words of a corpus."""
-    model = build(settings(name), vocabulary=len(store.codec.vocabulary))
+    model = build(mode(name), vocabulary=len(store.codec.vocabulary))
     chosen = DecodingSettings(**{"beam": 2, "length_factor": 0.1, **decoding})
     return TrainedModel(model, store.codec, chosen, torch.device("cpu"), torch.float32)
 

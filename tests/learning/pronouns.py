@@ -1,18 +1,20 @@
 """A task that only the history decides, and a tiny model that learns it: prints its share of right answers.
 
-With `precisions`: the shares of right translations in float32, bfloat16 and int8.
+python -m tests.learning.pronouns SYSTEM TABLES [precisions], where TABLES are settings of systems in JSON. With
+`precisions`: the shares of right translations in float32, bfloat16 and int8.
 """
 
+import json
 import random
 import sys
 from dataclasses import replace
-from typing import cast
+from typing import Any
 
 import torch
 
 from docaps.batches.batch import Batch, collate
-from docaps.batches.windows import Window
-from docaps.config import DecodingSettings, HistorySettings, ModelSettings, QcnSettings, SystemName, SystemSettings
+from docaps.batches.windows import View, Window, exchange_histories
+from docaps.config import DecodingSettings, SystemSettings
 from docaps.corpus.vocabulary import EOS
 from docaps.model.interface import TranslationModel
 from docaps.model.packing import pack
@@ -23,29 +25,38 @@ from docaps.translation.search import search
 IT, NOUNS, NOISE, PRONOUNS = 4, range(5, 14), range(14, 24), (24, 25, 26)
 
 
-def draw(rng: random.Random, count: int) -> tuple[Batch, torch.Tensor]:
-    """Draw sentences `it noise`, to be translated by the gender (number modulo 3) of the noun two sentences before."""
+def draw(rng: random.Random, count: int, view: View) -> tuple[Batch, torch.Tensor]:
+    """Draw sentences `it noise`, to be translated by the gender (number modulo 3) of the noun in the sentence before.
+
+    Two sentences before it there is noise, which is translated by itself, and a noun by an article and itself.
+    """
     windows, genders = [], []
     for _ in range(count):
-        noun = rng.choice(NOUNS)
-        history = ([rng.choice(NOISE)], [rng.choice(NOISE), noun, rng.choice(NOISE)], [rng.choice(NOISE)])
+        noun, noise = rng.choice(NOUNS), [rng.choice(NOISE) for _ in range(4)]
+        history = ([noise[0], noun, noise[1]], [noise[2]])
+        translations = ([noise[0], PRONOUNS[noun % 3], noun, noise[1]], [noise[2]])
         genders.append(noun % 3)
-        windows.append(Window([IT, rng.choice(NOISE), EOS], history, [PRONOUNS[noun % 3], EOS]))
-    return collate(windows, 3), torch.tensor(genders)
-
-
-def train(system: SystemName) -> TranslationModel:
-    """Train for a short time."""
-    settings = SystemSettings(
-        name=system,
-        model=ModelSettings(size=32, heads=2, feed_forward=64, encoder_layers=1, decoder_layers=1, norm="pre"),
-        history=HistorySettings(sentences=3),
-        qcn=QcnSettings(normalise=True),
+        windows.append(Window([IT, noise[3], EOS], history, [PRONOUNS[noun % 3], EOS], translations))
+    if view.shuffled:
+        windows = [window for (window,) in exchange_histories([[window] for window in windows])]
+    return collate([replace(window, history=window.history[: view.history]) for window in windows], view), torch.tensor(
+        genders
     )
-    model, rng = build_model(settings, vocabulary=27, seed=1), random.Random(1)
+
+
+def train(system: str, tables: dict[str, Any]) -> TranslationModel:
+    """Train for a short time."""
+    values = {
+        "name": system,
+        "model": {"size": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1, "decoder_layers": 1, "norm": "pre"},
+        "history": {"sentences": 2},
+        "qcn": {"normalise": True},
+    }
+    model = build_model(SystemSettings.model_validate({**values, **tables}), vocabulary=27, seed=1)
+    rng = random.Random(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(250):
-        batch, _ = draw(rng, 48)
+        batch, _ = draw(rng, 48, model.view)
         optimizer.zero_grad()
         compute_loss(model(batch), batch.translations, label_smoothing=0.0, regulariser_weight=1.0).total.backward()
         optimizer.step()
@@ -54,14 +65,14 @@ def train(system: SystemName) -> TranslationModel:
 
 def test(model: TranslationModel) -> float:
     """Return the share of right pronouns."""
-    batch, genders = draw(random.Random(2), 600)
+    batch, genders = draw(random.Random(2), 600, model.view)
     guesses = model(batch).logits[:, 0, list(PRONOUNS)].argmax(dim=-1)
     return float((guesses == genders).float().mean())
 
 
 def share_of_right_translations(model: TranslationModel) -> float:
     """Return how many sentences are translated as they should be."""
-    batch, genders = draw(random.Random(2), 600)
+    batch, genders = draw(random.Random(2), 600, View(2))
     found = search(model, replace(batch, target_input=None, target_output=None), DecodingSettings())
     right = [hypotheses[0].tokens == (PRONOUNS[gender],) for hypotheses, gender in zip(found, genders, strict=True)]
     return sum(right) / len(right)
@@ -69,7 +80,7 @@ def share_of_right_translations(model: TranslationModel) -> float:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    learnt = train(cast(SystemName, sys.argv[1]))
+    learnt = train(sys.argv[1], json.loads(sys.argv[2]))
     if "precisions" in sys.argv:
         print(*(share_of_right_translations(pack(learnt, one)) for one in (torch.float32, torch.bfloat16, torch.int8)))
     else:

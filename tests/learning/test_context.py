@@ -12,9 +12,9 @@ from tests.cli.calling import finish
 ROOT = Path(__file__).parents[2]
 
 
-def train_and_test(*words: str) -> list[float]:
+def train_and_test(system: str, *words: str, **tables: dict[str, object]) -> list[float]:
     """Train a tiny model in a process of its own, where shapes are not checked at every call."""
-    command = [sys.executable, "-m", "tests.learning.pronouns", *words]
+    command = [sys.executable, "-m", "tests.learning.pronouns", system, json.dumps(tables), *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return [float(word) for word in done.stdout.split()]
 
@@ -25,8 +25,25 @@ def test_a_document_model_learns_what_the_history_decides() -> None:
 
 
 @pytest.mark.learning
-def test_a_sentence_model_cannot() -> None:
-    assert train_and_test("transformer")[0] < 0.45
+@pytest.mark.parametrize("system", ["transformer", "qcn-shuffled", "qcn-noise"])
+def test_who_does_not_see_it_cannot(system: str) -> None:
+    assert train_and_test(system)[0] < 0.45
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize(
+    ("system", "tables"),
+    [
+        ("zhang", {}),
+        ("han", {"han": {"side": "encoder"}}),
+        ("han", {"han": {"side": "decoder"}}),
+        ("san", {}),
+        ("concat", {}),
+        ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
+    ],
+)
+def test_every_rival_learns_it_too(system: str, tables: dict[str, dict[str, object]]) -> None:
+    assert train_and_test(system, **tables)[0] > 0.95
 
 
 @pytest.mark.learning

@@ -98,6 +98,16 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
         ('[stage.a]\ninit_from = "b"\n[stage.b]', "stage 'a' starts from 'b', which is no stage before it"),
         ('[stage.a]\ninit_from = "a"', "stage 'a' starts from 'a', which is no stage before it"),
         ('[stage."../a"]', "stage name '../a' must consist of letters"),
+        (
+            '[concat]\nmode = "2-to-2"\n[stage.a]\nsystem = "concat"',
+            'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found 3)',
+        ),
+        ('[san]\nmode = "onlin"', ":2: san.mode: Input should be 'online' or 'offline' (found 'onlin')"),
+        ('[han]\nside = "both"', ":2: han.side: Input should be 'encoder', 'decoder' or 'joint' (found 'both')"),
+        ('[concat]\nmode = "3-to-3"', "concat.mode: Input should be 'k-to-1' or '2-to-2' (found '3-to-3')"),
+        ("[san]\nreach = 0", "san.reach: Input should be greater than or equal to 1 (found 0)"),
+        ("[history]\nsentences = 0", ":2: history.sentences: Input should be greater than or equal to 1 (found 0)"),
+        ("[zhang]\nlayer = 2", ":2: zhang.layer: unknown key; did you mean 'layers'?"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(tmp_path: Path, text: str, message: str) -> None:

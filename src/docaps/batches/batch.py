@@ -12,18 +12,20 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from docaps.batches.windows import Tokens, Window
+from docaps.batches.windows import Tokens, View, Window, as_view
 from docaps.corpus.vocabulary import BOS, PAD
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Token ids of some sentences, their histories (nearest sentence first) and, in training, their translations."""
+    """Token ids of some sentences, their histories (as windows have them) and, in training, their translations."""
 
     source: Int[Tensor, "B S"]
     history: Int[Tensor, "B K N"]
     target_input: Int[Tensor, "B T"] | None = None
     target_output: Int[Tensor, "B T"] | None = None
+    target_history: Int[Tensor, "B K NT"] | None = None
+    """Translations of the history's sentences, where the model looks at them and there are any."""
 
     @property
     def source_mask(self) -> Bool[Tensor, "B S"]:
@@ -49,17 +51,30 @@ class Batch:
         return Batch(**moved)
 
 
-def collate(windows: Sequence[Window], history: int) -> Batch:
-    """Pad windows to one batch with room for `history` earlier sentences (0: none)."""
+def collate(windows: Sequence[Window], view: View | int) -> Batch:
+    """Pad windows to one batch with room for the sentences in view."""
+    places = _places(windows, as_view(view))
     targets = [window.target for window in windows if window.target is not None]
     if targets and len(targets) < len(windows):
         raise ValueError(f"{len(windows) - len(targets)} of {len(windows)} windows have no target")
     return Batch(
         source=pad([window.source for window in windows]),
-        history=pad_history([window.history[:history] for window in windows], history),
+        history=pad_history([window.history[:places] for window in windows], places),
         target_input=pad([np.array((BOS, *target[:-1]), np.int32) for target in targets]) if targets else None,
         target_output=pad(targets) if targets else None,
+        target_history=_pad_target_history(windows, places) if as_view(view).translations else None,
     )
+
+
+def _places(windows: Sequence[Window], view: View) -> int:
+    """Return for how many sentences of history there is room: as many as are in view, or as there are at most."""
+    return max((len(window.history) for window in windows), default=0) if view.is_whole else view.history + view.future
+
+
+def _pad_target_history(windows: Sequence[Window], places: int) -> Int[Tensor, "B K NT"] | None:
+    """Lay translations of histories under each other; None if there are none."""
+    padded = pad_history([window.target_history[:places] for window in windows], places)
+    return padded if padded.shape[-1] else None
 
 
 def pad(sentences: Sequence[Tokens]) -> Int[Tensor, "B L"]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from docaps.batches.batch import Batch, collate
 from docaps.batches.sampling import Indices, Place, Sampler, stream
-from docaps.batches.windows import window_of
+from docaps.batches.windows import View, window_of
 from docaps.corpus.store import Split
 
 Item = TypeVar("Item")
@@ -53,7 +53,7 @@ BEGINNING = Place()
 
 
 def load_steps(
-    split: Split, sampler: Sampler, *, history: int, start: Place = BEGINNING, share: Share = WHOLE
+    split: Split, sampler: Sampler, *, history: View | int, start: Place = BEGINNING, share: Share = WHOLE
 ) -> Iterator[StepData]:
     """Go through the data of all steps from a place in the stream on, without end."""
     batches = stream(sampler, start)
@@ -71,7 +71,7 @@ def load_steps(
         )
 
 
-def collate_sentences(split: Split, sentences: Indices, history: int) -> Batch:
+def collate_sentences(split: Split, sentences: Indices, history: View | int) -> Batch:
     """Cut the windows of some sentences out of the corpus and pad them to one batch."""
     return collate([window_of(split, int(sentence), history) for sentence in sentences], history)
 

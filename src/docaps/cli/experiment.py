@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 def experiment(
     name: Annotated[
-        Literal["routing"], typer.Argument(help="routing: readings of the method compared on mini-documents.")
+        Literal["routing", "rivals"],
+        typer.Argument(help="routing: readings of the method; rivals: the other systems of Table 2, and controls."),
     ],
-    dir: Annotated[Path, typer.Option("--dir", help="Where everything goes; finished runs there are kept.")] = Path(
-        "runs/routing"
-    ),
+    dir: Annotated[
+        Path | None,
+        typer.Option("--dir", help="Where everything goes; finished runs there are kept.", show_default="runs/NAME"),
+    ] = None,
     seeds: Annotated[str, typer.Option(help="Seeds of documents and weights, with commas between.")] = "1",
-    only: Annotated[list[str] | None, typer.Option(help="Only this reading (may be given several times).")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")] = None,
     documents: Annotated[int, typer.Option(min=1, help="Training documents.")] = 8000,
     phenomena: PhenomenaOption = "pronoun,ambiguity",
     set: SetOption = None,
@@ -39,23 +41,33 @@ def experiment(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be trained, and stop.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Train a sentence model per seed, then one document model for each reading, and compare their choices.
+    """Train a sentence model per seed, then one document model for each row, and compare their choices.
 
-    The readings are the options the paper leaves open and the controls of its claims: scopes, gradients, capsules
-    without a query, p taken out of one place or the other. Stop it at any time: the same command goes on.
+    The rows of `routing` are the options the paper leaves open and the controls of its claims: scopes, gradients,
+    capsules without a query, p taken out of one place or the other. Those of `rivals` are the other systems. All learn
+    from mini-documents. Stop it at any time: the same command goes on.
 
     Example: docaps experiment routing --seeds 1,2 --only qcn --only capsnet --into docs/results.md
     """
     from docaps.config import load_recipe, recipe_path
     from docaps.corpus.minidocs.phenomena import choose_phenomena
-    from docaps.experiments.comparison import Comparison, check_request, compare
-    from docaps.experiments.marks import put_between_marks, split_at_marks
-    from docaps.report.readings import as_markdown
+    from docaps.experiments.comparison import Comparison
 
     numbers = _numbers(seeds)
     # Each seed will stand in for the recipe's; if the largest can, all can.
     recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={max(numbers)}"])
-    comparison = Comparison(dir, recipe, _chosen(only), numbers, documents, choose_phenomena(phenomena))
+    rows, chosen = _chosen(name, only), choose_phenomena(phenomena)
+    place, timed = dir or Path("runs") / name, name == "rivals"
+    comparison = Comparison(place, recipe, rows, numbers, documents, chosen, timed=timed)
+    _carry_out(comparison, name, into, dry_run=dry_run, json=json)
+
+
+def _carry_out(comparison: "Comparison", name: str, into: Path | None, *, dry_run: bool, json: bool) -> None:
+    """Make the comparison, or say what there is to do; faults are told first."""
+    from docaps.experiments.comparison import check_request, compare
+    from docaps.experiments.marks import put_between_marks, split_at_marks
+    from docaps.report.readings import as_markdown
+
     check_request(comparison)
     if into is not None:
         split_at_marks(into, name)  # a fault is found now, not after hours of training
@@ -68,18 +80,20 @@ def experiment(
     if json:
         print_json(results)
         return
-    _print_results(comparison, results)
+    _print_results(comparison, results, name)
 
 
-def _chosen(only: list[str] | None) -> list["Reading"]:
-    """Return the readings that were asked for, or all."""
+def _chosen(experiment: str, only: list[str] | None) -> list["Reading"]:
+    """Return the rows that were asked for, or all."""
     from docaps.errors import ConfigError
     from docaps.experiments.readings import READINGS
+    from docaps.experiments.rivals import RIVALS
 
-    unknown = [name for name in only or () if name not in READINGS]
+    known = RIVALS if experiment == "rivals" else READINGS
+    unknown = [name for name in only or () if name not in known]
     if unknown:
-        raise ConfigError(f"no reading {', '.join(unknown)!r}: there are {', '.join(READINGS)}")
-    return [reading for name, reading in READINGS.items() if only is None or name in only]
+        raise ConfigError(f"no reading {', '.join(unknown)!r}: there are {', '.join(known)}")
+    return [reading for name, reading in known.items() if only is None or name in only]
 
 
 def _numbers(text: str) -> list[int]:
@@ -113,7 +127,7 @@ def _print_plan(comparison: "Comparison", *, json: bool) -> None:
     print_table(f"Runs in {comparison.directory}", ["reading", "seed", "state"], rows)
 
 
-def _print_results(comparison: "Comparison", results: dict[str, Any]) -> None:
+def _print_results(comparison: "Comparison", results: dict[str, Any], name: str) -> None:
     """Print the table, where it is, and how to look at the first reading."""
     from docaps.report.readings import as_rows
 
@@ -121,4 +135,4 @@ def _print_results(comparison: "Comparison", results: dict[str, Any]) -> None:
     typer.echo(f"The table is in {comparison.table}, the numbers are in {comparison.results}.", err=True)
     names = ("sentence", comparison.readings[0].name)
     runs = " ".join(quote(comparison.run(comparison.seeds[0], name).path) for name in names)
-    print_next([("look", f"{command_name()} report {runs} --out routing.html")])
+    print_next([("look", f"{command_name()} report {runs} --out {name}.html")])

@@ -15,6 +15,7 @@ def variants(json: JsonOption = False) -> None:
             "name": name,
             "title": system.title,
             "context": system.context,
+            "sees": system.sees,
             "regulariser": system.regulariser,
             "table2": system.paper,
         }
@@ -27,7 +28,7 @@ def variants(json: JsonOption = False) -> None:
         [
             str(system["name"]),
             str(system["title"]),
-            "–" if system["context"] == "none" else "earlier source sentences",
+            str(system["sees"]),
             "yes" if system["regulariser"] else "–",
             str(system["table2"] or "–"),
         ]

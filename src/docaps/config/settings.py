@@ -1,19 +1,30 @@
-"""The settings themselves: frozen and checked; every default stands here and nowhere else."""
+"""The settings of an experiment: frozen and checked; every default stands here or with the systems."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_serializer, model_validator
+from pydantic import AfterValidator, Field, field_serializer, model_validator
 
-SystemName = Literal["transformer", "transformer+reg", "qcn", "qcn+reg", "capsnet", "capsnet+reg"]
-ContextName = Literal["none", "qcn", "capsnet"]
+from docaps.config.systems import (
+    ConcatSettings,
+    Count,
+    HanSettings,
+    HistorySettings,
+    ModelSettings,
+    QcnSettings,
+    RegulariserSettings,
+    SanSettings,
+    Settings,
+    SystemName,
+    SystemSettings,
+    ZhangSettings,
+    check_parts,
+)
+
 Precision = Literal["auto", "float32", "bfloat16"]
 TranslationPrecision = Literal["auto", "float32", "bfloat16", "int8"]
 Distribution = Literal["ddp", "fsdp"]
 Share = Annotated[float, Field(ge=0, lt=1)]
-Count = Annotated[int, Field(ge=1)]
 Names = tuple[str, ...]
 LARGEST_BEAM = 500
 
@@ -35,36 +46,6 @@ def _checked_duration(text: str) -> str:
 
 
 Duration = Annotated[str, AfterValidator(_checked_duration)]
-
-
-@dataclass(frozen=True, slots=True)
-class System:
-    """What a system is made of, and where the paper has it."""
-
-    title: str
-    context: ContextName = "none"
-    regulariser: bool = False
-    paper: str | None = None
-    """The row of the paper's Table 2; None for what the paper does not have."""
-
-
-SYSTEMS: Mapping[SystemName, System] = {
-    "transformer": System("sentence-level Transformer", paper="Transformer"),
-    "transformer+reg": System(
-        "Transformer + regularisation", regulariser=True, paper="Transformer + Regularization Term"
-    ),
-    "qcn": System("Transformer + QCN", "qcn", paper="Transformer + QCN"),
-    "qcn+reg": System("Transformer + QCN + regularisation", "qcn", True, "Transformer + QCN + Regularization Term"),
-    "capsnet": System("Transformer + plain capsule network", "capsnet"),
-    "capsnet+reg": System("Transformer + plain capsule network + regularisation", "capsnet", True),
-}
-SYSTEM_TITLES: Mapping[SystemName, str] = {name: system.title for name, system in SYSTEMS.items()}
-
-
-class Settings(BaseModel):
-    """Base of all settings: frozen, no key may be unknown, and `true` or `"1"` is no number."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class CleaningSettings(Settings):
@@ -91,93 +72,6 @@ class PreparationSettings(Settings):
     minimum_frequency: Count = Field(2, description="BPE stops at pairs rarer than this")
     pieces: Count = Field(32_000, description="size of the SentencePiece vocabulary")
     cleaning: CleaningSettings = CleaningSettings()
-
-
-class ModelSettings(Settings):
-    """The size and shape of the Transformer."""
-
-    encoder_layers: Count = 4
-    decoder_layers: Count = 4
-    size: Count = Field(512, description="D, the size of word vectors and hidden states")
-    feed_forward: Count = 2048
-    heads: Count = 8
-    norm: Literal["pre", "post"] = "post"
-    embeddings: Literal["shared", "separate"] = Field(
-        "separate", description="shared: one table for source, target and output; separate: three tables"
-    )
-
-    @model_validator(mode="after")
-    def _heads_divide_size(self) -> "ModelSettings":
-        if self.size % self.heads or self.size % 2:
-            raise ValueError(f"size {self.size} must be even and divisible by the number of heads, {self.heads}")
-        return self
-
-
-class HistorySettings(Settings):
-    """Which sentences before the current one the model sees."""
-
-    sentences: Count = Field(3, description="K, the number of previous sentences")
-    positions: bool = Field(
-        False, description="give history words their positions; without them each history sentence is a bag of words"
-    )
-
-
-class QcnSettings(Settings):
-    """The query-guided capsule network; what concerns no query holds for plain capsules (`capsnet`) as well.
-
-    The regulariser's capsule networks have the same capsules, rounds, squash_words and gradient.
-    """
-
-    capsules: Count = Field(4, description="M, output capsules per history sentence, or in all if the scope is joint")
-    rounds: Count = Field(4, description="routing iterations")
-    capsule_size: Count | None = Field(None, description="size of words, query and capsules; none: the model's size")
-    scope: Literal["sentence", "joint"] = Field(
-        "sentence", description="sentence: route each history sentence alone; joint: route all history words at once"
-    )
-    squash_words: bool = Field(True, description="squash input capsules as well as output capsules (Eq. 8)")
-    query: Literal["sum", "mean"] = Field("sum", description="how the words of the sentence make the query (Eq. 5)")
-    guide_capsules: bool = Field(True, description="let p into the sum that makes a capsule (Alg. 1, line 20)")
-    guide_agreement: bool = Field(True, description="let p into the agreement (Alg. 1, line 27)")
-    gradient: Literal["all", "last", "detached-votes"] = Field(
-        "all",
-        description="all: through every iteration; last: through the last one only; detached-votes: not through the "
-        "votes in the agreement",
-    )
-    spread: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="standard deviation of the vote matrices at the start; none: 1 / root of the capsule size"
-    )
-    normalise: bool = Field(False, description="layer-normalise the capsules before the encoder attends to them")
-    gate: bool = Field(False, description="let a gate weigh sentence against context, instead of adding them")
-
-
-class RegulariserSettings(Settings):
-    """The term that pulls source and target capsules together."""
-
-    weight: Annotated[float, Field(ge=0)] = Field(1.0, description="lambda, the weight of the PCC in the loss")
-    correlation: Literal["capsules", "flattened"] = Field(
-        "capsules", description="capsules: one PCC per capsule, averaged; flattened: one PCC over all capsules joined"
-    )
-    positions: bool = Field(True, description="include word positions, as in the inputs of encoder and decoder")
-
-
-class SystemSettings(Settings):
-    """All that is needed to build a model, apart from its vocabulary."""
-
-    name: SystemName = "transformer"
-    model: ModelSettings = ModelSettings()
-    history: HistorySettings = HistorySettings()
-    qcn: QcnSettings = QcnSettings()
-    regulariser: RegulariserSettings = RegulariserSettings()
-
-    @property
-    def uses_history(self) -> bool:
-        """Say whether the system looks at earlier sentences at all."""
-        return SYSTEMS[self.name].context != "none"
-
-    @property
-    def uses_regulariser(self) -> bool:
-        """Say whether the capsules of source and target are pulled together in training."""
-        return SYSTEMS[self.name].regulariser
 
 
 class StageSettings(Settings):
@@ -270,6 +164,10 @@ class Recipe(Settings):
     model: ModelSettings = ModelSettings()
     history: HistorySettings = HistorySettings()
     qcn: QcnSettings = QcnSettings()
+    zhang: ZhangSettings = ZhangSettings()
+    han: HanSettings = HanSettings()
+    san: SanSettings = SanSettings()
+    concat: ConcatSettings = ConcatSettings()
     regulariser: RegulariserSettings = RegulariserSettings()
     stage: dict[str, StageSettings] = Field(default_factory=dict)
     decoding: DecodingSettings = DecodingSettings()
@@ -282,6 +180,7 @@ class Recipe(Settings):
                 raise ValueError(f"stage name {name!r} must consist of letters, digits, '_', '-', '+' and '.'")
             if stage.init_from is not None and stage.init_from not in names[:position]:
                 raise ValueError(f"stage {name!r} starts from {stage.init_from!r}, which is no stage before it")
+            check_parts(stage.system, self.history, self.concat)
         return self
 
     def system(self, stage: str) -> SystemSettings:
@@ -291,5 +190,9 @@ class Recipe(Settings):
             model=self.model,
             history=self.history,
             qcn=self.qcn,
+            zhang=self.zhang,
+            han=self.han,
+            san=self.san,
+            concat=self.concat,
             regulariser=self.regulariser,
         )

@@ -23,6 +23,7 @@ from docaps.evaluation.contrastive import accuracy
 from docaps.experiments.assess import Labels, assess
 from docaps.experiments.minicorpus import labels_of_test, prepare_once, write_once
 from docaps.experiments.readings import Reading, apply
+from docaps.experiments.speed import relative_speed
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.model.interface import TranslationModel
 from docaps.report.readings import as_markdown
@@ -38,6 +39,7 @@ CHECKED_ITEMS = 7
 """In training every seventh contrastive item is scored: the kinds come in rounds of 6, 24 and 30 items, and a divisor
 of those would meet the same few kinds again and again."""
 LEARNT = 0.9
+SPEED = "speed.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Comparison:
     seeds: Sequence[int]
     documents: int
     phenomena: tuple[Phenomenon, ...]
+    timed: bool = False
+    """Whether the speed of training is measured as well."""
 
     @property
     def request(self) -> Path:
@@ -119,6 +123,9 @@ def _train_and_assess(comparison: Comparison, recipe: Recipe, reading: Reading, 
     run = comparison.run(recipe.seed, reading.name)
     train_recipe(changed, store, run.path.parent, stages=[reading.name], probe=watch_choices(store, recipe.decoding))
     assess(run, store, labels=labels)
+    speed = run.assessment / SPEED
+    if comparison.timed and not speed.exists():
+        write_json(speed, {"share": relative_speed(changed, reading.name, store)})
 
 
 def watch_choices(store: Store, decoding: DecodingSettings) -> Probe:
@@ -157,7 +164,7 @@ def gather(comparison: Comparison) -> dict[str, Any]:
 
 def _row(run: Run, seed: int, reading: Reading) -> dict[str, Any]:
     """Read the numbers of one cell."""
-    description = run.read()
+    description, speed = run.read(), run.assessment / SPEED
     curve = [(row["step"], row["choices"]) for row in read_metrics(run.metrics) if "choices" in row]
     return {
         "reading": reading.name,
@@ -165,6 +172,7 @@ def _row(run: Run, seed: int, reading: Reading) -> dict[str, Any]:
         "seed": seed,
         "parameters": description["parameters"],
         "seconds": description["seconds"],
+        "speed": read_json(speed, error=RunError)["share"] if speed.exists() else None,
         "bleu": read_json(run.assessment / "scores.json", error=RunError)["bleu"],
         "accuracy": read_json(run.assessment / "contrastive.json", error=RunError)["accuracy"],
         "steps_to_learn": steps_to_learn(curve),

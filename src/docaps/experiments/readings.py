@@ -15,7 +15,7 @@ class Reading:
     title: str
     system: SystemName = "qcn"
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """Dotted keys of the recipe and their values."""
+    """Dotted keys of the recipe and their values; those of the document stage are `stage.document.KEY`."""
 
 
 READINGS: Mapping[str, Reading] = {
@@ -42,12 +42,12 @@ READINGS: Mapping[str, Reading] = {
 def apply(reading: Reading, recipe: Recipe, *, check_every: int) -> Recipe:
     """Return the recipe with the reading as its only stage after the sentence model, named after the reading."""
     values = recipe.model_dump()
-    document = values["stage"]["document"] | {"system": reading.system, "validate_every": check_every}
-    values["stage"] = {"sentence": values["stage"]["sentence"], reading.name: document}
     for key, value in reading.changes.items():
         *tables, last = key.split(".")
         place = values
         for table in tables:
             place = place[table]
         place[last] = value
+    document = values["stage"]["document"] | {"system": reading.system, "validate_every": check_every}
+    values["stage"] = {"sentence": values["stage"]["sentence"], reading.name: document}
     return Recipe.model_validate(values)

@@ -14,10 +14,19 @@ from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
 from docaps.batches.sampling import Sampling
+from docaps.batches.windows import View
 from docaps.model.context.memory import ContextMemory
 from docaps.model.hypotheses import Hypotheses, NextWords, best_words
 from docaps.model.output import word_log_probabilities
 from docaps.model.regulariser import Correlations
+
+
+@runtime_checkable
+class DecoderState(Protocol):
+    """What a decoder remembers between two steps."""
+
+    def select(self, rows: Int[Tensor, " R"]) -> "DecoderState":
+        """Pick rows of the batch, in the given order; a row may come several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,8 @@ class Encoding:
     states: Float[Tensor, "B S D"]
     mask: Bool[Tensor, "B S"]
     context: ContextMemory | None = None
+    besides: DecoderState | None = None
+    """What else the decoder will look at while it writes, such as earlier translations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +56,6 @@ class Trace:
     low: float
     high: float
     """Between which numbers the values lie, or nearly all of them."""
-
-
-@runtime_checkable
-class DecoderState(Protocol):
-    """What a decoder remembers between two steps."""
-
-    def select(self, rows: Int[Tensor, " R"]) -> "DecoderState":
-        """Pick rows of the batch, in the given order; a row may come several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +86,24 @@ class TranslationModel(nn.Module, ABC):
 
     history: int
     """K, the number of earlier sentences the model looks at; 0 for a sentence-level model."""
+    future: int = 0
+    """The number of later sentences the model looks at."""
+    translations: bool = False
+    """Whether the model looks at the translations of these sentences too: at its own ones when it translates."""
+    shuffled: bool = False
+    """Whether the model is a control that is shown sentences of other documents in place of these."""
     sampling: Sampling = "sentences"
     """What shares a batch in training: sentences of like length, or runs of consecutive sentences."""
+
+    @property
+    def view(self) -> View:
+        """What of a document the model looks at."""
+        return View(self.history, self.future, self.translations, self.shuffled)
+
+    def idles(self, batch: Batch) -> bool:
+        """Say whether a batch leaves some weights without a gradient, because there is nothing to look at in it."""
+        nothing = self.history > 0 and not bool(batch.history_mask.any())
+        return nothing or (self.translations and batch.target_history is None)
 
     @abstractmethod
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.errors import DocapsError
+from docaps.model.embeddings import Embeddings
 from docaps.model.hypotheses import PIECE
 from docaps.model.interface import TranslationModel
 from docaps.model.layers import Attention, FeedForward
-from docaps.model.transformer import Embeddings
 
 LEVELS = 127
 """Numbers become integers from -127 to 127."""

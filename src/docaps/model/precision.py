@@ -57,3 +57,11 @@ def for_products(values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
     """Cast what several products are about to read once, instead of once for each of them."""
     device = values.device.type
     return values.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else values
+
+
+def without_cast_weights() -> contextlib.AbstractContextManager[Any]:
+    """Let the block cast weights anew: autocast keeps what it cast, and what was cast without gradients has none."""
+    device = next((name for name in ("cpu", "cuda") if torch.is_autocast_enabled(name)), None)
+    if device is None:
+        return contextlib.nullcontext()
+    return torch.autocast(device, dtype=torch.get_autocast_dtype(device), cache_enabled=False)

@@ -1,18 +1,16 @@
-"""The Transformer, with a context sub-layer in its encoder where a context network is given.
+"""The Transformer, with context sub-layers in its encoder (or decoder) where a context network is given.
 
 Reference: Vaswani et al. (2017); Yang et al. (2019), section 3.3. Dimensions: B batch, S source length, T target
 length, K history sentences, N words of a history sentence, D model size, V vocabulary.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import PAD
@@ -20,55 +18,16 @@ from docaps.model.attention import Mask, as_addend
 from docaps.model.beams import WIDEST, Ancestry, Cache, SharedHypotheses
 from docaps.model.context.memory import ContextMemory, ContextSublayer, Look
 from docaps.model.dropout import Dropout
-from docaps.model.hypotheses import PIECE, Hypotheses, NextWords, best_words
+from docaps.model.embeddings import Embeddings, WordVectors
+from docaps.model.hypotheses import Hypotheses, NextWords, best_words
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
-from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual
+from docaps.model.layers import KeysAndValues, Positions
 from docaps.model.precision import for_products
 from docaps.model.regulariser import Correlations, Regulariser
+from docaps.model.shape import Context, Shape
 from docaps.model.traces import trace_context
 
 SourceMask = Bool[Tensor, "B 1 S"] | Float[Tensor, "B 1 S"]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The numbers that all layers of a Transformer share."""
-
-    size: int
-    heads: int
-    feed_forward: int
-    dropout: float
-    norm: Literal["pre", "post"]
-
-    def attention(self, memory_size: int | None = None) -> Attention:
-        """Make an attention of this shape, to vectors of this size or another."""
-        return Attention(size=self.size, heads=self.heads, memory_size=memory_size)
-
-    def inward_attention(self) -> Attention:
-        """Make an attention of this shape with which positions look at each other."""
-        return Attention(size=self.size, heads=self.heads, inward=True)
-
-    def residual(self, *, gate: bool = False) -> Residual:
-        """Make the surroundings of a sub-layer of this shape."""
-        return Residual(size=self.size, dropout=self.dropout, norm=self.norm, gate=gate)
-
-    def forward_part(self) -> FeedForward:
-        """Make a feed-forward network of this shape."""
-        return FeedForward(size=self.size, inner=self.feed_forward)
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """A network that reads the history, and what the encoder needs to know to look at what it finds."""
-
-    network: nn.Module
-    history: int
-    size: int
-    gate: bool = False
-
-    def sublayer(self, shape: Shape) -> ContextSublayer:
-        """Make the sub-layer with which one encoder layer looks at the context."""
-        return ContextSublayer(attention=shape.attention(self.size), residual=shape.residual(gate=self.gate))
 
 
 class EncoderLayer(nn.Module):
@@ -103,26 +62,44 @@ class EncoderLayer(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class LayerState:
-    """What one decoder layer remembers: the source, projected, and the words written so far."""
+    """What one decoder layer remembers: the source and the context, projected, and the words written so far."""
 
     source: KeysAndValues
     written: KeysAndValues | Cache | None = None
+    context: KeysAndValues | None = None
+
+    def select(self, rows: Int[Tensor, " R"]) -> "LayerState":
+        """Pick rows of the batch, in the given order."""
+        written, context = self.written, self.context
+        return LayerState(
+            self.source.select(rows),
+            None if written is None else written.select(rows),
+            None if context is None else context.select(rows),
+        )
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention over the words written so far, attention to the source, feed-forward."""
+    """Self-attention over the words written so far, attention to the context (if any) and the source, feed-forward."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, context: ContextSublayer | None = None) -> None:
         super().__init__()
         self.attention, self.attention_residual = shape.inward_attention(), shape.residual()
+        self.context = context
         self.source, self.source_residual = shape.attention(), shape.residual()
         self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
+
+    def remember(self, source: Float[Tensor, "B S D"], context: ContextMemory | None) -> LayerState:
+        """Get ready what the layer will look at."""
+        if self.context is None or context is None:
+            return LayerState(self.source.project(source))
+        return LayerState(self.source.project(source), context=self.context.project(context))
 
     def forward(
         self,
         states: Float[Tensor, "B T D"],
-        source_mask: SourceMask | None,
         memory: LayerState,
+        source_mask: SourceMask | None,
+        context_mask: Bool[Tensor, "B context"] | None = None,
         written_mask: Mask | None = None,
     ) -> tuple[Float[Tensor, "B T D"], LayerState]:
         """Transform all positions at once, or one more position after those remembered."""
@@ -136,8 +113,10 @@ class DecoderLayer(nn.Module):
             return self.attention.gather(queries, written, written_mask, causal)
 
         states = self.attention_residual(states, look_back)
+        if self.context is not None and memory.context is not None and context_mask is not None:
+            states = self.context.attend(states, memory.context, context_mask)
         states = self.source_residual(states, lambda inputs: self.source(inputs, memory.source, source_mask))
-        return self.feed_forward_residual(states, self.feed_forward), LayerState(memory.source, written)
+        return self.feed_forward_residual(states, self.feed_forward), replace(memory, written=written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,72 +126,26 @@ class TransformerState:
     layers: tuple[LayerState, ...]
     source_mask: SourceMask | None
     position: int
+    context_mask: Bool[Tensor, "B context"] | None = None
+    besides: DecoderState | None = None
+    """What else is looked at while words are written."""
 
     def select(self, rows: Int[Tensor, " R"]) -> "TransformerState":
         """Pick rows of the batch, in the given order."""
-        layers = tuple(
-            LayerState(layer.source.select(rows), None if layer.written is None else layer.written.select(rows))
-            for layer in self.layers
+        return TransformerState(
+            tuple(layer.select(rows) for layer in self.layers),
+            None if self.source_mask is None else self.source_mask[rows],
+            self.position,
+            None if self.context_mask is None else self.context_mask[rows],
+            None if self.besides is None else self.besides.select(rows),
         )
-        mask = None if self.source_mask is None else self.source_mask[rows]
-        return TransformerState(layers, mask, self.position)
-
-
-@dataclass(frozen=True, slots=True)
-class WordVectors:
-    """The vectors of a batch's words, as the tables have them: not scaled, without positions."""
-
-    source: Float[Tensor, "B S D"]
-    history: Float[Tensor, "B K N D"] | None
-    target: Float[Tensor, "B T D"] | None
-
-
-class Embeddings(nn.Module):
-    """Word vectors of source, target and output: one table for all, or three."""
-
-    def __init__(self, *, vocabulary: int, size: int, shared: bool) -> None:
-        super().__init__()
-        self.source = _embedding(vocabulary, size)
-        self.target = self.source if shared else _embedding(vocabulary, size)
-        self.output = self.source if shared else _embedding(vocabulary, size)
-        self.packed: nn.Module | None = None
-        """The output layer of a model that is packed."""
-
-    def look_up(self, batch: Batch, *, history: bool) -> WordVectors:
-        """Look up a batch's words, those of one table at once: the gradient of a look-up is as large as its table."""
-        asked = {"source": batch.source}
-        asked |= {"history": batch.history} if history else {}
-        shared = self.target is self.source
-        if batch.target_input is not None and shared:
-            asked["target"] = batch.target_input
-        vectors = self.source(torch.cat([words.flatten() for words in asked.values()]))
-        parts = vectors.split([words.numel() for words in asked.values()])
-        found = {name: part.view(*asked[name].shape, -1) for name, part in zip(asked, parts, strict=True)}
-        if batch.target_input is not None and not shared:
-            found["target"] = self.target(batch.target_input)
-        return WordVectors(found["source"], found.get("history"), found.get("target"))
-
-    def logits(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any V"]:
-        """Score every word of the vocabulary."""
-        return F.linear(states, self.output.weight)
-
-    def score_pieces(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"] | None]:
-        """Score every word, some thousands at a time; and what each row is still to be multiplied by, if anything."""
-        if self.packed is not None:
-            return self.packed(states)  # type: ignore[no-any-return]
-        states = for_products(states)
-        return (F.linear(states, part.to(states.dtype)) for part in self.output.weight.split(PIECE)), None
-
-
-def _embedding(vocabulary: int, size: int) -> nn.Embedding:
-    """Make a table of word vectors of about unit length."""
-    table = nn.Embedding(vocabulary, size)
-    nn.init.normal_(table.weight, std=size**-0.5)
-    return table
 
 
 class Transformer(TranslationModel):
-    """An encoder and a decoder; with a context network every encoder layer also looks at the history."""
+    """An encoder and a decoder; with a context network layers also look at the history.
+
+    What other systems do elsewhere than in a context network, they do in the methods that say so below.
+    """
 
     def __init__(
         self,
@@ -226,6 +159,7 @@ class Transformer(TranslationModel):
     ) -> None:
         super().__init__()
         self.history = 0 if context is None else context.history
+        self.shuffled = context is not None and context.shuffled
         self.embeddings = embeddings
         self.positions = Positions(size=shape.size)
         self.dropout = Dropout(shape.dropout)
@@ -233,7 +167,10 @@ class Transformer(TranslationModel):
         self.encoder = nn.ModuleList(
             EncoderLayer(shape, None if context is None else context.sublayer(shape)) for _ in range(encoder_layers)
         )
-        self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(decoder_layers))
+        looks = context is not None and context.decoder
+        self.decoder = nn.ModuleList(
+            DecoderLayer(shape, context.sublayer(shape) if looks and context else None) for _ in range(decoder_layers)
+        )
         self.encoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
         self.decoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
         self.context = None if context is None else context.network
@@ -282,9 +219,10 @@ class Transformer(TranslationModel):
 
     def start(self, encoding: Encoding) -> DecoderState:
         """Project the source once for all decoder layers."""
-        states = for_products(encoding.states)
-        layers = tuple(LayerState(cast(DecoderLayer, layer).source.project(states)) for layer in self.decoder)
-        return TransformerState(layers, encoding.mask.unsqueeze(1), 0)
+        states, context = for_products(encoding.states), encoding.context
+        layers = tuple(cast(DecoderLayer, layer).remember(states, context) for layer in self.decoder)
+        context_mask = None if context is None else context.mask
+        return TransformerState(layers, encoding.mask.unsqueeze(1), 0, context_mask, encoding.besides)
 
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Take the last word of each translation and score all words that may follow."""
@@ -292,10 +230,14 @@ class Transformer(TranslationModel):
         return self.embeddings.logits(states.squeeze(1)), after
 
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
-        """Get ready to write translations of each sentence side by side; a wide beam is better off with copies."""
-        if width > WIDEST:
-            return super().hypothesise(encoding, width)
+        """Get ready to write translations of each sentence side by side; a wide beam is better off with copies.
+
+        So is, for now, a decoder that looks at more than the source.
+        """
         state = cast(TransformerState, self.start(encoding))
+        looks_further = encoding.besides is not None or any(layer.context is not None for layer in state.layers)
+        if width > WIDEST or looks_further:
+            return super().hypothesise(encoding, width)
         layers = tuple(replace(one, source=one.source.laid_out(), written=Cache()) for one in state.layers)
         padded = not bool(encoding.mask.all())
         mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
@@ -314,10 +256,17 @@ class Transformer(TranslationModel):
         self, words: Int[Tensor, "B W"], state: TransformerState, written: Mask | None = None
     ) -> tuple[Float[Tensor, "B W D"], TransformerState]:
         """Take the next word of each hypothesis, all at the same position of their translations."""
-        vectors = self.embeddings.target(words)
-        inputs = torch.add(self.positions(1, state.position), vectors, alpha=self.scale)
-        states, layers = self._decode(inputs, state, written)
-        return states, replace(state, layers=layers, position=state.position + 1)
+        inputs = self._with_step_positions(self.embeddings.target(words), state)
+        states, layers = self._decode(inputs, state, self._visible(state) if written is None else written)
+        return self._finish(states, state), replace(state, layers=layers, position=state.position + 1)
+
+    def _with_step_positions(self, words: Float[Tensor, "B W D"], state: TransformerState) -> Float[Tensor, "B W D"]:
+        """Place the last word of each translation behind those remembered."""
+        return torch.add(self.positions(1, state.position), words, alpha=self.scale)
+
+    def _visible(self, state: TransformerState) -> Bool[Tensor, "B 1 L"] | None:  # noqa: ARG002
+        """Say which of the words remembered may be looked at; None: all."""
+        return None
 
     def _decode(
         self, inputs: Float[Tensor, "B T D"], state: TransformerState, written: Mask | None = None
@@ -326,9 +275,13 @@ class Transformer(TranslationModel):
         states = self.dropout(inputs)
         layers = []
         for layer, memory in zip(self.decoder, state.layers, strict=True):
-            states, after = layer(states, state.source_mask, memory, written)
+            states, after = layer(states, memory, state.source_mask, state.context_mask, written)
             layers.append(after)
         return self.decoder_norm(states), tuple(layers)
+
+    def _finish(self, states: Float[Tensor, "B T D"], state: TransformerState) -> Float[Tensor, "B T D"]:  # noqa: ARG002
+        """Change the decoder's last states before words are scored; other systems may look further here."""
+        return states
 
     def forward(self, batch: Batch) -> Prediction:
         """Score given translations, all positions at once."""
@@ -338,6 +291,7 @@ class Transformer(TranslationModel):
         source, target = (self._with_positions(cast(Tensor, side)) for side in (vectors.source, vectors.target))
         state = cast(TransformerState, self.start(self._encode(batch, vectors, source)))
         states, _ = self._decode(target, state)
+        states = self._finish(states, state)
         correlations = self._correlate(batch, vectors, source, target)
         return Prediction(for_products(states), correlations, self.embeddings.output.weight)
 

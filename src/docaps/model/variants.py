@@ -1,16 +1,26 @@
 """From settings to models: the one place where the name of a system decides what is built."""
 
-from typing import assert_never
+from dataclasses import replace
+from typing import TypedDict, assert_never
 
 import torch
 
+from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, QcnSettings, SystemSettings
 from docaps.model.capsule import RoutingOptions
 from docaps.model.context.capsules import HistoryCapsules, HistoryWords, Query
+from docaps.model.context.concat import ConcatTransformer
+from docaps.model.context.han import HierarchicalAttention
+from docaps.model.context.noise import FixedNoise
+from docaps.model.context.san import SelectiveAttention
+from docaps.model.context.states import Readers, StatesTransformer
+from docaps.model.context.zhang import ContextEncoder
+from docaps.model.embeddings import Embeddings
 from docaps.model.interface import TranslationModel
 from docaps.model.regulariser import Regulariser
 from docaps.model.routing import CapsuleRouting
-from docaps.model.transformer import Context, Embeddings, Shape, Transformer
+from docaps.model.shape import Context, Shape
+from docaps.model.transformer import Transformer
 
 
 def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0.0, seed: int = 0) -> TranslationModel:
@@ -20,31 +30,97 @@ def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0
         return _build(settings, vocabulary, dropout)
 
 
-def _build(settings: SystemSettings, vocabulary: int, dropout: float) -> TranslationModel:
+class _Sizes(TypedDict):
+    """What every system is built with."""
+
+    shape: Shape
+    encoder_layers: int
+    decoder_layers: int
+    embeddings: Embeddings
+
+
+def _build(settings: SystemSettings, vocabulary: int, dropout: float) -> TranslationModel:  # noqa: PLR0911
+    """Build what the system's way to look at other sentences needs."""
+    context, sizes = SYSTEMS[settings.name].context, _sizes(settings, vocabulary, dropout)
+    match context:
+        case "none":
+            return _transformer(settings, sizes, None)
+        case "qcn":
+            return _transformer(settings, sizes, _capsules(settings, guided=True))
+        case "capsnet":
+            return _transformer(settings, sizes, _capsules(settings, guided=False))
+        case "qcn-shuffled":
+            return _transformer(settings, sizes, replace(_capsules(settings, guided=True), shuffled=True))
+        case "qcn-noise":
+            return _transformer(settings, sizes, _noise(settings))
+        case "zhang":
+            return _transformer(settings, sizes, _context_encoder(settings, sizes["shape"]))
+        case "han":
+            return _han(settings, sizes)
+        case "san":
+            return _san(settings, sizes)
+        case "concat":
+            both = settings.concat.mode == "2-to-2"
+            return ConcatTransformer(**sizes, history=settings.history.sentences, translations=both)
+        case unknown:
+            assert_never(unknown)
+
+
+def _sizes(settings: SystemSettings, vocabulary: int, dropout: float) -> _Sizes:
+    """Say how large everything is, and make the word vectors."""
     model = settings.model
-    return Transformer(
+    return _Sizes(
         shape=Shape(
             size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=dropout, norm=model.norm
         ),
         encoder_layers=model.encoder_layers,
         decoder_layers=model.decoder_layers,
         embeddings=Embeddings(vocabulary=vocabulary, size=model.size, shared=model.embeddings == "shared"),
-        context=_context(settings),
-        regulariser=_regulariser(settings) if settings.uses_regulariser else None,
     )
 
 
-def _context(settings: SystemSettings) -> Context | None:
-    """Build the network that reads the history, if the system has one."""
-    match SYSTEMS[settings.name].context:
-        case "none":
-            return None
-        case "qcn":
-            return _capsules(settings, guided=True)
-        case "capsnet":
-            return _capsules(settings, guided=False)
-        case unknown:
-            assert_never(unknown)
+def _transformer(settings: SystemSettings, sizes: _Sizes, context: Context | None) -> Transformer:
+    """Build a Transformer whose layers look at a context, if there is one."""
+    regulariser = _regulariser(settings) if settings.uses_regulariser else None
+    return Transformer(**sizes, context=context, regulariser=regulariser)
+
+
+def _context_encoder(settings: SystemSettings, shape: Shape) -> Context:
+    """Build the encoder that reads earlier sentences, and gates where layers look at it."""
+    network = ContextEncoder(shape=shape, layers=settings.zhang.layers)
+    decoder = settings.zhang.decoder
+    return Context(network, history=settings.history.sentences, size=shape.size, gate=True, decoder=decoder)
+
+
+def _noise(settings: SystemSettings) -> Context:
+    """Build what stands in the capsules' place."""
+    size, sentences = settings.qcn.capsule_size or settings.model.size, settings.history.sentences
+    network = FixedNoise(size=size, history=sentences, capsules=settings.qcn.capsules)
+    return Context(network, history=sentences, size=size, gate=settings.qcn.gate)
+
+
+def _han(settings: SystemSettings, sizes: _Sizes) -> TranslationModel:
+    """Build a Transformer with hierarchical attention at the last layer of encoder, decoder or both."""
+    side, shape = settings.han.side, sizes["shape"]
+    readers = Readers(
+        encoder=HierarchicalAttention(shape=shape) if side != "decoder" else None,
+        decoder=HierarchicalAttention(shape=shape) if side != "encoder" else None,
+        gradient=settings.han.gradient,
+    )
+    return StatesTransformer(**sizes, readers=readers, history=settings.history.sentences)
+
+
+def _san(settings: SystemSettings, sizes: _Sizes) -> TranslationModel:
+    """Build a Transformer with selective attention at the last layer of encoder or decoder."""
+    san = settings.san
+    reader = SelectiveAttention(shape=sizes["shape"], attention=san.attention, sentences=san.sentences, words=san.words)
+    readers = (
+        Readers(encoder=reader, gradient=san.gradient)
+        if san.side == "encoder"
+        else Readers(decoder=reader, gradient=san.gradient)
+    )
+    reach = san.reach or WHOLE
+    return StatesTransformer(**sizes, readers=readers, history=reach, future=reach if san.mode == "offline" else 0)
 
 
 def _capsules(settings: SystemSettings, *, guided: bool) -> Context:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Row = Mapping[str, Any]
+SPEED = " Speed: target tokens a second in training, as a share of the sentence model's, both measured in turn."
 
 
 def as_markdown(results: Mapping[str, Any]) -> str:
@@ -24,6 +25,7 @@ def _caption(results: Mapping[str, Any]) -> str:
         f"Recipe `{results['recipe']}`, {results['documents']:,} training documents, {results['steps']:,} document "
         f"steps from one sentence model per seed. Steps: until {results['learnt']:.0%} of the choices on every "
         f"{results['checked_items']}th item were right, looked up every {results['check_every']} steps (–: never)."
+        f"{SPEED if any(row.get('speed') for row in results['rows']) else ''}"
     )
 
 
@@ -35,16 +37,19 @@ def as_rows(results: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         for phenomenon, by_distance in chance["by_phenomenon_and_distance"].items()
         for distance in by_distance
     ]
-    header = ["reading", "all", *(f"{name} {distance}" for name, distance in groups), "steps", "BLEU"]
+    timed = all(row.get("speed") is not None for row in results["rows"])
+    cost = ["parameters", "speed"] if timed else []
+    header = ["reading", *cost, "all", *(f"{name} {distance}" for name, distance in groups), "steps", "BLEU"]
     names = list(dict.fromkeys(row["reading"] for row in results["rows"]))
     rows = []
     for name in names:
         cells = [row for row in results["rows"] if row["reading"] == name]
         shares = [_shares(cells, lambda row: row["accuracy"]["all"])]
         shares += [_shares(cells, _in_group(group)) for group in groups]
-        rows.append([f"{name}: {cells[0]['title']}", *shares, _steps(cells), _bleu(cells)])
+        spent = [f"{cells[0]['parameters']:,}", _speed(cells)] if timed else []
+        rows.append([f"{name}: {cells[0]['title']}", *spent, *shares, _steps(cells), _bleu(cells)])
     guesses = [chance["all"], *(chance["by_phenomenon_and_distance"][name][distance] for name, distance in groups)]
-    rows.append(["chance", *(f"{100 * guess:.1f}" for guess in guesses), "", ""])
+    rows.append(["chance", *("" for _ in cost), *(f"{100 * guess:.1f}" for guess in guesses), "", ""])
     return header, rows
 
 
@@ -60,6 +65,11 @@ def _shares(cells: Sequence[Row], read: Callable[[Row], float]) -> str:
 
 def _bleu(cells: Sequence[Row]) -> str:
     return mean_and_range([cell["bleu"]["score"] for cell in cells])
+
+
+def _speed(cells: Sequence[Row]) -> str:
+    """Average the shares of the sentence model's speed."""
+    return f"{sum(cell['speed'] for cell in cells) / len(cells):.2f}"
 
 
 def mean_and_range(values: Sequence[float]) -> str:

@@ -54,12 +54,12 @@ class Objective(nn.Module):
                 label_smoothing=self._label_smoothing if self.training else 0.0,
                 regulariser_weight=self._regulariser_weight,
             )
-        if self.training and self.model.history and not bool(batch.history_mask.any()):
+        if self.training and self.model.idles(batch):
             return Loss(loss.total + self._nothing(), loss.cross_entropy, loss.matched, loss.mismatched)
         return loss
 
     def _nothing(self) -> Tensor:
-        """Return a zero that every weight has a part in: a batch without any history leaves the context idle.
+        """Return a zero that every weight has a part in: a batch with nothing to look at leaves the context idle.
 
         Processes average the gradients of all weights, so each must have one; and one process must take the same
         steps as several.

@@ -12,7 +12,7 @@ import torch
 from docaps import progress
 from docaps.batches.loading import Ahead, Share, StepData, load_steps
 from docaps.batches.sampling import Sampler, make_sampler
-from docaps.config import DecodingSettings, Recipe, StageSettings
+from docaps.config import DecodingSettings, Recipe, StageSettings, SystemSettings
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError, RunError
 from docaps.model.checkpoint import fill, read_weights, write_tensors
@@ -215,7 +215,7 @@ class Stage:
         share = Share(-(-self._settings.accumulate // team.size) * team.size, team.rank, team.size)
         if share.batches != self._settings.accumulate:
             progress.say(f"{share.batches} batches a step instead of {self._settings.accumulate}: one for each process")
-        steps = load_steps(data, sampler, history=model.history, start=standing.place, share=share)
+        steps = load_steps(data, sampler, history=model.view, start=standing.place, share=share)
         snapshots = self._snapshots()
         with ExitStack() as stack:
             speedometer = self._rehearse(learner, device, data, sampler, standing)
@@ -251,7 +251,7 @@ class Stage:
         """Find out what a step costs and what the machine can do, and which weights nothing is learnt for."""
         if self._team.sharded:
             return Speedometer()
-        first = next(load_steps(data, sampler, history=learner.model.history, start=standing.place)).portions[0]
+        first = next(load_steps(data, sampler, history=learner.model.view, start=standing.place)).portions[0]
         operations, idle = rehearse(learner, first.batch.to(device.place))
         if idle:
             progress.say(f"these weights get no gradient in this system and stay as they are: {', '.join(idle)}")
@@ -298,8 +298,10 @@ def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, 
     """Return settings without those that may differ; what an older version did not know has its default."""
     stage = StageSettings.model_construct(**settings.get("stage", {})).model_dump()
     decoding = DecodingSettings.model_construct(**settings.get("decoding", {})).model_dump()
+    system = {**SystemSettings().model_dump(), **settings.get("system", {})}
     return {
         **settings,
+        "system": system,
         "stage": {key: value for key, value in stage.items() if key not in may_differ},
         "decoding": decoding,
     }

@@ -27,7 +27,7 @@ def validate(objective: Objective, data: Split, *, budget: int, team: Team = ALO
     for sentences in [*own, *batches[:idle]] if team.sharded else own:
         # Weights that are put together just in time cannot be in inference mode.
         with torch.no_grad() if team.sharded else torch.inference_mode():
-            batch = collate_sentences(data, sentences, objective.model.history).to(objective.device.place)
+            batch = collate_sentences(data, sentences, objective.model.view).to(objective.device.place)
             loss: Loss = objective(batch)
         tokens = count_tokens(batch)
         sums += torch.tensor([float(loss.cross_entropy) * tokens, tokens], dtype=torch.float64)

@@ -78,8 +78,7 @@ class DocumentTranslator:
         self._name = name
 
     def __repr__(self) -> str:
-        codec, history = self._trained.codec, self._trained.model.history
-        view = f"{history} earlier sentences in view" if history else "no earlier sentence in view"
+        codec, view = self._trained.codec, self._trained.model.view
         return f"<docaps model {self._name}: {codec.source.code} to {codec.target.code}, {view}>"
 
     @property

@@ -41,7 +41,7 @@ def trace_window(trained: TrainedModel, window: Window) -> tuple[HistoryTrace, .
     """Return what the routing did with each sentence of a window's history, nearest first; nothing if there is none."""
     if not trained.model.history or not window.history:
         return ()
-    batch = collate([Window(window.source, window.history)], trained.model.history).to(trained.device)
+    batch = collate([replace(window, target=None)], trained.model.view).to(trained.device)
     context = trained.model.encode(batch, trace=True).context
     if context is None or (context.coupling is None and context.correlation is None):
         return ()
@@ -60,7 +60,7 @@ def trace_model(trained: TrainedModel, windows: Sequence[Window]) -> Iterator[tu
     """Go through what the model tells about its use of the histories, batch by batch; nothing if it tells nothing."""
     looking = [replace(window, target=None) for window in windows if any(map(len, window.history))]
     for numbers in cut(in_order_of_length(looking), looking, BATCH_TOKENS):
-        batch = collate([looking[number] for number in numbers], trained.model.history).to(trained.device)
+        batch = collate([looking[number] for number in numbers], trained.model.view).to(trained.device)
         with torch.inference_mode():
             traces = trained.model.trace(batch)
         yield traces

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -10,9 +10,9 @@ from torch import Tensor
 
 from docaps import progress
 from docaps.batches.batch import Batch, collate
-from docaps.batches.windows import Tokens, Window, windows_of_document
-from docaps.corpus.contrastive import ContrastiveItem
-from docaps.corpus.documents import ParallelDocument
+from docaps.batches.windows import Tokens, View, Window, exchange_histories, windows_of_document
+from docaps.corpus.contrastive import ContrastiveItem, with_other_histories
+from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.vocabulary import PAD
 from docaps.errors import CorpusError
 from docaps.model.interface import Prediction, TranslationModel
@@ -20,6 +20,7 @@ from docaps.model.precision import autocast
 from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.loading import TrainedModel
 from docaps.translation.search import length_penalty
+from docaps.translation.translator import Translator
 
 BATCH_TOKENS = 4000
 LONGEST_PAIR = 2000  # tokens: attention grows with the square of the length
@@ -66,7 +67,7 @@ def _score(trained: TrainedModel, windows: Sequence[Window], task: progress.Task
     """Score windows as a part of a longer task."""
     scores = [0.0] * len(windows)
     for numbers in cut(in_order_of_length(windows), windows, BATCH_TOKENS):
-        batch = collate([windows[number] for number in numbers], trained.model.history).to(trained.device)
+        batch = collate([windows[number] for number in numbers], trained.model.view).to(trained.device)
         with autocast(trained.device, trained.precision):
             found = log_probabilities(trained.model, batch).tolist()
         for number, score in zip(numbers, found, strict=True):
@@ -78,9 +79,10 @@ def _score(trained: TrainedModel, windows: Sequence[Window], task: progress.Task
 def score_documents(
     trained: TrainedModel, documents: Iterable[ParallelDocument], *, use_context: bool = True
 ) -> Iterator[tuple[ParallelDocument, tuple[Likelihood, ...]]]:
-    """Score the translations of documents as they come, each with the source sentences before it in view.
+    """Score the translations of documents as they come, each with what the model looks at in view.
 
-    A pair that is empty on both sides has no tokens, as an empty sentence has no translation.
+    A model that looks at translations of other sentences finds those that are given. A pair that is empty on both
+    sides has no tokens, as an empty sentence has no translation.
     """
     waiting: list[tuple[ParallelDocument, list[Window]]] = []
     with progress.start("score") as task:
@@ -96,6 +98,9 @@ def _score_waiting(
     trained: TrainedModel, waiting: Sequence[tuple[ParallelDocument, list[Window]]], task: progress.Task
 ) -> Iterator[tuple[ParallelDocument, tuple[Likelihood, ...]]]:
     """Score documents that have come together."""
+    if trained.model.view.shuffled:
+        documents, seen = zip(*waiting, strict=True) if waiting else ((), ())
+        waiting = list(zip(documents, exchange_histories(seen), strict=True))
     found = iter(_likelihoods(trained, [window for _, windows in waiting for window in windows], task))
     for document, windows in waiting:
         yield document, tuple(next(found) for _ in windows)
@@ -123,7 +128,7 @@ def document_windows(
     trained: TrainedModel, document: ParallelDocument, number: int, use_context: bool = True
 ) -> list[Window]:
     """Make a window for each pair of a document."""
-    codec, history = trained.codec, trained.model.history if use_context else 0
+    codec, view = trained.codec, trained.model.view if use_context else View()
     sources = [codec.encode_source(sentence) for sentence in document.source]
     targets = [codec.encode_target(sentence) for sentence in document.target]
     for place, pair in enumerate(zip(sources, targets, strict=True), start=1):
@@ -133,13 +138,21 @@ def document_windows(
             raise CorpusError(f"document {number}{name}, sentence {place}: {what}")
     # As in translation, a long sentence is looked back at from its end.
     seen: list[Tokens] = [tokens[-trained.decoding.longest_source - 1 :] for tokens in sources]
-    windows = windows_of_document(seen, history)
+    windows = windows_of_document(seen, view, translations=targets)
     triples = zip(windows, sources, targets, strict=True)
-    return [Window(source, window.history, target) for window, source, target in triples]
+    return [replace(window, source=source, target=target) for window, source, target in triples]
 
 
 def score_contrastive(trained: TrainedModel, items: Sequence[ContrastiveItem]) -> list[list[float]]:
-    """Score the right translation of each item and then its wrong ones, with the item's history in view."""
+    """Score the right translation of each item and then its wrong ones, with the item's history in view.
+
+    A model that looks at earlier translations finds those of the item, or makes its own if the item has none.
+    """
+    view = trained.model.view
+    if view.shuffled:
+        items = [item for item in with_other_histories(items) if isinstance(item, ContrastiveItem)]
+    if view.translations:
+        items = _with_translations(trained, items)
     windows = [window for item in items for window in _item_windows(trained, item)]
     scores = iter(score_windows(trained, windows))
     return [[next(scores) for _ in range(1 + len(item.wrong))] for item in items]
@@ -147,7 +160,21 @@ def score_contrastive(trained: TrainedModel, items: Sequence[ContrastiveItem]) -
 
 def _item_windows(trained: TrainedModel, item: ContrastiveItem) -> list[Window]:
     """Make one window for each translation of an item."""
-    codec, history = trained.codec, trained.model.history
-    given = [codec.encode_source(sentence) for sentence in item.history[-history:]] if history else []
-    (window,) = windows_of_document([codec.encode_source(item.source)], history, given)
-    return [Window(window.source, window.history, codec.encode_target(text)) for text in (item.right, *item.wrong)]
+    codec, view = trained.codec, trained.model.view
+    seen = slice(-view.history, None) if view.history else slice(0)
+    given = [codec.encode_source(sentence) for sentence in item.history[seen]]
+    written = [codec.encode_target(sentence) for sentence in item.target_history[seen]]
+    (window,) = windows_of_document([codec.encode_source(item.source)], view, given, translations=written)
+    return [replace(window, target=codec.encode_target(text)) for text in (item.right, *item.wrong)]
+
+
+def _with_translations(trained: TrainedModel, items: Sequence[ContrastiveItem]) -> list[ContrastiveItem]:
+    """Translate the histories of items that come without translations of them."""
+    lacking = [item for item in items if item.history and not item.target_history]
+    made = iter(Translator(trained).translate([Document(item.history) for item in lacking]) if lacking else ())
+    return [
+        replace(item, target_history=tuple(sentence.text for sentence in next(made)))
+        if item.history and not item.target_history
+        else item
+        for item in items
+    ]

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 
 from docaps import progress
 from docaps.batches.batch import collate
-from docaps.batches.windows import Tokens, Window, windows_of_document
+from docaps.batches.windows import View, Window
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document
 from docaps.errors import RunError
 from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.loading import TrainedModel
+from docaps.translation.ordering import Earlier, Found, Source, translate_in_order
 from docaps.translation.passages import Alternative, Passage, read_passage
 from docaps.translation.places import Place
 from docaps.translation.routing import HistoryTrace, trace_window
@@ -52,14 +53,6 @@ class Wishes:
 
 
 TEXT = Wishes()
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A document, or a part of a long one, as the model sees it: its sentences, and those before it."""
-
-    passages: list[Passage]
-    given: list[Tokens]
 
 
 @dataclass
@@ -104,17 +97,15 @@ class Translator:
     ) -> list[TranslatedSentence]:
         """Translate sentences, each with a history that somebody chose for it (oldest first)."""
         found: list[TranslatedSentence] = []
+        view = replace(self._trained.model.view, shuffled=False)
         pairs = list(zip(sentences, histories, strict=True))
         for start in range(0, len(pairs), self.window):
-            sources = [
-                _Source(
-                    [read_passage(self._trained.codec, sentence, self.decoding.longest_source)],
-                    self._encode_history(history),
-                )
-                for sentence, history in pairs[start : start + self.window]
-            ]
             with _task(True) as task:
-                found += self._search_documents(sources, TEXT, _Pace(task))
+                sources = [
+                    Source([self._passage(sentence)], self._carry(self._read_history(history), view))
+                    for sentence, history in pairs[start : start + self.window]
+                ]
+                found += [self._assemble(one, TEXT) for one in self._search_documents(sources, view, _Pace(task))]
         return found
 
     def stream(self, documents: Iterable[Document], wishes: Wishes = TEXT) -> Iterator[Translated]:
@@ -142,87 +133,78 @@ class Translator:
             enough: says whether so many sentences should be translated now; by default, when a window is full.
             shown: whether to show progress.
         """
-        carried = self._encode_history(wishes.history if wishes.use_context else ())
+        view = self._trained.model.view if wishes.use_context else View()
         place = Place(self.decoding.longest_source, self._warn)
         with _task(shown) as task:
             pace = _Pace(task)
-            for number, window in enumerate(gather(documents, self.window, enough)):
-                if number < skip:
-                    carried = self._pass_over(window, carried, place)
+            carried = self._carry(self._read_history(wishes.history), view)
+            for number, window in enumerate(gather(documents, self.window, enough, whole=view.future > 0)):
+                known = number < skip
+                if known and not view.translations:
+                    carried = self._pass_over(window, carried, view, place)
                     yield [(document, None) for document in window]
                     continue
-                sources, carried = self._read(window, carried, wishes, place)
-                found = self._search_documents(sources, wishes, pace)
-                yield [(document, tuple(next(found) for _ in document.sentences)) for document in window]
+                sources = self._read(window, carried, place)
+                found = self._search_documents(sources, view, pace)
+                carried = _leave(sources, found, view)
+                sentences = (self._assemble(one, wishes) for one in found)
+                yield [
+                    (document, None if known else tuple(next(sentences) for _ in document.sentences))
+                    for document in window
+                ]
         place.finish()
 
-    def _history(self, wishes: Wishes) -> int:
-        return self._trained.model.history if wishes.use_context else 0
+    def _read_history(self, history: Sequence[str]) -> Source:
+        """Read sentences that are only looked back at."""
+        return Source([self._passage(sentence) for sentence in history], [])
 
-    def _encode_history(self, sentences: Sequence[str], before: Sequence[Tokens] = ()) -> list[Tokens]:
-        """Encode sentences that are only looked back at."""
-        longest = self.decoding.longest_source
-        tokens = [read_passage(self._trained.codec, sentence, longest).tokens for sentence in sentences]
-        history = self._trained.model.history
-        return [*before, *tokens][-history:] if history else []
+    def _passage(self, sentence: str) -> Passage:
+        return read_passage(self._trained.codec, sentence, self.decoding.longest_source)
 
-    def _pass_over(self, window: Sequence[Document], carried: list[Tokens], place: Place) -> list[Tokens]:
+    def _carry(self, source: Source, view: View) -> list[Earlier]:
+        """Say what sentences leave to those after them; they are translated only for a model that looks at that."""
+        unseen = _Pace(progress.Task("history", None))
+        found = self._search_documents([source], view, unseen) if view.translations else []
+        return _leave([source], found, view)
+
+    def _pass_over(self, window: Sequence[Document], carried: list[Earlier], view: View, place: Place) -> list[Earlier]:
         """Read a window only for what it leaves to the next one: the last sentences of a document that may go on."""
         for document in window:
-            before = () if place.begin(document) else carried
-            carried = self._encode_history(document.sentences[-max(self._trained.model.history, 1) :], before)
+            before = [] if place.begin(document) else carried
+            last = document.sentences[-view.history :] if view.history else ()
+            carried = _leave([Source([self._passage(sentence) for sentence in last], before)], [], view)
             place.pass_over(len(document.sentences))
         return carried
 
-    def _read(
-        self, window: Sequence[Document], carried: list[Tokens], wishes: Wishes, place: Place
-    ) -> tuple[list[_Source], list[Tokens]]:
-        """Get the documents of a window ready, each with the sentences before it, and say what the last one leaves."""
-        sources: list[_Source] = []
-        history = self._history(wishes)
+    def _read(self, window: Sequence[Document], carried: list[Earlier], place: Place) -> list[Source]:
+        """Get the documents of a window ready, the first perhaps with sentences before it."""
+        sources = [Source([], carried)]
         for document in window:
             if place.begin(document):
-                carried = []
-            passages = []
+                sources.append(Source([], []))
             for sentence in document.sentences:
-                passages.append(read_passage(self._trained.codec, sentence, self.decoding.longest_source))
-                place.look_at(passages[-1])
-            sources.append(_Source(passages, carried))
-            carried = [*carried, *(passage.tokens for passage in passages)][-history:] if history else []
-        return sources, carried
+                sources[-1].passages.append(self._passage(sentence))
+                place.look_at(sources[-1].passages[-1])
+        return sources
 
-    def _search_documents(
-        self, sources: Sequence[_Source], wishes: Wishes, pace: _Pace
-    ) -> Iterator[TranslatedSentence]:
-        """Translate all sentences at once: none needs the translation of another.
+    def _search_documents(self, sources: Sequence[Source], view: View, pace: _Pace) -> list[Found]:
+        """Translate all sentences, in an order in which each finds what the model looks at."""
 
-        A model that looks at its own earlier translations would go through its documents here side by side, first the
-        first sentence of each, then the second; nothing outside of this method would change.
-        """
-        history = self._history(wishes)
-        pairs = [
-            (passage, window)
-            for source in sources
-            for passage, window in zip(
-                source.passages,
-                windows_of_document([one.tokens for one in source.passages], history, source.given),
-                strict=True,
-            )
-        ]
-        parts = [replace(window, source=part.tokens) for passage, window in pairs for part in passage.parts]
-        found = iter(self._search(parts, pace))
-        pace.advance(len(pairs) - len(parts))
-        for passage, window in pairs:
-            hypotheses = [next(found) for _ in passage.parts]
-            traced = trace_window(self._trained, window) if wishes.routing and passage.parts else ()
-            yield self._assemble(passage, hypotheses, traced)
+        def search_windows(passages: Sequence[Passage], windows: Sequence[Window]) -> list[Found]:
+            pairs = list(zip(passages, windows, strict=True))
+            parts = [replace(window, source=part.tokens) for passage, window in pairs for part in passage.parts]
+            found = iter(self._search(parts, pace))
+            pace.advance(len(pairs) - len(parts))
+            return [Found(passage, window, [next(found) for _ in passage.parts]) for passage, window in pairs]
 
-    def _assemble(
-        self, passage: Passage, found: Sequence[Sequence[Hypothesis]], traced: tuple[HistoryTrace, ...]
-    ) -> TranslatedSentence:
+        return translate_in_order(sources, view, search_windows)
+
+    def _assemble(self, sentence: Found, wishes: Wishes) -> TranslatedSentence:
         """Make a sentence of the hypotheses of its parts; a part with fewer than others gives its last one again."""
+        passage, found = sentence.passage, sentence.parts
         if not found:
             return TranslatedSentence(passage.before, 0.0)
+        traced = trace_window(self._trained, sentence.window) if wishes.routing else ()
         count = min(self.decoding.nbest, max(map(len, found)))
         ranked = [
             passage.assemble(
@@ -248,7 +230,7 @@ class Translator:
 
     def _search_batch(self, windows: Sequence[Window]) -> list[list[Hypothesis]]:
         trained = self._trained
-        batch = collate(windows, trained.model.history).to(trained.device)
+        batch = collate(windows, trained.model.view).to(trained.device)
         with trained.autocast():
             found = search(trained.packed or trained.model, batch, self.decoding)
         if not all(found):
@@ -256,20 +238,42 @@ class Translator:
         return found
 
 
+def _leave(sources: Sequence[Source], found: Sequence[Found], view: View) -> list[Earlier]:
+    """Say what the last document leaves to its sentences after it."""
+    if not view.history:
+        return []
+    last = sources[-1]
+    written = [one.translation for one in found[len(found) - len(last.passages) :]] if found else []
+    written += [()] * (len(last.passages) - len(written))
+    own = [Earlier(passage.tokens, target) for passage, target in zip(last.passages, written, strict=True)]
+    return [*last.given, *own][-view.history :]
+
+
 def gather(
-    documents: Iterable[Document], most: int, enough: Callable[[int], bool] | None = None
+    documents: Iterable[Document], most: int, enough: Callable[[int], bool] | None = None, *, whole: bool = False
 ) -> Iterator[list[Document]]:
-    """Put documents together until there are enough sentences."""
+    """Put documents together until there are enough sentences; `whole`: and until the last of them is at its end."""
     window: list[Document] = []
     count = 0
+
+    def is_full() -> bool:
+        return count >= most or (enough is not None and enough(count))
+
     for document in documents:
+        if whole and window and not _continues(document) and is_full():
+            yield window
+            window, count = [], 0
         window.append(document)
         count += len(document.sentences)
-        if count >= most or (enough is not None and enough(count)):
+        if not whole and is_full():
             yield window
             window, count = [], 0
     if window:
         yield window
+
+
+def _continues(document: Document) -> bool:
+    return document.layout is not None and document.layout.continues
 
 
 def _task(shown: bool) -> AbstractContextManager[progress.Task]:

@@ -7,6 +7,7 @@ import pytest
 
 from docaps.config import Recipe, load_recipe, recipe_path
 from docaps.experiments.readings import READINGS, Reading, apply
+from docaps.experiments.rivals import RIVALS
 
 RECIPE = load_recipe(recipe_path("minidocs"))
 
@@ -24,6 +25,23 @@ def test_a_reading_changes_what_it_says_and_nothing_else(reading: Reading) -> No
     assert [key for key, value in reading.changes.items() if attrgetter(key)(RECIPE) == value] == []
     document = RECIPE.stage["document"].model_copy(update={"system": reading.system, "validate_every": 7})
     assert found.stage == {"sentence": RECIPE.stage["sentence"], reading.name: document}
+
+
+@pytest.mark.parametrize("rival", RIVALS.values(), ids=RIVALS)
+def test_a_rival_changes_its_own_settings_only(rival: Reading) -> None:
+    found = apply(rival, RECIPE, check_every=7)
+    changes = {key: value for key, value in rival.changes.items() if not key.startswith("stage.")}
+    assert found.model_copy(update={"stage": RECIPE.stage}) == load_recipe(recipe_path("minidocs"), in_words(changes))
+    stage = {key.split(".")[-1]: value for key, value in rival.changes.items() if key.startswith("stage.document.")}
+    document = RECIPE.stage["document"].model_copy(update={"system": rival.system, "validate_every": 7, **stage})
+    assert found.stage == {"sentence": RECIPE.stage["sentence"], rival.name: document}
+
+
+def test_every_system_of_table_2_and_every_control_is_a_rival() -> None:
+    assert {rival.system for rival in RIVALS.values()} >= {"zhang", "han", "san", "concat", "qcn-shuffled", "qcn-noise"}
+    systems = [(apply(rival, RECIPE, check_every=7), name) for name, rival in RIVALS.items()]
+    described = [(recipe.system(name), recipe.stage[name].inherited_rate) for recipe, name in systems]
+    assert [one for place, one in enumerate(described) if one in described[:place]] == []
 
 
 def test_no_two_readings_are_the_same_model() -> None:

@@ -9,7 +9,8 @@ from tests.invariants import tiny
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.corpus.vocabulary import EOS
-from docaps.model.transformer import Embeddings, Transformer
+from docaps.model.embeddings import Embeddings
+from docaps.model.transformer import Transformer
 
 
 def test_shared_tables_are_one_and_separate_ones_three() -> None:

@@ -47,6 +47,9 @@ TWO_SEEDS = results(
 )
 
 
+SPEEDS = [0.5, 1.0, 1.0, 1.2]
+
+
 def test_the_markdown_is_a_caption_and_a_table() -> None:
     caption, empty, *table = as_markdown(ONE_SEED).splitlines()
     assert caption == (
@@ -63,6 +66,18 @@ def test_the_markdown_is_a_caption_and_a_table() -> None:
         "| chance | 45.0 | 50.0 | 40.0 | 45.0 |  |  |",
     ]
     assert as_markdown(ONE_SEED).endswith("|\n")
+
+
+def test_cost_stands_beside_accuracy_where_it_was_measured() -> None:
+    rows = [
+        {**one, "parameters": 1234567, "speed": speed} for one, speed in zip(TWO_SEEDS["rows"], SPEEDS, strict=True)
+    ]
+    header, found = as_rows(results(*rows))
+    assert header[:4] == ["reading", "parameters", "speed", "all"]
+    assert [cells[1:3] for cells in found] == [["1,234,567", "0.75"], ["1,234,567", "1.10"], ["", ""]]
+    assert {len(cells) for cells in found} == {len(header)}
+    assert "as a share of the sentence model's, both measured in turn." in as_markdown(results(*rows))
+    assert "as a share" not in as_markdown(TWO_SEEDS)
 
 
 def test_seeds_of_a_reading_share_a_row() -> None:

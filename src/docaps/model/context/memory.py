@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from docaps.model.layers import Attention, Residual
+from docaps.model.layers import Attention, KeysAndValues, Residual
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +43,33 @@ class ContextSublayer(nn.Module):
 
     def forward(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> Float[Tensor, "B S D"]:
         """Add to each position what it finds in the context."""
-        has_history, visible = _visible(context)
-        memory = self.attention.project(context.vectors)
+        return self.attend(states, self.project(context), context.mask)
+
+    def project(self, context: ContextMemory) -> KeysAndValues:
+        """Get the context ready to be looked at, once for all words of a translation."""
+        return self.attention.project(context.vectors)
+
+    def attend(
+        self, states: Float[Tensor, "B L D"], memory: KeysAndValues, mask: Bool[Tensor, "B C"]
+    ) -> Float[Tensor, "B L D"]:
+        """Add to each position what it finds in a projected context."""
+        has_history, visible = _visible(mask)
         attended = self.residual(states, lambda inputs: self.attention(inputs, memory, visible))
         return torch.where(has_history, attended, states)
 
     def look(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> Look:
         """Tell what this layer makes of the context."""
-        memory, (_, visible) = self.attention.project(context.vectors), _visible(context)
+        memory, (_, visible) = self.project(context), _visible(context.mask)
         inputs = self.residual.norm(states) if self.residual.norm_first else states
         found = self.attention(inputs, memory, visible)
         lengths = [torch.linalg.vector_norm(vectors, dim=-1) for vectors in (found, states)]
         return Look(self.attention.weights(inputs, memory, visible).mean(dim=1), lengths[0] / lengths[1])
 
 
-def _visible(context: ContextMemory) -> tuple[Bool[Tensor, "B 1 1"], Bool[Tensor, "B 1 C"]]:
+def _visible(mask: Bool[Tensor, "B C"]) -> tuple[Bool[Tensor, "B 1 1"], Bool[Tensor, "B 1 C"]]:
     """Say which rows have a history, and what each may look at.
 
     Attention over nothing is not a number, so a row without history looks at its zero capsules; nobody uses that.
     """
-    has_history = context.mask.any(dim=-1)[:, None, None]
-    return has_history, context.mask.unsqueeze(1) | ~has_history
+    has_history = mask.any(dim=-1)[:, None, None]
+    return has_history, mask.unsqueeze(1) | ~has_history

@@ -1,0 +1,223 @@
+"""Whole documents, over all systems and their modes: who sees what, in which order, and what that may change."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from tests.invariants import tiny
+
+from docaps.batches.batch import collate
+from docaps.batches.windows import View, Window
+from docaps.config import DecodingSettings
+from docaps.corpus.documents import Document, Layout, ParallelDocument
+from docaps.corpus.store import Store
+from docaps.corpus.vocabulary import EOS
+from docaps.translation.loading import TrainedModel
+from docaps.translation.ordering import Found, Source, translate_in_order
+from docaps.translation.passages import Passage, read_passage
+from docaps.translation.scoring import log_probabilities, score_documents
+from docaps.translation.search import search
+from docaps.translation.translator import TranslatedSentence, Translator, Wishes
+
+NAMES = [*(name for name in tiny.SYSTEMS if not name.endswith("+reg")), *tiny.MODES]
+OWN = [name for name in NAMES if name != "qcn-shuffled"]
+"""Systems that see their own document, and only that."""
+STORY = ("the cat sat here", "it was old", "the dog came", "", "it ran", "it slept")
+OTHER = ("a dog ran", "it was old", "it came here")
+DECODING = DecodingSettings(beam=2, length_factor=0.1)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return tiny.prepared(tmp_path_factory.mktemp("corpus"))
+
+
+def make(store: Store, name: str) -> TrainedModel:
+    return tiny.trained(store, name, length_factor=0.1)
+
+
+def translate(trained: TrainedModel, *documents: Sequence[str], wishes: Wishes | None = None, window: int = 4000):
+    translator = Translator(trained, window=window)
+    found = translator.stream([Document(tuple(one)) for one in documents], wishes or Wishes())
+    return [sentences for _, sentences in found]
+
+
+def assert_same(found: Sequence[TranslatedSentence], expected: Sequence[TranslatedSentence]) -> None:
+    assert [one.text for one in found] == [one.text for one in expected]
+    assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-5)
+
+
+def moved(found: Sequence[TranslatedSentence], expected: Sequence[TranslatedSentence]) -> list[bool]:
+    return [abs(one.score - other.score) > 1e-6 for one, other in zip(found, expected, strict=True)]
+
+
+def in_parts(sentences: Sequence[str], *sizes: int) -> list[Document]:
+    """One document, read in parts."""
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    return [
+        Document(tuple(sentences[start : start + size]), layout=Layout("lines", continues=start > 0))
+        for start, size in zip(starts, sizes, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_documents_do_not_see_each_other(store: Store, name: str) -> None:
+    trained = make(store, name)
+    for found, document in zip(translate(trained, STORY, OTHER, STORY[1:]), (STORY, OTHER, STORY[1:]), strict=True):
+        assert_same(found, translate(trained, document)[0])
+        assert len(found) == len(document)
+        assert all(one.text == "" for one, text in zip(found, document, strict=True) if not text)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_document_in_parts_and_windows_is_translated_as_a_whole(store: Store, name: str) -> None:
+    """Also when the first windows are there already and only read."""
+    trained = make(store, name)
+    (whole,) = translate(trained, STORY)
+    parts = in_parts(STORY, 2, 2, 2)
+    for skip in (0, 2):
+        windows = list(Translator(trained, window=2).windows([*parts, Document(OTHER)], skip=skip))
+        # Who looks ahead needs the document to its end, so it waits for it.
+        expected = [3, 1] if trained.model.future else [1, 1, 1, 1]
+        assert [len(window) for window in windows] == expected
+        found = [sentences for window in windows for _, sentences in window]
+        assert [one is None for one in found] == [number < sum(expected[:skip]) for number in range(4)]
+        flat = [sentence for sentences in found[:3] if sentences is not None for sentence in sentences]
+        assert_same(flat, whole[len(whole) - len(flat) :])
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_given_history_counts_like_sentences_of_the_document(store: Store, name: str) -> None:
+    trained = make(store, name)
+    if trained.model.future:
+        pytest.skip("a given history ends before the sentences that are translated, a document does not")
+    (whole,) = translate(trained, STORY)
+    (rest,) = translate(trained, STORY[3:], wishes=Wishes(history=STORY[:3]))
+    assert_same(rest, whole[3:])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_context_a_document_is_its_sentences(store: Store, name: str) -> None:
+    trained = make(store, name)
+    alone = [translate(trained, [text])[0][0] for text in STORY]
+    (found,) = translate(trained, STORY, wishes=Wishes(use_context=False, history=OTHER))
+    assert_same(found, alone)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_only_who_may_look_ahead_does(store: Store, name: str) -> None:
+    """The last sentence is changed: nobody notices before it but those that look at later sentences."""
+    trained = make(store, name)
+    (before,), (after,) = translate(trained, STORY), translate(trained, [*STORY[:-1], "the cat came"])
+    found = moved(before, after)[:-1]
+    if not trained.model.future:
+        assert not any(found)
+        return
+    reach = trained.model.future
+    near = [len(STORY) - 1 - place <= reach and bool(text) for place, text in enumerate(STORY[:-1])]
+    assert found == near
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_earlier_sentences_count_as_far_as_the_view_goes(store: Store, name: str) -> None:
+    trained, system = make(store, name), tiny.mode(name)
+    (before,), (after,) = translate(trained, STORY), translate(trained, ["a dog ran", *STORY[1:]])
+    found = moved(before, after)
+    near = [bool(text) and 0 < place <= trained.model.history for place, text in enumerate(STORY)]
+    if not tiny.reads_history(system):
+        assert not any(found[1:])
+    elif not trained.model.translations:
+        assert found[1:] == near[1:]
+    else:  # a translation that changed changes what comes after it
+        assert all(one for one, seen in zip(found, near, strict=True) if seen)
+
+
+def passages_of(trained: TrainedModel, sentences: Sequence[str]) -> list[Passage]:
+    return [read_passage(trained.codec, sentence, 300) for sentence in sentences]
+
+
+def searcher(trained: TrainedModel):
+    def find(passages: Sequence[Passage], windows: Sequence[Window]) -> list[Found]:
+        found = []
+        for passage, window in zip(passages, windows, strict=True):
+            batch = collate([window], trained.model.view)
+            found.append(Found(passage, window, search(trained.model, batch, DECODING) if passage.parts else []))
+        return found
+
+    return find
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_score_of_a_document_is_the_score_that_search_gave_it(store: Store, name: str) -> None:
+    """With the windows that were seen when the translations were made."""
+    trained = make(store, name)
+    sources = [Source(passages_of(trained, text), []) for text in (STORY, OTHER)]
+    found = translate_in_order(sources, trained.model.view, searcher(trained))
+    worded = [one for one in found if one.parts]
+    windows = [replace(one.window, target=[*one.translation, EOS]) for one in worded]
+    with torch.inference_mode():
+        scores = log_probabilities(trained.model, collate(windows, trained.model.view)).tolist()
+    assert scores == pytest.approx([one.parts[0][0].log_probability for one in worded], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if tiny.mode(name).uses_history])
+def test_windows_hold_what_the_model_looks_at(store: Store, name: str) -> None:
+    """Own translations, not others, nearest first; a draft of those to come."""
+    trained = make(store, name)
+    view = trained.model.view
+    sources = [Source(passages_of(trained, text), []) for text in (STORY, OTHER)]
+    found = translate_in_order(sources, view, searcher(trained))
+    if view.shuffled:
+        assert list(found[2].window.history) == [one[:-1] for one in sources[1].sentences[1::-1]]
+        assert list(found[len(STORY) + 2].window.history) == [one[:-1] for one in sources[0].sentences[1::-1]]
+        return
+    for place in range(len(STORY)):
+        seen = list(range(place - 1, max(0, place - view.history) - 1, -1))
+        later = list(range(place + 1, min(len(STORY), place + 1 + view.future)))
+        window = found[place].window
+        assert list(window.history) == [sources[0].sentences[one][:-1] for one in (*seen, *later)]
+        if not view.translations:
+            assert window.target_history == ()
+        elif not view.future:
+            assert list(window.target_history) == [found[one].translation for one in seen]
+        else:
+            drafts = translate_in_order(sources, View(), searcher(trained))
+            assert list(window.target_history) == [drafts[one].translation for one in (*seen, *later)]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if tiny.mode(name).uses_history])
+def test_scoring_sees_what_is_given(store: Store, name: str) -> None:
+    """Other earlier translations change the score of a later one just where the model looks at translations."""
+    trained = make(store, name)
+    target = ("die Katze saß hier", "sie war alt", "der Hund kam", "", "er lief", "er schlief")
+    changed = ("ein Hund lief", *target[1:])
+    other = ParallelDocument(OTHER, ("ein Hund lief", "er war alt", "er kam hier"))
+    scores = [
+        [one.log_probability for one in next(score_documents(trained, [ParallelDocument(STORY, text), other]))[1]]
+        for text in (target, changed)
+    ]
+    differ = [abs(one - two) > 1e-6 for one, two in zip(*scores, strict=True)]
+    reach = trained.model.history if trained.model.translations else 0
+    assert differ == [True, *(bool(STORY[place]) and place <= reach for place in range(1, len(STORY)))]
+
+
+def test_a_lone_document_has_no_other_history(store: Store) -> None:
+    """The control of a shuffled history: beside another document it sees that one, never its own."""
+    trained = make(store, "qcn-shuffled")
+    (alone,) = translate(trained, STORY)
+    (without,) = translate(trained, STORY, wishes=Wishes(use_context=False))
+    assert_same(alone, without)
+    beside = translate(trained, STORY, OTHER)[0]
+    assert moved(beside, alone) == [False, True, True, False, True, True]
+    own = translate(trained, [*STORY[:1], "the dog came", *STORY[2:]], OTHER)[0]
+    assert moved(own, beside) == [False, True, False, False, False, False]
+
+
+def test_resuming_needs_no_more_than_the_documents(store: Store) -> None:
+    """Windows of other documents are passed over, and leave nothing."""
+    trained = make(store, "han")
+    expected = translate(trained, OTHER)[0]
+    windows = list(Translator(trained, window=1).windows([Document(STORY), Document(OTHER)], skip=1))
+    assert windows[0][0][1] is None
+    assert_same(windows[1][0][1] or (), expected)
