@@ -1,7 +1,7 @@
 """`docaps diagnose`: is context used?"""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -19,44 +19,58 @@ from docaps.cli.console import (
     quote,
 )
 
+SetOption = Annotated[
+    tuple[str, Path] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME PATH",
+        help="A contrastive set: contrapro, mt-geneval, ctxpro, minidocs or jsonl (default: that of the corpus).",
+    ),
+]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Where to keep the result as JSON (default: RUN/diagnosis.json).")
+]
+RunArgument = Annotated[
+    Path, typer.Argument(help="A finished run directory of a model that looks at earlier sentences.")
+]
+AgainstOption = Annotated[
+    Path | None, typer.Option(help="The run to compare with (default: the sentence model it started from).")
+]
+CorpusOption = Annotated[Path | None, typer.Option(help="Prepared corpus to look at (default: the run's own).")]
+PartOption = Annotated[Literal["dev", "test"] | None, typer.Option(help="Part of the prepared corpus (default: dev).")]
+SourceOption = Annotated[Path | None, typer.Option(help="Documents to look at instead of the corpus.")]
+ReferenceOption = Annotated[Path | None, typer.Option(help="Their translations by people.")]
+LimitOption = Annotated[int | None, typer.Option(min=2, help="Look at so many documents only, for a quick look.")]
+ItemsOption = Annotated[int | None, typer.Option(min=2, help="Take about so many contrastive items only.")]
+NoBleuOption = Annotated[bool, typer.Option("--no-bleu", help="Score only, do not translate: several times faster.")]
+BeamOption = Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")]
+ShufflesOption = Annotated[int, typer.Option(min=1, help="How often another history is drawn for each sentence.")]
+DrawsOption = Annotated[int, typer.Option(min=100, help="Draws of the significance tests.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all draws.")]
+ExamplesOption = Annotated[int, typer.Option(min=0, help="How many sentences to show, helped and harmed.")]
+
 
 def diagnose(
-    run: Annotated[Path, typer.Argument(help="A finished run directory of a model that looks at earlier sentences.")],
-    against: Annotated[
-        Path | None, typer.Option(help="The run to compare with (default: the sentence model it started from).")
-    ] = None,
-    corpus: Annotated[Path | None, typer.Option(help="Prepared corpus to look at (default: the run's own).")] = None,
-    part: Annotated[
-        Literal["dev", "test"] | None, typer.Option(help="Part of the prepared corpus (default: dev).")
-    ] = None,
-    source: Annotated[Path | None, typer.Option(help="Documents to look at instead of the corpus.")] = None,
-    reference: Annotated[Path | None, typer.Option(help="Their translations by people.")] = None,
+    run: RunArgument,
+    against: AgainstOption = None,
+    corpus: CorpusOption = None,
+    part: PartOption = None,
+    source: SourceOption = None,
+    reference: ReferenceOption = None,
     format: FormatOption = None,
     starts: StartsOption = None,
-    set: Annotated[
-        tuple[str, Path] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME PATH",
-            help="A contrastive set: contrapro, mt-geneval, ctxpro, minidocs or jsonl (default: that of the corpus).",
-        ),
-    ] = None,
+    set: SetOption = None,
     context_dir: ContextDirOption = None,
     context_lines: ContextLinesOption = None,
-    limit: Annotated[int | None, typer.Option(min=2, help="Look at so many documents only, for a quick look.")] = None,
-    items: Annotated[int | None, typer.Option(min=2, help="Take about so many contrastive items only.")] = None,
-    no_bleu: Annotated[
-        bool, typer.Option("--no-bleu", help="Score only, do not translate: several times faster.")
-    ] = False,
-    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")] = None,
-    shuffles: Annotated[int, typer.Option(min=1, help="How often another history is drawn for each sentence.")] = 3,
-    draws: Annotated[int, typer.Option(min=100, help="Draws of the significance tests.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 1,
-    examples: Annotated[int, typer.Option(min=0, help="How many sentences to show, helped and harmed.")] = 5,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Where to keep the result as JSON (default: RUN/diagnosis.json)."),
-    ] = None,
+    limit: LimitOption = None,
+    items: ItemsOption = None,
+    no_bleu: NoBleuOption = False,
+    beam: BeamOption = None,
+    shuffles: ShufflesOption = 3,
+    draws: DrawsOption = 1000,
+    seed: SeedOption = 1,
+    examples: ExamplesOption = 5,
+    out: OutOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -73,31 +87,26 @@ def diagnose(
 
     Example: docaps diagnose RUN --source story.en --reference story.de --set contrapro contrapro.json
     """
-    from docaps.cli.findings import print_findings
     from docaps.errors import DocapsError
     from docaps.experiments.diagnosis import FILE, diagnose_run
     from docaps.experiments.examination import Wishes
     from docaps.experiments.material import Request
-    from docaps.files import write_text_atomically
 
     if out is not None and out.exists() and not overwrite:
         raise DocapsError("exists already: give --overwrite to replace it", path=out)
-    quick = limit is not None or items is not None or no_bleu
-    request = Request(
-        corpus=corpus,
-        part=part,
-        source=source,
-        reference=reference,
-        format=format,
-        starts=starts,
-        set=set,
-        context={"context_dir": context_dir, "context_lines": context_lines},
-        limit=limit,
-        items=items,
-    )
+    context = {"context_dir": context_dir, "context_lines": context_lines}
+    request = Request(corpus, part, source, reference, format, starts, set, context, limit, items)
     wishes = Wishes(shuffles=shuffles, bleu=not no_bleu, examples=examples, draws=draws, seed=seed)
+    quick = limit is not None or items is not None or no_bleu
     found = diagnose_run(run, request, wishes, against=against, beam=beam)
-    kept = out or (None if quick else run / FILE)
+    _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)
+
+
+def _deliver(found: dict[str, Any], run: Path, kept: Path | None, *, json: bool, quick: bool) -> None:
+    """Keep the result where it belongs and show it."""
+    from docaps.cli.findings import print_findings
+    from docaps.files import write_text_atomically
+
     if kept is not None:
         write_text_atomically(kept, format_json(found))
     if json:
