@@ -28,7 +28,7 @@ $(READY): pyproject.toml constraints.txt
 demo: setup  ## Train two small models and see what context adds (about 5 minutes)
 	@$(BIN)/docaps demo $(ARGS)
 
-test: setup lint  ## Run all checks and tests (about 10 minutes)
+test: setup lint  ## Run all checks and tests (about 15 minutes on 2 cores)
 	$(PARALLEL) -m "not stress" $(ARGS)
 
 check: setup lint fast  ## Run the linters, the types and the fast tests

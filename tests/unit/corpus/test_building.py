@@ -26,7 +26,7 @@ KINDS: dict[str, dict[str, Any]] = {
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     folder = tmp_path_factory.mktemp("text")
     parts = {}
-    for name, count, seed in (("train", 60, 1), ("dev", 5, 2), ("extra", 8, 3)):
+    for name, count, seed in (("train", 120, 1), ("dev", 5, 2), ("extra", 8, 3)):
         documents = [ParallelDocument(one.source, one.target) for one in generate_documents(count, seed)]
         parts[name] = (folder / f"{name}.en", folder / f"{name}.de")
         write_parallel(*parts[name], documents)
@@ -64,8 +64,8 @@ def test_extra_pairs_join_where_asked_for_and_are_documents_of_one_sentence(inpu
     documents, extra = store.split("train"), store.split("train", extra=True)
     count = len(sentences(inputs, "extra", 0))
     assert len(extra) == len(documents) + count == len(sentences(inputs, "train", 0)) + count
-    assert len(documents.documents) == 61
-    assert np.diff(extra.documents)[60:].tolist() == [1] * count
+    assert len(documents.documents) == 121
+    assert np.diff(extra.documents)[120:].tolist() == [1] * count
     assert extra.source[len(documents)].tolist() == store.codec.encode_source(sentences(inputs, "extra", 0)[0])
     assert store.manifest["counts"]["extra"] == {"documents": 0, "sentences": count, "usable": count}
 

@@ -240,7 +240,8 @@ def test_the_network_runs_once_for_all_layers() -> None:
 def test_the_context_sublayer_stands_between_self_attention_and_feed_forward(norm: str) -> None:
     model, batch = tiny.build(tiny.settings("qcn", norm=norm)), tiny.sample_batch()
     layer, order = model.encoder[0], []
-    for name, part in (("self", layer.attention), ("context", layer.context), ("forward", layer.feed_forward)):
+    parts = (("self", layer.attention_residual), ("context", layer.context), ("forward", layer.feed_forward))
+    for name, part in parts:
         part.register_forward_hook(lambda *_, name=name: order.append(name))
     encoding = model.encode(batch)
     assert order == ["self", "context", "forward"]
