@@ -143,7 +143,7 @@ def test_phenomena_forms_and_distances_are_balanced(corpus: MiniCorpus) -> None:
     for phenomenon in PHENOMENA:
         forms = Counter(label.form for label in labels if label.phenomenon == phenomenon.name)
         share = phenomenon.weight / sum(other.weight for other in PHENOMENA)
-        assert forms.total() == pytest.approx(len(labels) * share, rel=0.2), phenomenon.name
+        assert forms.total() == pytest.approx(len(labels) * share, rel=0.12), phenomenon.name
         assert set(forms) == {form for form, _ in phenomenon.contrasts}
         assert min(forms.values()) > 0.85 * forms.total() / len(forms)
 
