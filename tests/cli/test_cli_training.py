@@ -38,8 +38,11 @@ def options(chain: Chain, out: Path, **changes: Any) -> list[str | Path]:
 @pytest.fixture(scope="module")
 def whole(chain: Chain, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Training that nothing disturbed."""
-    out = tmp_path_factory.mktemp("whole")
-    result = finish(*options(chain, out))
+    return undisturbed(chain, tmp_path_factory.mktemp("whole"))
+
+
+def undisturbed(chain: Chain, out: Path, **changes: Any) -> Run:
+    result = finish(*options(chain, out, **changes))
     assert result.code == 0, result.err
     return Run(out / "sentence")
 
@@ -63,25 +66,33 @@ def check_readable(run: Run) -> int:
     return read_state(run.state).standing.step if run.state.exists() else 0
 
 
-@pytest.mark.parametrize("moments", [2, pytest.param(20, marks=pytest.mark.stress)])
-def test_killed_at_any_moment_training_goes_on_bit_for_bit(
-    chain: Chain, whole: Run, tmp_path: Path, moments: int
-) -> None:
-    run, generator, reached = Run(tmp_path / "sentence"), random.Random(moments), 0
+def kill_often(run: Run, call: list[str | Path], moments: int, steps: int) -> int:
+    """Start it again and again, kill it each time at some moment after a saved state; the step that state is of."""
+    generator, reached = random.Random(moments), 0
     for moment in range(moments):
-        process = start(*options(chain, tmp_path))
-        wait_for_step(run, min(reached + 1, STEPS - 8), process)
+        process = start(*call)
+        wait_for_step(run, reached + 1, process)
         time.sleep(generator.random() * (0.3 if moment % 2 else 0.02))
         process.kill()
         process.communicate()
-        if process.returncode == 0 or run.finished:
+        if process.returncode == 0 or run.finished or reached > steps - 8:
             pytest.fail("training was over before it could be killed: make it longer")
         before, reached = reached, check_readable(run)
-        assert reached >= before
-    result = finish(*options(chain, tmp_path))
+        assert reached > before
+    return reached
+
+
+@pytest.mark.parametrize(("moments", "steps"), [(2, STEPS), pytest.param(20, 20 * STEPS, marks=pytest.mark.stress)])
+def test_killed_at_any_moment_training_goes_on_bit_for_bit(
+    chain: Chain, tmp_path: Path, moments: int, steps: int, request: pytest.FixtureRequest
+) -> None:
+    run, call = Run(tmp_path / "killed" / "sentence"), options(chain, tmp_path / "killed", steps=steps)
+    reached = kill_often(run, call, moments, steps)
+    result = finish(*call)
     assert result.code == 0, result.err
     assert f"goes on after step {reached}" in result.err
-    assert sha256(run.weights) == sha256(whole.weights)
+    alone = request.getfixturevalue("whole") if steps == STEPS else undisturbed(chain, tmp_path / "alone", steps=steps)
+    assert sha256(run.weights) == sha256(alone.weights)
     events = [event["event"] for event in run.read()["history"]]
     assert events.count("ended without notice") == moments
     assert not [name for name in listing(tmp_path) if name.endswith((".partial", ".old", ".lock"))]
