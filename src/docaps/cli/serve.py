@@ -2,11 +2,13 @@
 
 import importlib.util
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from docaps.cli.console import JsonOption, print_json
 from docaps.errors import DocapsError
 
 TOKEN = "DOCAPS_TOKEN"
@@ -29,6 +31,7 @@ def serve(
     max_queue: Annotated[int, typer.Option(min=1, help="Most sentences that wait for a model.")] = 20_000,
     max_beam: Annotated[int, typer.Option(min=1, max=32, help="Widest beam of a request.")] = 16,
     timeout: Annotated[float, typer.Option(min=0.1, help="Most seconds for a request.")] = 120.0,
+    json: JsonOption = False,
 ) -> None:
     """Answer requests for translations over HTTP, and show a page to try them out.
 
@@ -37,6 +40,23 @@ def serve(
 
     Example: docaps serve runs/demo/runs/document runs/demo/runs/sentence
     """
+    limits = {"body": max_body, "sentences": max_sentences, "characters": max_characters, "beam": max_beam}
+    limits |= {"queue": max_queue}
+    _serve(runs, _Door(host, port, _read_token(token_file), tuple(origin or ())), limits, timeout, json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """Where the service listens, and to whom."""
+
+    host: str
+    port: int
+    token: str | None
+    origins: tuple[str, ...]
+
+
+def _serve(runs: list[Path], door: _Door, limits: dict[str, int], seconds: float, json: bool) -> None:
+    """Load the models and answer until a signal comes."""
     for package in ("fastapi", "uvicorn"):
         if importlib.util.find_spec(package) is None:
             raise DocapsError(f"docaps serve needs {package}: pip install 'docaps[serve]'")
@@ -44,25 +64,19 @@ def serve(
     from docaps.web.guard import LOCAL_NAMES, Access, is_loopback
     from docaps.web.limits import Limits
     from docaps.web.opening import open_service
-    from docaps.web.server import Address, address_of
-    from docaps.web.server import serve as answer
+    from docaps.web.server import Address, address_of, serve
 
-    limits = Limits(
-        body=max_body,
-        sentences=max_sentences,
-        characters=max_characters,
-        beam=max_beam,
-        queue=max_queue,
-        seconds=timeout,
-    )
-    access = Access(_read_token(token_file), LOCAL_NAMES if is_loopback(host) else None)
-    with Address(host, port).take() as listening:
-        service = open_service(runs, limits)
-        if access.token is None and not is_loopback(host):
-            typer.echo(f"docaps: anybody who reaches {host} may translate: set {TOKEN} to ask for a token", err=True)
+    local = is_loopback(door.host)
+    with Address(door.host, door.port).take() as listening:
+        service = open_service(runs, Limits(seconds=seconds, **limits))
+        if door.token is None and not local:
+            typer.echo(f"docaps: anybody who reaches {door.host} may translate: set {TOKEN}", err=True)
         listening.listen()  # from now on nobody is turned away, though the server needs a moment more
         typer.echo(f"docaps: {', '.join(service.workers)} at {address_of(listening)} (Ctrl-C ends)", err=True)
-        answer(build_app(service, access, origins=origin or ()), service, listening)
+        if json:
+            print_json({"url": address_of(listening), "models": list(service.workers)})
+        access = Access(door.token, LOCAL_NAMES if local else None)
+        serve(build_app(service, access, origins=door.origins), service, listening)
     typer.echo("docaps: stopped; all accepted requests were answered", err=True)
 
 
