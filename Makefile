@@ -23,6 +23,7 @@ $(READY): pyproject.toml constraints.txt
 	@if $(BIN)/python -c 'import torch' 2>/dev/null; then grep -v '^torch==' constraints.txt; else cat constraints.txt; fi > $(VENV)/constraints.txt
 	@echo "installing docaps and what it needs (a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/constraints.txt -e '.[dev]'
+	@npm install --silent --no-audit --no-fund --fetch-retries 1 --fetch-timeout 20000 --prefix $(VENV)/axe axe-core@4.14.0 >/dev/null 2>&1 || echo "no axe-core from npm: the test of accessibility will be skipped"
 	@touch $@
 
 demo: setup  ## Train two small models and see what context adds (about 5 minutes)

@@ -44,6 +44,7 @@ COMMANDS = {
     "variants": Command("variants:variants", "List the systems and what they are made of.", "Models"),
     "train": Command("train:train", "Train the stages of a recipe.", "Models"),
     "translate": Command("translate:translate", "Translate documents.", "Models"),
+    "serve": Command("serve:serve", "Answer requests for translations over HTTP, with a page.", "Models"),
     "score": Command("score:score", "Score given translations.", "Models"),
     "precision": Command("precision:precision", "Check whether lower precision is good enough.", "Models"),
     "evaluate": Command("evaluate:evaluate", "Compare translations with a reference.", "Results"),

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from docaps import progress
 from docaps.batches.batch import collate
@@ -53,6 +54,17 @@ class Wishes:
 
 
 TEXT = Wishes()
+
+Carried = list[Earlier]
+"""What sentences leave to those after them; only a translator looks into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Consecutive sentences of a document, and what those before them left."""
+
+    sentences: tuple[str, ...]
+    carried: Carried
 
 
 @dataclass
@@ -133,7 +145,7 @@ class Translator:
             enough: says whether so many sentences should be translated now; by default, when a window is full.
             shown: whether to show progress.
         """
-        view = self._trained.model.view if wishes.use_context else View()
+        view = self._view(wishes)
         place = Place(self.decoding.longest_source, self._warn)
         with _task(shown) as task:
             pace = _Pace(task)
@@ -153,6 +165,35 @@ class Translator:
                     for document in window
                 ]
         place.finish()
+
+    @property
+    def needs_whole_documents(self) -> bool:
+        """Say whether a document must not be cut into pieces, because the model looks at later sentences too."""
+        return self._trained.model.view.future > 0
+
+    def begin(self, wishes: Wishes) -> Carried:
+        """Return what the first piece of a document is given: the sentences before it."""
+        return self._carry(self._read_history(wishes.history), self._view(wishes))
+
+    def translate_pieces(
+        self, pieces: Sequence[Piece], wishes: Wishes
+    ) -> list[tuple[tuple[TranslatedSentence, ...], Carried]]:
+        """Translate pieces of several documents together; say of each what it leaves to the next piece."""
+        view = self._view(wishes)
+        sources: list[Source] = []
+        for piece in pieces:
+            place = Place(self.decoding.longest_source, self._warn)
+            sources += self._read([Document(piece.sentences)], piece.carried, place)
+        found = iter(self._search_documents(sources, view, _Pace(progress.Task("pieces", None))))
+        results = []
+        for source in sources:
+            own = list(islice(found, len(source.passages)))
+            results.append((tuple(self._assemble(one, wishes) for one in own), _leave([source], own, view)))
+        return results
+
+    def _view(self, wishes: Wishes) -> View:
+        """Return what of a document the model may look at."""
+        return self._trained.model.view if wishes.use_context else View()
 
     def _read_history(self, history: Sequence[str]) -> Source:
         """Read sentences that are only looked back at."""

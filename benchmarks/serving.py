@@ -1,0 +1,197 @@
+"""How fast `docaps serve` answers many clients at once, against `docaps translate` on the same sentences.
+
+Each client sends one document after the other, and waits for its translation. Prints the 95th percentile of the time to
+an answer, and the memory of the server over the run; the last line is JSON. Without --run, a small model is trained
+for some steps first: its translations are worthless, but as long as they would be.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Documents = Sequence[Sequence[str]]
+DOCAPS = [sys.executable, "-m", "docaps"]
+EXPLICIT = (429, 503)
+"""What a server may say when it is too busy."""
+
+
+@dataclass
+class Load:
+    """What the clients saw."""
+
+    seconds: float = 0.0
+    sentences: int = 0
+    latencies: list[float] = field(default_factory=list)
+    statuses: Counter[int] = field(default_factory=Counter)
+    memory: list[int] = field(default_factory=list)
+
+    @property
+    def errors(self) -> int:
+        """Count answers that are none, and sentences that were lost."""
+        return sum(count for status, count in self.statuses.items() if status != 200 and status not in EXPLICIT)
+
+
+def train(folder: Path) -> Path:
+    """Train a small document model for some steps."""
+    settings = ["stage.sentence.steps=60", "stage.document.steps=20", "decoding.length_factor=0.5"]
+    settings += [f"stage.{stage}.warmup=10" for stage in ("sentence", "document")]
+    options = [word for setting in settings for word in ("--set", setting)]
+    command = [*DOCAPS, "demo", "--dir", str(folder / "demo"), "--documents", "300", *options]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return folder / "demo" / "runs" / "document"
+
+
+def write_documents(folder: Path, data: Path | None) -> Documents:
+    """Read documents, or generate little ones."""
+    if data is None:
+        out = folder / "text"
+        command = [*DOCAPS, "minidocs", "--documents", "2000", "--seed", "5", "--out", str(out)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        data = out / "train.en"
+    blocks = data.read_text(encoding="utf-8").split("<d>\n")
+    return [block.splitlines() for block in blocks if block.strip()]
+
+
+def start_server(run: Path) -> tuple[subprocess.Popen[str], str]:
+    """Start a server on a free port, and wait until it listens."""
+    process = subprocess.Popen([*DOCAPS, "serve", str(run), "--port", "0"], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if " at http://" in line:
+            return process, line.split(" at ")[1].split()[0]
+    raise SystemExit("the server did not start")
+
+
+async def ask(url: str, body: bytes) -> tuple[int, bytes]:
+    """Send one request over a connection of its own."""
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    head = f"POST /v1/translate HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    answer = await reader.read()
+    writer.close()
+    head_part, _, rest = answer.partition(b"\r\n\r\n")
+    return int(head_part.split()[1]) if head_part else 0, rest
+
+
+async def be_client(url: str, documents: Iterator[Sequence[str]], end: float, load: Load) -> None:
+    """Ask for one document after the other until the time is up."""
+    while time.monotonic() < end:
+        sentences = next(documents)
+        start = time.monotonic()
+        try:
+            status, body = await ask(url, json.dumps({"sentences": sentences}).encode())
+        except OSError:
+            status, body = 0, b""
+        if status == 200 and len(json.loads(body)["translations"]) != len(sentences):
+            status = -1
+        load.statuses[status] += 1
+        load.latencies.append(time.monotonic() - start)
+        load.sentences += len(sentences) if status == 200 else 0
+        if status in EXPLICIT:
+            await asyncio.sleep(1)
+
+
+async def watch(url: str, load: Load) -> None:
+    """Note the memory of the server once a second."""
+    while True:
+        await asyncio.sleep(1)
+        text = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{url}/metrics").read().decode())
+        value = next(line for line in text.splitlines() if line.startswith("process_resident_memory_bytes "))
+        load.memory.append(int(value.split()[1]))
+
+
+async def put_under_load(url: str, documents: Documents, clients: int, seconds: float) -> Load:
+    """Let many clients ask at once."""
+    load, start = Load(), time.monotonic()
+    supply = itertools.cycle(documents)
+    watcher = asyncio.create_task(watch(url, load))
+    await asyncio.gather(*(be_client(url, supply, start + seconds, load) for _ in range(clients)))
+    watcher.cancel()
+    load.seconds = time.monotonic() - start
+    return load
+
+
+def translate_speed(run: Path, documents: Documents, seconds: float) -> float:
+    """Return how many sentences a second `docaps translate` makes, without its start."""
+    script = (
+        "import json, sys, time, docaps\n"
+        "run, seconds = sys.argv[1], float(sys.argv[2])\n"
+        "documents = json.load(sys.stdin)\n"
+        "model = docaps.load(run)\n"
+        "def speed(some):\n"
+        "    start = time.monotonic()\n"
+        "    for _ in model.translate_documents(some): pass\n"
+        "    return sum(map(len, some)) / (time.monotonic() - start)\n"
+        "first = speed(documents[:40])\n"
+        "count = max(40, int(first * seconds / (sum(map(len, documents)) / len(documents))))\n"
+        "print(speed((documents * (1 + count // len(documents)))[:count]))\n"
+    )
+    command = [sys.executable, "-c", script, str(run), str(seconds)]
+    done = subprocess.run(command, input=json.dumps(documents), check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+def report(load: Load, speed: float, clients: int) -> dict[str, float | None]:
+    """Print what was measured, and return it."""
+    latencies = sorted(load.latencies)
+    p95 = latencies[int(0.95 * (len(latencies) - 1))]
+    served = load.sentences / load.seconds
+    later = load.memory[len(load.memory) // 3 :]
+    half = len(later) // 2
+    growth = statistics.median(later[half:]) / statistics.median(later[:half]) if half else None
+    print(f"{clients} clients, {load.seconds:.0f} s: {len(latencies)} requests, {load.sentences} sentences")
+    print(f"answers       {dict(load.statuses)}")
+    print(f"served        {served:8.1f} sentences/s")
+    print(f"translate     {speed:8.1f} sentences/s")
+    print(f"latency       {statistics.median(latencies):8.2f} s median, {p95:.2f} s at the 95th percentile")
+    if load.memory:
+        print(f"memory        {load.memory[0] / 1e6:8.0f} MB first, {load.memory[-1] / 1e6:.0f} MB last")
+    return {
+        "throughput_vs_translate": served / speed,
+        "errors": load.errors,
+        "refused": sum(load.statuses[status] for status in EXPLICIT),
+        "p95_seconds": p95,
+        "memory_growth": growth,
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", type=Path, help="a finished run; by default a small one is trained")
+    parser.add_argument("--data", type=Path, help="documents to send, <d> before each; by default generated ones")
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long the clients ask")
+    parser.add_argument("--repeats", type=int, default=2, help="measurements of docaps translate, before and after")
+    options = parser.parse_args()
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    with tempfile.TemporaryDirectory() as scratch:
+        run = (options.run or train(Path(scratch))).resolve()
+        documents = write_documents(Path(scratch), options.data)
+        speeds = [translate_speed(run, documents, options.seconds / 6)]
+        server, url = start_server(run)
+        try:
+            load = asyncio.run(put_under_load(url, documents, options.clients, options.seconds))
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(timeout=60)
+        speeds += [translate_speed(run, documents, options.seconds / 6) for _ in range(max(1, options.repeats - 1))]
+    print(json.dumps(report(load, statistics.mean(speeds), options.clients)))
+
+
+if __name__ == "__main__":
+    main()

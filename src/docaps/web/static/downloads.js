@@ -1,0 +1,46 @@
+// The result as a file: text, a table, or JSON.
+
+const oneLine = (text) => text.split(/\s+/).filter(Boolean).join(" ");
+
+const asText = (result) => {
+  if (!result.paragraphs) return `${result.rows.map((row) => oneLine(row.translation)).join("\n")}\n`;
+  let start = 0;
+  const paragraphs = result.paragraphs.map((count) => {
+    const part = result.rows.slice(start, start + count);
+    start += count;
+    return part.map((row) => oneLine(row.translation)).join(" ");
+  });
+  return `${paragraphs.join("\n\n")}\n`;
+};
+
+const asTable = (result) => {
+  const rival = result.rival ? [result.rival] : [];
+  const lines = [["sentence", "source", "translation", "score", ...rival]];
+  result.rows.forEach((row, place) => {
+    const other = result.rival ? [row.other?.translation ?? ""] : [];
+    lines.push([place + 1, oneLine(row.source), oneLine(row.translation), row.score.toFixed(6), ...other.map(oneLine)]);
+  });
+  return `${lines.map((line) => line.join("\t")).join("\n")}\n`;
+};
+
+const asJson = (result) => `${JSON.stringify({
+  model: result.model,
+  translations: result.rows.map(({ source, translation, score, other }) => ({
+    source, translation, score, ...(result.rival && other ? { compared: { model: result.rival, translation: other.translation, score: other.score } } : {}),
+  })),
+}, null, 2)}\n`;
+
+const FORMS = {
+  txt: [asText, "text/plain"],
+  tsv: [asTable, "text/tab-separated-values"],
+  json: [asJson, "application/json"],
+};
+
+export const download = (result, form) => {
+  const [write, type] = FORMS[form];
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([write(result)], { type: `${type};charset=utf-8` }));
+  link.download = `translation.${form}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+};

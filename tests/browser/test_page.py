@@ -1,0 +1,232 @@
+"""The page of `docaps serve`, used as a reader would: in a browser, with a model trained for the test."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="fastapi is not installed (docaps[serve])")
+sys.path.append(str(Path(__file__).parents[1] / "unit" / "web"))
+
+ROOT = Path(__file__).parents[2]
+AXE = Path(os.environ.get("DOCAPS_AXE") or ROOT / ".venv" / "axe" / "node_modules" / "axe-core" / "axe.min.js")
+pytestmark = pytest.mark.browser
+NASTY = "<img src=x onerror=alert(1)><b>bold</b> & \"quoted\" 'text'."
+
+
+@pytest.fixture(scope="module")
+def url(tiny_demo: Path) -> Iterator[str]:
+    from serving import models, serving
+
+    with serving(models(tiny_demo)) as running:
+        yield running.url
+
+
+@pytest.fixture
+def open_page(browser: Any, url: str) -> Iterator[Any]:
+    """Open the page under given circumstances; at the end, nothing may have complained or left the machine."""
+    contexts, complaints, requests = [], [], []
+
+    def open_with(**circumstances: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **circumstances})
+        context.set_default_timeout(60_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(url)
+        finished(page)
+        return page
+
+    yield open_with
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [one for one in requests if not one.startswith((url, "blob:", "data:"))] == []
+
+
+def finished(page: Any) -> None:
+    page.wait_for_selector("#status:not([hidden])")
+    page.wait_for_selector("#translation[aria-busy=false]")
+
+
+def has_sentences(page: Any, count: int) -> None:
+    """Wait for a translation of so many sentences; the content policy lets no test evaluate conditions in the page."""
+    end = time.monotonic() + 60
+    while page.locator("tr.sentence").count() != count:
+        assert time.monotonic() < end
+        page.wait_for_timeout(50)
+    finished(page)
+
+
+def translate(page: Any, text: str) -> None:
+    page.get_by_label("Your document").fill(text)
+    page.get_by_role("button", name="Translate").click()
+    finished(page)
+
+
+def test_it_starts_with_an_example_in_which_context_matters(open_page: Any) -> None:
+    page = open_page()
+    assert page.locator("tr.sentence").count() == 9
+    assert page.locator("thead th").all_inner_texts() == ["Source", "document", "document without context"]
+    assert "of 9 sentences" in page.locator("#status").inner_text()
+
+
+def test_a_document_is_translated_compared_and_downloaded(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_label("Compare with").select_option("sentence")
+    finished(page)
+    translate(page, "Anna bought a coat. It was warm.\n\nIt rained.")
+    assert page.locator("tr.sentence .pick").all_inner_texts() == ["Anna bought a coat.", "It was warm.", "It rained."]
+    own, other = (
+        [row.locator(".text").nth(side).inner_text() for row in page.locator("tr.sentence").all()] for side in (0, 1)
+    )
+    for row, one, two in zip(page.locator("tr.sentence").all(), own, other, strict=True):
+        assert (row.locator("mark").count() > 0) == (one != two)
+    files = {}
+    for form in ("Text", "TSV", "JSON"):
+        with page.expect_download() as download:
+            page.get_by_role("group", name="Download").get_by_role("button", name=form, exact=True).click()
+        files[form] = Path(download.value.path()).read_text(encoding="utf-8")
+    assert files["Text"] == f"{own[0]} {own[1]}\n\n{own[2]}\n"
+    table = [line.split("\t") for line in files["TSV"].splitlines()]
+    assert table[0] == ["sentence", "source", "translation", "score", "sentence"]
+    assert [row[2] for row in table[1:]] == own
+    assert [row[4] for row in table[1:]] == other
+    assert [one["translation"] for one in json.loads(files["JSON"])["translations"]] == own
+
+
+def test_context_can_be_switched_off(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_role("checkbox", name="Context").uncheck()
+    finished(page)
+    page.locator("thead th").nth(1).get_by_text("document without context").wait_for()
+    assert page.locator("thead th").all_inner_texts()[1] == "document without context"
+    page.get_by_label("Compare with").select_option("")
+    finished(page)
+    assert page.locator("thead th").count() == 2
+    assert page.locator("mark").count() == 0
+
+
+def test_a_sentence_shows_which_words_fed_which_capsule(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_role("button", name="Martin wanted to renovate it").click()
+    panel = page.locator(".panel")
+    panel.wait_for()
+    assert panel.locator("svg.heatmap[data-kind=pcc]").count() == 2  # two sentences before it
+    assert panel.locator(".capsules li").count() == 2
+    assert panel.locator(".capsules .word").count() > 20
+    assert "most:" in panel.locator(".most").first.inner_text()
+    panel.get_by_label("Coupling c").check()
+    slider = panel.get_by_role("slider")
+    slider.fill("0")
+    assert panel.locator("svg.heatmap[data-kind=coupling][data-iteration='0']").count() == 2
+    shares = panel.locator("svg.heatmap rect title").all_text_contents()
+    assert all(share.endswith("c = 0.500") for share in shares)  # shares begin equal among two capsules
+    page.get_by_role("button", name="Martin wanted to renovate it").click()
+    assert page.locator(".panel").count() == 0
+    page.get_by_role("button", name="David stopped").click()
+    page.locator(".panel").wait_for()
+    assert "no earlier sentence" in page.locator(".panel").inner_text()
+
+
+def test_text_is_never_markup(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_label("One sentence a line").check()
+    finished(page)
+    translate(page, f"{NASTY}\n{NASTY}")
+    assert page.locator("tr.sentence .pick").first.inner_text().startswith("<img src=x")
+    page.locator(".pick").nth(1).click()
+    page.locator(".panel").wait_for()
+    assert page.locator("#translation img, #translation b").count() == 0
+
+
+def test_a_file_can_be_opened_or_dropped(open_page: Any, tmp_path: Path) -> None:
+    page = open_page()
+    (tmp_path / "story.txt").write_text("Anna came in. It rained.", encoding="utf-8")
+    page.locator("#file").set_input_files(tmp_path / "story.txt")
+    has_sentences(page, 2)
+    page.evaluate(
+        """() => {
+        const data = new DataTransfer();
+        data.items.add(new File(["It rained."], "story.txt", {type: "text/plain"}));
+        document.getElementById("drop").dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));
+    }"""
+    )
+    has_sentences(page, 1)
+
+
+def test_everything_can_be_done_from_the_keyboard(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_label("Your document").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("It rained. It was cold.")
+    page.keyboard.press("Control+Enter")
+    has_sentences(page, 2)
+    names = []
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        names.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+        if "It was cold." in names[-1]:
+            break
+    assert {"model", "rival", "context", "lines", "go", "open"} <= set(names)
+    page.keyboard.press("Enter")
+    page.locator(".panel").wait_for()
+    assert page.locator(".pick[aria-expanded=true]").inner_text() == "It was cold."
+
+
+def test_faults_are_told(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_label("Your document").fill("  ")
+    page.get_by_role("button", name="Translate").click()
+    assert "nothing to translate" in page.get_by_role("alert").inner_text()
+
+
+def test_a_phone_needs_no_sideways_scrolling(open_page: Any) -> None:
+    page = open_page(viewport={"width": 390, "height": 800})
+    page.locator(".pick").nth(2).click()
+    page.locator(".panel").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_differences_are_found_word_by_word(open_page: Any) -> None:
+    page = open_page()
+    script = """async ([one, other]) => (await import("/static/differences.js")).compare(one, other)
+        .map((side) => side.map(({word, differs}) => (differs ? `[${word}]` : word)).join(" "))"""
+    for one, other, wanted in [
+        ("Er war alt.", "Sie war alt.", ["[Er] war alt.", "[Sie] war alt."]),
+        ("a b c", "a c", ["a [b] c", "a c"]),
+        ("a", "", ["[a]", ""]),
+        ("x y", "x y", ["x y", "x y"]),
+    ]:
+        assert page.evaluate(script, [one, other]) == wanted
+
+
+def test_events_are_cut_where_they_end(open_page: Any) -> None:
+    page = open_page()
+    script = """async (text) => (await import("/static/service.js")).cutEvents(text)"""
+    found = page.evaluate(script, ': wait\n\nevent: sentence\ndata: {"source": "a: b"}\n\nevent: do')
+    assert found == {"events": [{"name": "sentence", "data": {"source": "a: b"}}], "rest": "event: do"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(open_page: Any, scheme: str) -> None:
+    if not AXE.exists():
+        pytest.skip(
+            "axe-core is not installed: npm install --prefix .venv/axe axe-core, or set DOCAPS_AXE to axe.min.js"
+        )
+    page = open_page(color_scheme=scheme)
+    page.locator(".pick").nth(2).click()
+    page.locator(".panel").wait_for()
+    page.evaluate(AXE.read_text(encoding="utf-8"))  # not a script element: the content policy would refuse it
+    found = page.evaluate("axe.run()")
+    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []
+    assert len(found["passes"]) > 15

@@ -1,0 +1,125 @@
+"""`docaps serve` as a process: it listens, answers, and ends when it is told to, not before it has answered."""
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.cli.calling import docaps, start
+from tests.cli.conftest import Chain
+
+pytest.importorskip("fastapi", reason="fastapi is not installed (docaps[serve])")
+
+
+@contextmanager
+def running(*arguments: str | Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    process = start("serve", *arguments, "--port", "0")
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line + process.stderr.read()
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ask(url: str, sentences: list[str], token: str = "") -> tuple[int, str]:
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+    body = json.dumps({"sentences": sentences}).encode()
+    request = urllib.request.Request(f"{url}/v1/translate", body, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as fault:
+        with fault:
+            return fault.code, fault.read().decode()
+
+
+def waiting(url: str) -> float:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
+        lines = answer.read().decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith("docaps_queue_sentences{"))
+
+
+def test_sigterm_answers_what_was_accepted_and_refuses_what_comes_later(chain: Chain) -> None:
+    with running(chain.document, chain.sentence) as (process, url):
+        story = [f"It rained {place} times in London." for place in range(1500)]
+        answers: list[tuple[int, str]] = []
+        accepted = threading.Thread(target=lambda: answers.append(ask(url, story)))
+        accepted.start()
+        while not waiting(url):
+            pass
+        process.send_signal(signal.SIGTERM)
+        late = ask(url, ["x"])
+        while late[0] == 200:  # it was quicker than the signal
+            late = ask(url, ["x"])
+        assert late[0] == 503
+        accepted.join()
+        status, body = answers[0]
+        assert status == 200
+        assert [one["source"] for one in json.loads(body)["translations"]] == story
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert out == ""
+        assert err == "docaps: stopped; all accepted requests were answered\n"
+
+
+def test_a_token_comes_from_the_environment_or_a_file(
+    chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCAPS_TOKEN", "from the environment")
+    with running(chain.sentence) as (_, url):
+        assert ask(url, ["x"])[0] == 401
+        assert ask(url, ["x"], "from the environment")[0] == 200
+    (tmp_path / "token").write_text("from a file\n", encoding="utf-8")
+    with running(chain.sentence, "--token-file", tmp_path / "token") as (_, url):
+        assert ask(url, ["x"], "from the environment")[0] == 401
+        assert ask(url, ["x"], "from a file")[0] == 200
+
+
+def test_faults_are_told_before_anything_is_served(chain: Chain, tmp_path: Path) -> None:
+    found = docaps("serve", tmp_path / "none", "--port", "0")
+    assert (found.code, found.err) == (1, f"docaps: {tmp_path}/none: no such run\n")
+    (tmp_path / "token").write_text("\n", encoding="utf-8")
+    found = docaps("serve", chain.sentence, "--token-file", tmp_path / "token")
+    assert "holds no token" in found.err
+    found = docaps("serve", chain.sentence, "--token-file", tmp_path / "nothing")
+    assert "cannot read the token" in found.err
+    found = docaps("serve", chain.sentence, chain.sentence, "--port", "0")
+    assert f"{chain.sentence}: is named twice" in found.err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        found = docaps("serve", chain.sentence, "--port", str(port))
+        assert found.code == 1
+        assert f"cannot listen on 127.0.0.1 port {port}: " in found.err
+        assert "Choose another --port" in found.err
+
+
+def test_without_the_extra_its_name_is_told(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    found = docaps("serve", chain.sentence)
+    assert found.code == 1
+    assert found.err == "docaps: docaps serve needs fastapi: pip install 'docaps[serve]'\n"
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders() -> None:
+    from docaps.web.opening import name_runs
+
+    root = Path(os.sep)
+    assert name_runs([root / "a" / "document", root / "b" / "document", root / "b" / "sentence"]) == [
+        "a/document",
+        "b/document",
+        "sentence",
+    ]

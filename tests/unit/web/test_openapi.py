@@ -1,0 +1,67 @@
+"""Whatever fits the OpenAPI document, and much that does not, is answered without a fault of the server."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from serving import Served
+
+schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed (docaps[dev])")
+
+SLOW = list(HealthCheck)
+
+
+def ask(served: Served, examples: int) -> int:
+    """Send generated requests to every operation; say how many."""
+    from schemathesis.checks import CHECKS
+
+    schema = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
+    schema.config.generation.update(modes=list(schemathesis.GenerationMode))
+    found = [one.ok() for one in schema.get_all_operations()]
+    asked: list[int] = []
+    checks = CHECKS.get_by_names(["not_a_server_error", "response_schema_conformance", "status_code_conformance"])
+    for operation in found:
+        posts = operation.method == "post"
+        cases = st.one_of([operation.as_strategy(generation_mode=mode) for mode in schemathesis.GenerationMode])
+
+        @settings(
+            max_examples=examples if posts else 5, deadline=None, suppress_health_check=SLOW, phases=[Phase.generate]
+        )
+        @given(cases)
+        def send(case: Any) -> None:
+            case.call_and_validate(checks=checks, timeout=60)
+            asked.append(1)
+
+        send()
+    return len(asked)
+
+
+def test_the_document_describes_every_route(served: Served) -> None:
+    document = served.get("/openapi.json").json()
+    assert set(document["paths"]) == {
+        "/v1/translate",
+        "/v1/translate/stream",
+        "/v1/models",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+    }
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            assert operation["summary"]
+            assert operation["description"]
+    order = document["components"]["schemas"]["Order"]
+    assert all("description" in field for field in order["properties"].values())
+    assert order["examples"]
+    assert {"401", "413", "422", "429", "503"} <= set(document["paths"]["/v1/translate"]["post"]["responses"])
+
+
+def test_a_hundred_generated_requests_meet_no_fault(served: Served) -> None:
+    assert ask(served, 50) >= 100
+
+
+@pytest.mark.stress
+def test_two_thousand_generated_requests_meet_no_fault(served: Served) -> None:
+    assert ask(served, 1000) >= 2000
