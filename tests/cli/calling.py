@@ -13,7 +13,8 @@ from docaps.cli.main import build_app
 
 TINY = [
     *("model.size=8", "model.heads=2", "model.feed_forward=8", "model.encoder_layers=1", "model.decoder_layers=1"),
-    *("qcn.rounds=2", "qcn.capsules=2", "history.sentences=2", "decoding.length_factor=0.1", "decoding.beam=2"),
+    *("qcn.rounds=2", "qcn.capsules=2", "history.sentences=2", "decoding.beam=2"),
+    *("decoding.length_factor=0.1", "decoding.length_margin=4"),
     *("stage.sentence.steps=2", "stage.sentence.warmup=0", "stage.sentence.log_every=1"),
     *("stage.document.steps=2", "stage.document.warmup=0", "stage.document.log_every=1"),
 ]

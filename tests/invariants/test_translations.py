@@ -13,7 +13,7 @@ from docaps.model.interface import TranslationModel
 from docaps.translation.scoring import log_probabilities
 from docaps.translation.search import search
 
-BEAM = DecodingSettings(beam=2, length_penalty=0.6, length_factor=0.1)
+BEAM = DecodingSettings(beam=2, length_penalty=0.6, length_factor=0.1, length_margin=6)
 
 
 def greedy(model: TranslationModel, batch: Batch, limit: int) -> list[list[int]]:
@@ -32,7 +32,7 @@ def test_beam_1_is_greedy_search(model: TranslationModel) -> None:
     found = search(model, batch, BEAM.model_copy(update={"beam": 1}))
     assert all(len(hypotheses) == 1 for hypotheses in found)
     with torch.inference_mode():
-        assert [list(hypotheses[0].tokens) for hypotheses in found] == greedy(model, batch, 20)
+        assert [list(hypotheses[0].tokens) for hypotheses in found] == greedy(model, batch, 6)
 
 
 def test_batch_neighbours_change_no_translation(model: TranslationModel) -> None:

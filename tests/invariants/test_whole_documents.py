@@ -25,7 +25,7 @@ OWN = [name for name in NAMES if name != "qcn-shuffled"]
 """Systems that see their own document, and only that."""
 STORY = ("the cat sat here", "it was old", "the dog came", "", "it ran", "it slept")
 OTHER = ("a dog ran", "it was old", "it came here")
-DECODING = DecodingSettings(beam=2, length_factor=0.1)
+DECODING = DecodingSettings(beam=2, length_factor=0.1, length_margin=4)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def make(store: Store, name: str) -> TrainedModel:
-    return tiny.trained(store, name, length_factor=0.1)
+    return tiny.trained(store, name)
 
 
 def translate(trained: TrainedModel, *documents: Sequence[str], wishes: Wishes | None = None, window: int = 4000):

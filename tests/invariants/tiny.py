@@ -196,7 +196,7 @@ def prepared(directory: Path, contrastive: Path | None = None, merges: int = 60)
 def trained(store: Store, name: str = "qcn", **decoding: Any) -> TrainedModel:
     """A model with random weights that can read and write the words of a corpus."""
     model = build(mode(name), vocabulary=len(store.codec.vocabulary))
-    chosen = DecodingSettings(**{"beam": 2, "length_factor": 0.1, **decoding})
+    chosen = DecodingSettings(**{"beam": 2, "length_factor": 0.1, "length_margin": 4, **decoding})
     return TrainedModel(model, store.codec, chosen, torch.device("cpu"), torch.float32)
 
 
@@ -209,7 +209,7 @@ def recipe(**changes: Any) -> Recipe:
         "model": {**MODEL},
         "history": {"sentences": K},
         "qcn": {"capsules": M, "rounds": R},
-        "decoding": {"beam": 2, "length_factor": 0.1},
+        "decoding": {"beam": 2, "length_factor": 0.1, "length_margin": 4},
         "stage": {
             "sentence": {**stage},
             "document": {**stage, "system": "qcn+reg", "init_from": "sentence"},

@@ -139,7 +139,8 @@ class DecodingSettings(Settings):
     beam: Annotated[int, Field(ge=1, le=LARGEST_BEAM)] = 4
     length_penalty: Annotated[float, Field(ge=0)] = Field(0.6, description="GNMT's alpha; 0 turns it off")
     batch_tokens: Count = Field(4000, description="padded source tokens of a batch, counted once per hypothesis")
-    length_factor: Annotated[float, Field(gt=0)] = Field(2.0, description="longest translation = factor x source + 20")
+    length_factor: Annotated[float, Field(gt=0)] = Field(2.0, description="longest translation = factor x source")
+    length_margin: Annotated[int, Field(ge=1)] = Field(20, description="+ this many tokens")
     longest_source: Annotated[int, Field(ge=10)] = Field(
         300, description="tokens of the longest source sentence that is translated in one piece; longer ones are split"
     )

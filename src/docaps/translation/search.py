@@ -78,7 +78,7 @@ def search(model: TranslationModel, batch: Batch, settings: DecodingSettings) ->
 def _begin(model: TranslationModel, batch: Batch, settings: DecodingSettings) -> Beams:
     """Start each sentence with one live, empty hypothesis."""
     count, device = len(batch.source), batch.source.device
-    limits = (batch.source_mask.sum(dim=1) * settings.length_factor + 20).long()
+    limits = (batch.source_mask.sum(dim=1) * settings.length_factor + settings.length_margin).long()
     penalties = [length_penalty(limit, settings.length_penalty) for limit in limits.tolist()]
     return Beams(
         sentences=list(range(count)),

@@ -57,7 +57,7 @@ def test_a_packed_model_searches_like_the_whole_one(name: str, dtype: torch.dtyp
     model = tiny.build(tiny.settings(name, norm="post")).float()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     packed = pack(model, dtype)
-    batch, settings = tiny.sample_batch(), DecodingSettings(beam=3, length_factor=0.1)
+    batch, settings = tiny.sample_batch(), DecodingSettings(beam=3, length_factor=0.1, length_margin=6)
     scores = [[one[0].score for one in search(each, batch, settings)] for each in (packed, model)]
     assert scores[0] == pytest.approx(scores[1], abs=1.0)
     assert scores[0] != scores[1]
@@ -67,7 +67,7 @@ def test_a_packed_model_searches_like_the_whole_one(name: str, dtype: torch.dtyp
 
 def test_batch_neighbours_change_no_translation_in_int8() -> None:
     model = pack(tiny.build(tiny.settings("qcn")).float(), torch.int8)
-    settings, windows = DecodingSettings(beam=2, length_factor=0.1), tiny.sample_windows()
+    settings, windows = DecodingSettings(beam=2, length_factor=0.1, length_margin=6), tiny.sample_windows()
     together = search(model, collate(windows, tiny.K), settings)
     for window, found in zip(windows, together, strict=True):
         (alone,) = search(model, collate([window], tiny.K), settings)
