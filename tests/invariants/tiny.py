@@ -76,6 +76,7 @@ MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "han-encoder": ("han", {"han": {"side": "encoder"}}),
     "han-decoder": ("han", {"han": {"side": "decoder"}}),
     "han-gradient": ("han", {"han": {"gradient": True}}),
+    "han-distances": ("han", {"han": {"distances": True}}),
     "san-offline": ("san", {"san": {"mode": "offline"}}),
     "san-decoder": ("san", {"san": {"side": "decoder"}}),
     "san-decoder-offline": ("san", {"san": {"side": "decoder", "mode": "offline"}}),
@@ -85,6 +86,7 @@ MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "san-soft": ("san", {"san": {"sentences": "softmax"}}),
     "san-reach": ("san", {"san": {"reach": 2, "mode": "offline"}}),
     "san-gradient": ("san", {"san": {"gradient": True}}),
+    "san-distances": ("san", {"san": {"distances": True}}),
     "concat-2-to-2": ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
 }
 """Every mode of the other systems that is not the default, one or two at a time."""
@@ -112,7 +114,10 @@ def knows_order(system: SystemSettings) -> bool:
 
 def knows_distance(system: SystemSettings) -> bool:
     """Whether it matters which sentence of the history is nearer."""
-    return context_of(system) not in {"none", "qcn-noise", "han", "san"}
+    context = context_of(system)
+    if context in {"han", "san"}:
+        return system.han.distances if context == "han" else system.san.distances
+    return context not in {"none", "qcn-noise"}
 
 
 def build(

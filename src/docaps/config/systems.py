@@ -137,6 +137,7 @@ class HanSettings(Settings):
         description="encoder: source sentences, at its last layer; decoder: their translations, likewise; joint: both",
     )
     gradient: bool = Field(False, description="let gradients into the states of the earlier sentences")
+    distances: bool = Field(False, description="tell how far back a sentence is; without it they are a set")
 
 
 class SanSettings(Settings):
@@ -154,6 +155,13 @@ class SanSettings(Settings):
     words: Weighting = Field("softmax", description="how words are weighted")
     reach: Count | None = Field(None, description="at most so many sentences in each direction; none: all")
     gradient: bool = Field(False, description="let gradients into the states of the other sentences")
+    distances: bool = Field(False, description="tell how far back a sentence is (online only)")
+
+    @model_validator(mode="after")
+    def _distances_are_known(self) -> "SanSettings":
+        if self.distances and self.mode == "offline":
+            raise ValueError('distances need mode = "online": they are counted back from the sentence')
+        return self
 
 
 class ConcatSettings(Settings):

@@ -106,6 +106,7 @@ def _han(settings: SystemSettings, sizes: _Sizes) -> TranslationModel:
         encoder=HierarchicalAttention(shape=shape) if side != "decoder" else None,
         decoder=HierarchicalAttention(shape=shape) if side != "encoder" else None,
         gradient=settings.han.gradient,
+        distances=settings.han.distances,
     )
     return StatesTransformer(**sizes, readers=readers, history=settings.history.sentences)
 
@@ -114,11 +115,8 @@ def _san(settings: SystemSettings, sizes: _Sizes) -> TranslationModel:
     """Build a Transformer with selective attention at the last layer of encoder or decoder."""
     san = settings.san
     reader = SelectiveAttention(shape=sizes["shape"], attention=san.attention, sentences=san.sentences, words=san.words)
-    readers = (
-        Readers(encoder=reader, gradient=san.gradient)
-        if san.side == "encoder"
-        else Readers(decoder=reader, gradient=san.gradient)
-    )
+    encoder, decoder = (reader, None) if san.side == "encoder" else (None, reader)
+    readers = Readers(encoder, decoder, san.gradient, san.distances)
     reach = san.reach or WHOLE
     return StatesTransformer(**sizes, readers=readers, history=reach, future=reach if san.mode == "offline" else 0)
 

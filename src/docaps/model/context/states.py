@@ -19,6 +19,7 @@ from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import BOS, EOS, PAD
 from docaps.model.embeddings import Embeddings, WordVectors
 from docaps.model.interface import DecoderState, Encoding
+from docaps.model.layers import Positions
 from docaps.model.precision import without_cast_weights
 from docaps.model.shape import Shape
 from docaps.model.transformer import Transformer, TransformerState
@@ -38,11 +39,12 @@ class Reader(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Who looks at the states of other sentences, and whether gradients flow into these."""
+    """Who looks at the states of other sentences, whether gradients flow into these and they tell their distance."""
 
     encoder: Reader | None = None
     decoder: Reader | None = None
     gradient: bool = False
+    distances: bool = False
 
 
 class StatesTransformer(Transformer):
@@ -68,6 +70,7 @@ class StatesTransformer(Transformer):
         self.translations = readers.decoder is not None
         self.encoder_context, self.decoder_context = readers.encoder, readers.decoder
         self.gradient = readers.gradient
+        self.distances = Positions(size=shape.size) if readers.distances else None
 
     def _encode(
         self, batch: Batch, vectors: WordVectors, inputs: Float[Tensor, "B S D"], trace: bool = False
@@ -75,11 +78,11 @@ class StatesTransformer(Transformer):
         """Read the sentences, then let them look at the others."""
         encoding = super()._encode(batch, vectors, inputs, trace)
         if self.encoder_context is not None and bool(batch.history_mask.any()):
-            memory = self.encoder_context.remember(*self._source_states(batch.history))
+            memory = self.encoder_context.remember(*self._placed(*self._source_states(batch.history)))
             encoding = replace(encoding, states=self.encoder_context(encoding.states, memory))
         if self.decoder_context is not None and batch.target_history is not None:
             states = self._target_states(batch.history, batch.target_history)
-            encoding = replace(encoding, besides=self.decoder_context.remember(*states))
+            encoding = replace(encoding, besides=self.decoder_context.remember(*self._placed(*states)))
         return encoding
 
     def _finish(self, states: Float[Tensor, "B T D"], state: TransformerState) -> Float[Tensor, "B T D"]:
@@ -87,6 +90,15 @@ class StatesTransformer(Transformer):
         if self.decoder_context is None or state.besides is None:
             return states
         return self.decoder_context(states, state.besides)  # type: ignore[no-any-return]
+
+    def _placed(
+        self, words: Float[Tensor, "B K M D"], mask: Bool[Tensor, "B K M"]
+    ) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
+        """Tell how far back each sentence is, if that is wanted: its words get the vector of a position."""
+        if self.distances is None:
+            return words, mask
+        vectors = self.distances(words.shape[1]).unsqueeze(1)  # (K, 1, D)
+        return words + vectors.to(words.dtype), mask
 
     def _source_states(self, history: Int[Tensor, "B K N"]) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
         """Return the encoder's states of source sentences, each distinct one read once."""
