@@ -119,7 +119,7 @@ def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise CheckpointError("no weights here", path=path) from None
-    except (SafetensorError, OSError) as fault:
+    except (SafetensorError, OSError, RuntimeError) as fault:  # torch says so of a file that became shorter
         raise CheckpointError(f"the weights are damaged: {fault}", path=path) from None
     expected = notes.pop(DIGEST, None)
     if expected is not None and expected != _digest(tensors, notes):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors import SafetensorError, safe_open
 from tests.invariants import tiny
 
 from docaps.errors import CheckpointError
@@ -119,19 +120,21 @@ def test_when_saving_fails_midway_the_old_file_is_intact(
     assert read_weights(path).keys() == dict(fresh().named_parameters()).keys()
 
 
-def test_a_file_that_is_replaced_while_it_is_read_is_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the state of a training may be by whoever watches it."""
-    read = checkpoint._read_tensors
-    calls: list[Path] = []
+@pytest.mark.parametrize("fault", [SafetensorError, OSError, RuntimeError])
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+) -> None:
+    """As the state of a training may be by whoever watches it; torch calls it a runtime error."""
+    opened: list[Path] = []
 
-    def replace_first(place: Path) -> object:
-        calls.append(place)
-        if len(calls) == 1:
+    def replace_first(place: Path, framework: str) -> object:
+        opened.append(place)
+        if len(opened) == 1:
             save_weights(fresh(seed=9), place)
-            raise CheckpointError("the weights are damaged", path=place)
-        return read(place)
+            raise fault("the file is smaller than it was")
+        return safe_open(place, framework=framework)
 
-    monkeypatch.setattr(checkpoint, "_read_tensors", replace_first)
+    monkeypatch.setattr(checkpoint, "safe_open", replace_first)
     found = read_weights(path)
-    assert len(calls) == 2
+    assert len(opened) == 2
     assert all(torch.equal(found[name], weight) for name, weight in fresh(seed=9).named_parameters())
