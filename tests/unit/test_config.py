@@ -105,6 +105,7 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
         ('[san]\nmode = "onlin"', ":2: san.mode: Input should be 'online' or 'offline' (found 'onlin')"),
         ('[han]\nside = "both"', ":2: han.side: Input should be 'encoder', 'decoder' or 'joint' (found 'both')"),
         ('[concat]\nmode = "3-to-3"', "concat.mode: Input should be 'k-to-1' or '2-to-2' (found '3-to-3')"),
+        ('[san]\nmode = "offline"\ndistances = true', ':1: san: distances need mode = "online"'),
         ("[san]\nreach = 0", "san.reach: Input should be greater than or equal to 1 (found 0)"),
         ("[history]\nsentences = 0", ":2: history.sentences: Input should be greater than or equal to 1 (found 0)"),
         ("[zhang]\nlayer = 2", ":2: zhang.layer: unknown key; did you mean 'layers'?"),

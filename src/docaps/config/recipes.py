@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from docaps.config.faults import Layer, describe_faults
 from docaps.config.settings import Recipe
+from docaps.config.systems import Settings
 from docaps.errors import ConfigError
 
 
@@ -23,6 +24,14 @@ def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
         return Recipe.model_validate(values)
     except ValidationError as fault:
         raise ConfigError(describe_faults(fault, Recipe, layers=layers, overrides=overrides)) from None
+
+
+def as_known_now(kind: type[Settings], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that were written down; what the version that wrote them did not know has its default."""
+    try:
+        return kind.model_validate(stored).model_dump()
+    except ValidationError:
+        return dict(stored)  # of a version that knew something else: they are like none of today's
 
 
 def _read_layer(path: Path) -> Layer:

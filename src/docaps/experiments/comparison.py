@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from docaps import progress
-from docaps.config import DecodingSettings, Recipe
+from docaps.config import DecodingSettings, Recipe, as_known_now
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.minidocs import generate_corpus
 from docaps.corpus.minidocs.phenomena import Phenomenon
@@ -86,7 +86,8 @@ def check_request(comparison: Comparison) -> dict[str, Any]:
     request = {"recipe": recipe.model_dump(), "documents": comparison.documents, "phenomena": names}
     there = comparison.directory
     if comparison.request.exists():
-        if read_json(comparison.request, error=RunError) != request:
+        found = read_json(comparison.request, error=RunError)
+        if {**found, "recipe": as_known_now(Recipe, found.get("recipe", {}))} != request:
             raise RunError("a comparison with other settings is here: choose another --dir", path=there)
     elif there.exists() and (not there.is_dir() or any(there.iterdir())):
         raise RunError("exists and is not a comparison: choose another --dir", path=there)

@@ -138,8 +138,9 @@ class Gate(nn.Module):
         super().__init__()
         self.states = nn.Linear(size, size, bias=False)
         self.found = nn.Linear(size, size, bias=False)
+        # Half of each to begin with: a random gate would shut out much of what a trained sentence model has found.
         for projection in (self.states, self.found):
-            nn.init.xavier_uniform_(projection.weight)
+            nn.init.zeros_(projection.weight)
 
     def forward(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Mix the states and what was found."""

@@ -12,7 +12,7 @@ import torch
 from docaps import progress
 from docaps.batches.loading import Ahead, Share, StepData, load_steps
 from docaps.batches.sampling import Sampler, make_sampler
-from docaps.config import DecodingSettings, Recipe, StageSettings, SystemSettings
+from docaps.config import DecodingSettings, Recipe, StageSettings, SystemSettings, as_known_now
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError, RunError
 from docaps.model.checkpoint import fill, read_weights, write_tensors
@@ -296,14 +296,12 @@ class Stage:
 
 def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, Any]:
     """Return settings without those that may differ; what an older version did not know has its default."""
-    stage = StageSettings.model_construct(**settings.get("stage", {})).model_dump()
-    decoding = DecodingSettings.model_construct(**settings.get("decoding", {})).model_dump()
-    system = {**SystemSettings().model_dump(), **settings.get("system", {})}
+    stage = as_known_now(StageSettings, settings.get("stage", {}))
     return {
         **settings,
-        "system": system,
+        "system": as_known_now(SystemSettings, settings.get("system", {})),
         "stage": {key: value for key, value in stage.items() if key not in may_differ},
-        "decoding": decoding,
+        "decoding": as_known_now(DecodingSettings, settings.get("decoding", {})),
     }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from docaps.batches.sampling import Place
 from docaps.batches.windows import window_of
 from docaps.corpus.store import Store
 from docaps.errors import ConfigError, RunError, TrainingError
-from docaps.files import sha256
+from docaps.files import sha256, write_json
 from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
 from docaps.runs import Run, open_run, read_metrics
@@ -78,6 +79,25 @@ def test_a_finished_stage_with_other_settings_is_refused(
     with pytest.raises(RunError, match=f"other {what} is here: choose another --out or give --overwrite") as caught:
         stages.train_recipe(tiny.recipe(**change), store, trained)
     assert caught.value.path == trained / "sentence"
+
+
+@pytest.mark.parametrize("table", [("system", "han"), ("stage",), ("decoding",)])
+def test_what_an_earlier_version_did_not_know_has_its_default(
+    store: Store, trained: Path, tmp_path: Path, table: tuple[str, ...], said: list[str]
+) -> None:
+    run = Run(Path(shutil.copytree(trained, tmp_path / "runs")) / "sentence")
+    description = run.read()
+    place = description["settings"]
+    for name in table:
+        place = place[name]
+    del place[{"han": "distances", "stage": "clip", "decoding": "length_penalty"}[table[-1]]]
+    write_json(run.description, description)
+    stages.train_recipe(tiny.recipe(), store, run.path.parent, stages=["sentence"])
+    assert said[-1].endswith("finished already, kept")
+    place["of a later version"] = 1
+    write_json(run.description, description)
+    with pytest.raises(RunError, match="other settings is here"):
+        stages.train_recipe(tiny.recipe(), store, run.path.parent, stages=["sentence"])
 
 
 def test_a_finished_stage_of_another_corpus_is_refused(trained: Path, tmp_path: Path) -> None:
