@@ -2,7 +2,8 @@
 
 4+4 layers of 512/2048, 8 heads, 30,000 words in one table, random weights; 24 words in, exactly 25 tokens out, no early
 end. A file of sentences with a beam of 4, the same greedily, and some sentences one at a time, greedily. Each engine
-runs in a process of its own, at the batch size that is best for it (tried first on some sentences); they take turns.
+runs in a process of its own, at the batch size that is best for it, with all threads on one batch or a batch for each
+thread (tried first on some sentences); they take turns.
 `qcn_keeps` is the speed of document decoding with the QCN, three sentences of history in view, as a share of the
 sentence model's. The peers need `pip install docaps[bench]`; a ratio to one that is not there is null.
 
@@ -29,6 +30,8 @@ BATCHES = {"beam4": (32, 64, 128), "greedy": (64, 128, 256), "single": (1,)}
 BEAMS = {"beam4": 4, "greedy": 1, "single": 1}
 TRIAL = {"beam4": 128, "greedy": 256, "single": 2}
 """Sentences on which batch sizes are tried."""
+Way = tuple[int, int]
+"""The sentences of a batch, and how many batches are translated side by side."""
 FEW = 20
 """Sentences that are translated one at a time."""
 TITLES = {
@@ -61,7 +64,8 @@ class Contestant:
         command = [sys.executable, __file__, *(f"--{option}={value}" for option, value in options.items())]
         command += ["--precision", *arguments.precision]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._batches: dict[str, int] = {}
+        self._threads = arguments.threads
+        self._ways: dict[str, Way] = {}
         self._read()
 
     def __enter__(self) -> "Contestant":
@@ -70,22 +74,23 @@ class Contestant:
     def __exit__(self, *_: object) -> None:
         self._process.communicate()
 
-    def choose_batch(self, task: str, sentences: int) -> int:
-        """Find the batch size with which a task is done fastest."""
+    def choose_way(self, task: str, sentences: int) -> Way:
+        """Find the way in which a task is done fastest."""
         count = min(sentences, TRIAL[task])
-        sizes = [size for size in BATCHES[task] if size <= max(sentences, 1)] or [sentences]
-        taken = {size: self.ask(task, size, count) for size in sizes}
-        self._batches[task] = min(taken, key=lambda size: taken[size])
-        return self._batches[task]
+        workers = [1] if task == "single" else sorted({1, self._threads})
+        ways = [(size, number) for number in workers for size in BATCHES[task] if size * number <= max(count, 1)]
+        taken = {way: self.ask(task, way, count) for way in ways or [(sentences, 1)]}
+        self._ways[task] = min(taken, key=lambda way: taken[way])
+        return self._ways[task]
 
     def work(self, task: str, sentences: int) -> float:
-        """Do a task at the best batch size and return the seconds it took."""
-        return self.ask(task, self._batches[task], sentences)
+        """Do a task in the best way and return the seconds it took."""
+        return self.ask(task, self._ways[task], sentences)
 
-    def ask(self, task: str, batch: int, sentences: int) -> float:
+    def ask(self, task: str, way: Way, sentences: int) -> float:
         """Have sentences translated."""
         assert self._process.stdin is not None
-        print(task, batch, sentences, file=self._process.stdin, flush=True)
+        print(task, *way, sentences, file=self._process.stdin, flush=True)
         return self._read()
 
     def _read(self) -> float:
@@ -95,28 +100,27 @@ class Contestant:
 
 def compete(translate: Translate, vocabulary: int) -> None:
     """Be a contestant: for every line of the input, translate as many sentences as it says."""
-    translate(draw(2, WORDS, vocabulary), 4)
+    translate([draw(2, WORDS, vocabulary)], 4, 1)
     print(0.0, flush=True)
     for line in sys.stdin:
-        task, batch, count = line.split()
-        print(seconds(lambda: run(translate, task, int(batch), int(count), vocabulary)), flush=True)  # noqa: B023
-
-
-def run(translate: Translate, task: str, batch: int, count: int, vocabulary: int) -> None:
-    """Translate sentences in batches."""
-    sentences = draw(count, WORDS, vocabulary)
-    for start in range(0, count, batch):
-        translate(sentences[start : start + batch], BEAMS[task])
+        task, batch, workers, count = line.split()
+        sentences = draw(int(count), WORDS, vocabulary)
+        batches = [sentences[start : start + int(batch)] for start in range(0, int(count), int(batch))]
+        print(seconds(lambda: translate(batches, BEAMS[task], int(workers))), flush=True)  # noqa: B023
 
 
 def compare(task: str, contestants: Mapping[str, Contestant], sentences: int, repeats: int) -> dict[str, float]:
     """Let contestants do a task in turn; return their sentences a second."""
-    best = {name: one.choose_batch(task, sentences) for name, one in contestants.items()}
+    best = {name: one.choose_way(task, sentences) for name, one in contestants.items()}
     rounds = [{name: one.work(task, sentences) for name, one in contestants.items()} for _ in range(repeats)]
     speeds = {name: sentences / statistics.median(one[name] for one in rounds) for name in contestants}
     print(f"{task}: {sentences} sentences")
     for name, speed in speeds.items():
-        print(f"  {TITLES[name]:<32}{speed:7.1f} sentences/s   (batches of {best[name]})", flush=True)
+        batch, workers = best[name]
+        runs = ", ".join(f"{sentences / one[name]:.1f}" for one in rounds)
+        print(
+            f"  {TITLES[name]:<32}{speed:7.1f} sentences/s   ({workers} x batches of {batch}; runs: {runs})", flush=True
+        )
     return speeds
 
 

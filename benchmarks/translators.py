@@ -20,10 +20,11 @@ from docaps.corpus.vocabulary import BOS, EOS, PAD, UNK
 from docaps.model.packing import pack
 from docaps.model.variants import build_model
 from docaps.translation.search import search
+from docaps.translation.workers import work_side_by_side
 
 Sentences = Sequence[Sequence[int]]
-Translate = Callable[[Sentences, int], None]
-"""Translate sentences as one batch with a beam of this width."""
+Translate = Callable[[Sequence[Sentences], int, int], None]
+"""Translate batches with a beam of this width, so many batches side by side."""
 DTYPES = {"int8": torch.int8, "float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -62,13 +63,16 @@ def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
         model.get_parameter("embeddings.source.weight")[EOS] = 0  # so the end comes only when it is forced
     packed = pack(model, DTYPES[precision])
 
-    def translate(sentences: Sentences, beam: int) -> None:
+    def translate_batch(sentences: Sentences, beam: int) -> None:
         longest = max(map(len, sentences))
         settings = DecodingSettings(beam=beam, length_factor=(sizes.tokens - 20 + 0.5) / longest)
         histories = [sentences[max(0, place - 3) : place][::-1] for place in range(len(sentences))]
         windows = [Window([*one, EOS], tuple(history)) for one, history in zip(sentences, histories, strict=True)]
         found = search(packed, collate(windows, model.history), settings)
         assert all(len(one.tokens) == sizes.tokens - 1 for hypotheses in found for one in hypotheses)
+
+    def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
+        list(work_side_by_side(lambda batch: translate_batch(batch, beam), batches, workers))
 
     return translate
 
@@ -80,14 +84,19 @@ def make_ctranslate2(sizes: Sizes, precision: str, threads: int) -> Translate:
     words = ["<unk>", "<s>", "</s>", *(f"w{number}" for number in range(3, sizes.vocabulary))]
     with tempfile.TemporaryDirectory() as scratch:
         _save_ctranslate2(sizes, words, Path(scratch))
-        options = {"compute_type": precision, "inter_threads": 1, "intra_threads": threads}
-        translator = ctranslate2.Translator(scratch, device="cpu", **options)
+        translators = {
+            workers: ctranslate2.Translator(
+                scratch, compute_type=precision, inter_threads=workers, intra_threads=max(1, threads // workers)
+            )
+            for workers in {1, threads}
+        }
 
-    def translate(sentences: Sentences, beam: int) -> None:
+    def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
+        options: dict[str, Any] = {"beam_size": beam, "asynchronous": workers > 1}
         limits = {"min_decoding_length": sizes.tokens, "max_decoding_length": sizes.tokens}
-        found = translator.translate_batch(
-            [[*(words[word] for word in one), "</s>"] for one in sentences], beam_size=beam, **limits
-        )
+        worded = ([[*(words[word] for word in one), "</s>"] for one in sentences] for sentences in batches)
+        begun = [translators[workers].translate_batch(batch, **options, **limits) for batch in worded]
+        found = [one.result() if workers > 1 else one for batch in begun for one in batch]
         assert all(len(one.hypotheses[0]) == sizes.tokens for one in found)
 
     return translate
@@ -150,12 +159,15 @@ def make_hugging_face(sizes: Sizes) -> Translate:
     shared = {name: getattr(sizes, name) for name in ("vocabulary", "layers", "size", "feed_forward", "heads")}
     model: Any = Marian(TrainingSizes(**shared, **untrained)).model.eval()
 
-    def translate(sentences: Sentences, beam: int) -> None:
+    def translate_batch(sentences: Sentences, beam: int) -> None:
         source = collate([Window([*one, EOS]) for one in sentences], 0).source
         limits = {"min_new_tokens": sizes.tokens, "max_new_tokens": sizes.tokens}
         with torch.inference_mode():
             found = model.generate(source, attention_mask=(source != PAD).long(), num_beams=beam, **limits)
         assert found.shape[1] >= sizes.tokens
+
+    def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
+        list(work_side_by_side(lambda batch: translate_batch(batch, beam), batches, workers))
 
     return translate
 

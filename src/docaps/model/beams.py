@@ -23,52 +23,57 @@ ROOM = 32
 """Places that a row has at the beginning."""
 
 
-class Cache:
-    """Keys and values of the words written so far: new ones are put behind them, into room that is there already."""
+PLAIN, ACROSS, SIDE_BY_SIDE = (0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3)
+"""Orders in which (B, H, C, Dh) may lie in memory; each, applied twice, changes nothing."""
 
-    def __init__(self) -> None:
-        self._keys: Tensor | None = None  # (B, H, Dh, room): the order in which products with queries are fast
-        self._values: Tensor | None = None  # (B, H, room, Dh)
+
+class Cache:
+    """Keys and values of the words written so far: new ones are put behind them, into room that is there already.
+
+    Several queries read keys fastest across, (B, H, Dh, C). One of each head reads them as they are projected, with
+    heads side by side, and then a new word is written in one piece.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._orders = (SIDE_BY_SIDE, SIDE_BY_SIDE) if width == 1 else (ACROSS, PLAIN)
+        self._kept: list[Tensor] = []  # keys and values, (B, H, room, Dh)
         self._length = 0
 
     @property
     def keys(self) -> Float[Tensor, "B H C Dh"]:
         """What is looked for."""
-        assert self._keys is not None
-        return self._keys[:, :, :, : self._length].transpose(2, 3)
+        return self._kept[0][:, :, : self._length]
 
     @property
     def values(self) -> Float[Tensor, "B H C Dh"]:
         """What is found."""
-        assert self._values is not None
-        return self._values[:, :, : self._length]
+        return self._kept[1][:, :, : self._length]
 
     def append(self, new: KeysAndValues) -> "Cache":
         """Add the words that all hypotheses write at a step."""
-        end = self._length + new.keys.shape[2]
-        keys, values = self._with_room(end, new)
-        keys[:, :, :, self._length : end] = new.keys.transpose(2, 3)
-        values[:, :, self._length : end] = new.values
+        start, end = self._length, self._length + new.keys.shape[2]
+        if not self._kept or end > self._kept[0].shape[2]:
+            self._make_room(end, new.keys)
+        for kept, added in zip(self._kept, (new.keys, new.values), strict=True):
+            kept[:, :, start:end] = added
         self._length = end
         return self
 
-    def _with_room(self, length: int, new: KeysAndValues) -> tuple[Tensor, Tensor]:
-        """Double the room where it is too small."""
-        if self._keys is None or self._values is None or length > self._keys.shape[3]:
-            batch, heads, _, size = new.keys.shape
-            room = max(ROOM, 2 * length)
-            keys, values = new.keys.new_empty(batch, heads, size, room), new.values.new_empty(batch, heads, room, size)
-            if self._length:
-                keys[:, :, :, : self._length], values[:, :, : self._length] = self.keys.transpose(2, 3), self.values
-            self._keys, self._values = keys, values
-        return self._keys, self._values
+    def _make_room(self, length: int, like: Float[Tensor, "B H W Dh"]) -> None:
+        """Double the room."""
+        batch, heads, _, size = like.shape
+        shape = batch, heads, max(ROOM, 2 * length), size
+        larger = [like.new_empty([shape[axis] for axis in order]).permute(order) for order in self._orders]
+        for kept, place in zip(self._kept, larger, strict=False):
+            place[:, :, : self._length] = kept[:, :, : self._length]
+        self._kept = larger
 
     def select(self, rows: Int[Tensor, " R"]) -> "Cache":
         """Pick rows of the batch, in the given order."""
-        picked = Cache()
+        picked = Cache(self._width)
         picked._length = self._length
-        if self._keys is not None and self._values is not None:
-            picked._keys, picked._values = self._keys[rows], self._values[rows]
+        picked._kept = [kept[rows] for kept in self._kept]  # in the same order in memory
         return picked
 
 

@@ -108,8 +108,9 @@ def _log_sum_of_exponentials(
     scores: Float[Tensor, "R P"], highest: Float[Tensor, "R 1"], scale: Float[Tensor, "R 1"] | None
 ) -> Float[Tensor, "R 1"]:
     """Add up what the scores stand for; they are overwritten."""
-    scores.sub_(highest)
-    if scale is not None:
-        scores.mul_(scale)
+    if scale is None:
+        scores.sub_(highest)
+    else:
         highest = highest * scale
+        torch.addcmul(-highest, scores, scale, out=scores)
     return scores.exp_().sum(dim=1, keepdim=True).log_().add_(highest)

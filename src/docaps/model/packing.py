@@ -26,6 +26,8 @@ LEVELS = 127
 """Numbers become integers from -127 to 127."""
 SMALLEST = 1e-30
 """The least scale: a row of zeros must not be divided by 0."""
+LEAST, HIGHEST_BIT = torch.tensor(SMALLEST), torch.tensor(LEVELS + 1, dtype=torch.uint8)
+"""Tensors already: to make one of a number at each call takes as long as to work with it."""
 
 
 class Int8Linear(nn.Module):
@@ -62,10 +64,11 @@ class Int8Linear(nn.Module):
 
 def quantise(values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[Tensor, "R 1"]]:
     """Round each row to integers from 1 to 255, where 128 stands for 0; return them and the rows' scales."""
-    scale = values.abs().amax(dim=1, keepdim=True).mul_(1 / LEVELS).add_(SMALLEST)
+    largest = values.abs().amax(dim=1, keepdim=True)
+    scale = torch.add(LEAST, largest, alpha=1 / LEVELS)
     integers = values.div(scale).round_().to(torch.int8)
     # To flip the highest bit is to add 128; torch turns numbers into signed bytes much faster than into others.
-    return integers.view(torch.uint8).bitwise_xor_(LEVELS + 1), scale
+    return integers.view(torch.uint8).bitwise_xor_(HIGHEST_BIT), scale
 
 
 class Int8Output(nn.Module):

@@ -238,7 +238,10 @@ class Transformer(TranslationModel):
         looks_further = encoding.besides is not None or any(layer.context is not None for layer in state.layers)
         if width > WIDEST or looks_further:
             return super().hypothesise(encoding, width)
-        layers = tuple(replace(one, source=one.source.laid_out(), written=Cache()) for one in state.layers)
+        layers = tuple(
+            replace(one, source=one.source.laid_out() if width > 1 else one.source, written=Cache(width))
+            for one in state.layers
+        )
         padded = not bool(encoding.mask.all())
         mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
         ancestry = Ancestry(len(encoding.states), encoding.states)

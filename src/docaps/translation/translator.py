@@ -23,6 +23,7 @@ from docaps.translation.passages import Alternative, Passage, read_passage
 from docaps.translation.places import Place
 from docaps.translation.routing import HistoryTrace, trace_window
 from docaps.translation.search import Hypothesis, search
+from docaps.translation.workers import work_side_by_side
 
 WINDOW = 4000
 """Sentences that are sorted by length and translated together."""
@@ -260,14 +261,24 @@ class Translator:
     def _search(self, windows: Sequence[Window], pace: _Pace) -> list[list[Hypothesis]]:
         """Translate windows in batches of like length, and put the results back in order."""
         results: list[list[Hypothesis]] = [[] for _ in windows]
-        for numbers in cut(in_order_of_length(windows), windows, self.decoding.batch_tokens // self.decoding.beam):
-            start = time.monotonic()
-            for number, hypotheses in zip(
-                numbers, self._search_batch([windows[number] for number in numbers]), strict=True
-            ):
+        order = in_order_of_length(windows)
+        # The longest come first: in the end no worker should wait for one that has just begun with much.
+        batches = list(cut(order, windows, self.decoding.batch_tokens // self.decoding.beam))[::-1]
+        start = time.monotonic()
+        for numbers, found in zip(batches, self._search_batches(batches, windows), strict=True):
+            for number, hypotheses in zip(numbers, found, strict=True):
                 results[number] = hypotheses
             pace.advance(len(numbers), time.monotonic() - start)
+            start = time.monotonic()
         return results
+
+    def _search_batches(
+        self, batches: Sequence[Sequence[int]], windows: Sequence[Window]
+    ) -> Iterator[list[list[Hypothesis]]]:
+        workers = None if self._trained.device.type == "cpu" else 1
+        return work_side_by_side(
+            lambda numbers: self._search_batch([windows[number] for number in numbers]), batches, workers
+        )
 
     def _search_batch(self, windows: Sequence[Window]) -> list[list[Hypothesis]]:
         trained = self._trained

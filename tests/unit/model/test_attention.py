@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.model import attention
-from docaps.model.attention import attend, attend_plainly
+from docaps.model.attention import attend, attend_plainly, attend_with_all_heads
 
 MASK = torch.tensor([[[True, True, True, True, True]], [[True, False, True, False, False]]])
 
@@ -32,6 +32,25 @@ def test_plain_products_equal_the_fused_kernel(length: int, masked: bool, causal
     fast, slow = (torch.autograd.grad((one * weights).sum(), parts) for one in (found, expected))
     for one, other in zip(fast, slow, strict=True):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@torch.inference_mode()
+def test_one_position_looks_with_all_heads_at_once(masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    monkeypatch.setattr(
+        attention, "attend_with_all_heads", lambda *parts: calls.append(parts) or attend_with_all_heads(*parts)
+    )
+    queries, keys, values = (part.detach() for part in sample(1))
+    side_by_side = [part.transpose(1, 2).contiguous().transpose(1, 2) for part in (keys, values)]
+    mask = MASK if masked else None
+    expected = F.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=None if mask is None else mask.unsqueeze(1)
+    )
+    torch.testing.assert_close(attend(queries, *side_by_side, mask), expected)
+    assert len(calls) == 1
+    torch.testing.assert_close(attend(queries, keys, values, mask), expected)
+    assert len(calls) == 1  # other orders in memory go another way
 
 
 @pytest.mark.parametrize(

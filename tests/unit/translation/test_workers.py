@@ -1,0 +1,57 @@
+"""Workers: what is done side by side comes back in order, and torch's threads are as before."""
+
+import threading
+import time
+
+import pytest
+import torch
+
+from docaps.translation.workers import work_side_by_side
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_results_come_in_order_and_threads_are_restored() -> None:
+    seen = []
+
+    def work(number: int) -> int:
+        time.sleep(0.01 * (3 - number))  # the first takes longest
+        seen.append((threading.current_thread(), torch.get_num_threads()))
+        return number * number
+
+    assert list(work_side_by_side(work, [0, 1, 2, 3])) == [0, 1, 4, 9]
+    assert {thread for thread, _ in seen}.isdisjoint({threading.main_thread()})
+    assert {threads for _, threads in seen} == {1}
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize(("items", "workers"), [([5], None), ([5, 6], 1), ([], None)])
+def test_one_worker_is_the_caller_with_all_threads(items: list[int], workers: int | None) -> None:
+    found = list(
+        work_side_by_side(lambda item: (item, threading.current_thread(), torch.get_num_threads()), items, workers)
+    )
+    assert found == [(item, threading.main_thread(), 2) for item in items]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_an_error_ends_the_work_and_begins_nothing_new() -> None:
+    begun = []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        time.sleep(0.05)
+        if number == 0:
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        list(work_side_by_side(work, range(100)))
+    assert len(begun) < 10
+    assert torch.get_num_threads() == 2
