@@ -18,10 +18,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
 from measuring import seconds
+from sentences import find_corpus, measure_translation_padding
 from translators import DTYPES, Sizes, Translate, is_installed, make_ctranslate2, make_docaps, make_hugging_face
 from translators import random_sentences as draw
 
@@ -151,7 +154,16 @@ def run_all(arguments: argparse.Namespace) -> None:
         "single_vs_ctranslate2_float32": ratio(speeds["single"], "ctranslate2-float32"),
         "qcn_keeps": ratio(speeds["beam4"], f"docaps-{arguments.precision[0]}", "qcn"),
     }
+    print_padding(arguments.data)
     print(json.dumps(ratios))
+
+
+def print_padding(data: Path | None) -> None:
+    """Say how much of the batches of a corpus is padding, or of sentences with lengths like those of Europarl."""
+    with TemporaryDirectory() as scratch:
+        corpus = None if data is None else find_corpus(data, Path(scratch))
+        shares = {task: measure_translation_padding(corpus, BEAMS[task]) for task in ("beam4", "greedy")}
+    print("padding: " + ", ".join(f"{task} {share:.1%}" for task, share in shares.items()))
 
 
 PEERS = {"ctranslate2": ["ctranslate2-int8", "ctranslate2-float32"], "transformers": ["huggingface"]}
@@ -174,7 +186,7 @@ def main() -> None:
     parser.add_argument("--slow", action="store_true", help="let everybody do everything")
     parser.add_argument("--precision", nargs="+", default=["int8"], choices=DTYPES, help="ours")
     parser.add_argument("--scale", type=int, default=1, help="divide all sizes by this, to try the benchmark itself")
-    parser.add_argument("--data", help="accepted for uniformity; this benchmark needs no text")
+    parser.add_argument("--data", type=Path, help="prepared corpus, or folder with one, whose padding is told")
     parser.add_argument("--contestant", choices=TITLES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)

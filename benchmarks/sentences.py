@@ -7,12 +7,14 @@ import numpy as np
 
 from docaps.batches.batch import Batch, collate
 from docaps.batches.sampling import Indices, LengthSampler
-from docaps.batches.windows import window_of
-from docaps.config import bundled_recipes, load_recipe
+from docaps.batches.windows import Window, window_of
+from docaps.config import DecodingSettings, bundled_recipes, load_recipe
 from docaps.corpus.arrays import TokenArray, starts_of
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Split, open_store
 from docaps.corpus.vocabulary import EOS, UNK
+from docaps.translation.batching import cut, in_order_of_length
+from docaps.translation.translator import WINDOW
 
 VOCABULARY = 30_000
 HISTORY = 3
@@ -70,3 +72,15 @@ def measure_padding(split: Split, epoch: Sequence[Indices]) -> float:
     sides = [np.asarray(side.lengths) for side in (split.source, split.target)]
     real = sum(int(lengths[one].sum()) for one in epoch for lengths in sides)
     return 1 - real / sum(len(one) * int(lengths[one].max()) for one in epoch for lengths in sides)
+
+
+def measure_translation_padding(corpus: Path | None, beam: int) -> float:
+    """Return the share of padding in the source tokens of a corpus when it is translated, window by window."""
+    split = draw_split() if corpus is None else open_store(corpus).split("train")
+    windows = [Window(split.source[number]) for number in range(min(len(split.source), 10 * WINDOW))]
+    padded = 0
+    for start in range(0, len(windows), WINDOW):
+        part = windows[start : start + WINDOW]
+        for batch in cut(in_order_of_length(part), part, DecodingSettings().batch_tokens // beam):
+            padded += len(batch) * max(len(part[number].source) for number in batch)
+    return 1 - sum(len(window.source) for window in windows) / padded
