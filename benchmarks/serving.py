@@ -75,26 +75,44 @@ def start_server(run: Path) -> tuple[subprocess.Popen[str], str]:
     raise SystemExit("the server did not start")
 
 
-async def ask(url: str, body: bytes) -> tuple[int, bytes]:
-    """Send one request over a connection of its own."""
-    host, port = url.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    head = f"POST /v1/translate HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    answer = await reader.read()
-    writer.close()
-    head_part, _, rest = answer.partition(b"\r\n\r\n")
-    return int(head_part.split()[1]) if head_part else 0, rest
+class Connection:
+    """A client's connection, kept from request to request."""
+
+    def __init__(self, url: str) -> None:
+        self._host, self._port = url.removeprefix("http://").split(":")
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, body: bytes) -> tuple[int, bytes]:
+        """Send a request, and wait for its answer."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(self._host, int(self._port))
+        reader, writer = self._streams
+        head = f"POST /v1/translate HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
+        headers = dict(line.split(": ", 1) for line in lines[1:] if line)
+        answer = await reader.readexactly(int(headers["content-length"]))
+        if headers.get("connection") == "close":
+            self.close()
+        return int(lines[0].split()[1]), answer
+
+    def close(self) -> None:
+        """Hang up; the next request opens a new connection."""
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
 
 
 async def be_client(url: str, documents: Iterator[Sequence[str]], end: float, load: Load) -> None:
     """Ask for one document after the other until the time is up."""
+    connection = Connection(url)
     while time.monotonic() < end:
         sentences = next(documents)
         start = time.monotonic()
         try:
-            status, body = await ask(url, json.dumps({"sentences": sentences}).encode())
-        except OSError:
+            status, body = await connection.ask(json.dumps({"sentences": sentences}).encode())
+        except (OSError, EOFError):
+            connection.close()
             status, body = 0, b""
         if status == 200 and len(json.loads(body)["translations"]) != len(sentences):
             status = -1
@@ -103,6 +121,7 @@ async def be_client(url: str, documents: Iterator[Sequence[str]], end: float, lo
         load.sentences += len(sentences) if status == 200 else 0
         if status in EXPLICIT:
             await asyncio.sleep(1)
+    connection.close()
 
 
 async def watch(url: str, load: Load) -> None:
@@ -127,22 +146,26 @@ async def put_under_load(url: str, documents: Documents, clients: int, seconds: 
 
 def translate_speed(run: Path, documents: Documents, seconds: float) -> float:
     """Return how many sentences a second `docaps translate` makes, without its start."""
-    script = (
-        "import json, sys, time, docaps\n"
-        "run, seconds = sys.argv[1], float(sys.argv[2])\n"
-        "documents = json.load(sys.stdin)\n"
-        "model = docaps.load(run)\n"
-        "def speed(some):\n"
-        "    start = time.monotonic()\n"
-        "    for _ in model.translate_documents(some): pass\n"
-        "    return sum(map(len, some)) / (time.monotonic() - start)\n"
-        "first = speed(documents[:40])\n"
-        "count = max(40, int(first * seconds / (sum(map(len, documents)) / len(documents))))\n"
-        "print(speed((documents * (1 + count // len(documents)))[:count]))\n"
-    )
-    command = [sys.executable, "-c", script, str(run), str(seconds)]
-    done = subprocess.run(command, input=json.dumps(documents), check=True, capture_output=True, text=True)
-    return float(done.stdout)
+    few = documents[:20]
+    start = time_translate(run, few)
+    count = len(few)
+    while True:
+        count = min(4 * count, len(documents))
+        taken = time_translate(run, documents[:count]) - start
+        if taken > seconds / 2 or count == len(documents):
+            return sum(map(len, documents[len(few) : count])) / taken
+
+
+def time_translate(run: Path, documents: Documents) -> float:
+    """Return how many seconds `docaps translate` takes from its start to its end."""
+    text = "".join("<d>\n" + "".join(f"{sentence}\n" for sentence in document) for document in documents)
+    with tempfile.TemporaryDirectory() as scratch:
+        source, target = Path(scratch) / "source", Path(scratch) / "target"
+        source.write_text(text, encoding="utf-8")
+        start = time.monotonic()
+        command = [*DOCAPS, "translate", str(run), str(source), "--out", str(target)]
+        subprocess.run(command, check=True, capture_output=True)
+        return time.monotonic() - start
 
 
 def report(load: Load, speed: float, clients: int) -> dict[str, float | None]:

@@ -9,7 +9,10 @@ from typing import Annotated
 import typer
 
 from docaps.cli.console import JsonOption, print_json
+from docaps.cli.translate import PrecisionOption
+from docaps.config import TranslationPrecision
 from docaps.errors import DocapsError
+from docaps.web.limits import DEFAULTS, HARDEST_BEAM, Limits
 
 TOKEN = "DOCAPS_TOKEN"
 
@@ -25,12 +28,13 @@ def serve(
         list[str] | None,
         typer.Option(metavar="URL", help="Let pages of this origin ask too (CORS); may be repeated."),
     ] = None,
-    max_sentences: Annotated[int, typer.Option(min=1, help="Most sentences of a request.")] = 2000,
-    max_characters: Annotated[int, typer.Option(min=1, help="Most characters of a sentence.")] = 5000,
-    max_body: Annotated[int, typer.Option(min=100, help="Most bytes of a request.")] = 1_000_000,
-    max_queue: Annotated[int, typer.Option(min=1, help="Most sentences that wait for a model.")] = 20_000,
-    max_beam: Annotated[int, typer.Option(min=1, max=32, help="Widest beam of a request.")] = 16,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Most seconds for a request.")] = 120.0,
+    max_sentences: Annotated[int, typer.Option(min=1, help="Most sentences of a request.")] = DEFAULTS.sentences,
+    max_characters: Annotated[int, typer.Option(min=1, help="Most characters of a sentence.")] = DEFAULTS.characters,
+    max_body: Annotated[int, typer.Option(min=100, help="Most bytes of a request.")] = DEFAULTS.body,
+    max_queue: Annotated[int, typer.Option(min=1, help="Most sentences that wait for a model.")] = DEFAULTS.queue,
+    max_beam: Annotated[int, typer.Option(min=1, max=HARDEST_BEAM, help="Widest beam of a request.")] = DEFAULTS.beam,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Most seconds for a request.")] = DEFAULTS.seconds,
+    precision: PrecisionOption = "auto",
     json: JsonOption = False,
 ) -> None:
     """Answer requests for translations over HTTP, and show a page to try them out.
@@ -40,9 +44,9 @@ def serve(
 
     Example: docaps serve runs/demo/runs/document runs/demo/runs/sentence
     """
-    limits = {"body": max_body, "sentences": max_sentences, "characters": max_characters, "beam": max_beam}
-    limits |= {"queue": max_queue}
-    _serve(runs, _Door(host, port, _read_token(token_file), tuple(origin or ())), limits, timeout, json)
+    limits = Limits(max_body, max_sentences, max_characters, max_beam, max_queue, timeout)
+    door = _Door(host, port, _read_token(token_file), tuple(origin or ()))
+    _serve(runs, door, limits, precision, json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +59,19 @@ class _Door:
     origins: tuple[str, ...]
 
 
-def _serve(runs: list[Path], door: _Door, limits: dict[str, int], seconds: float, json: bool) -> None:
+def _serve(runs: list[Path], door: _Door, limits: Limits, precision: TranslationPrecision, json: bool) -> None:
     """Load the models and answer until a signal comes."""
     for package in ("fastapi", "uvicorn"):
         if importlib.util.find_spec(package) is None:
             raise DocapsError(f"docaps serve needs {package}: pip install 'docaps[serve]'")
     from docaps.web.app import build_app
     from docaps.web.guard import LOCAL_NAMES, Access, is_loopback
-    from docaps.web.limits import Limits
     from docaps.web.opening import open_service
     from docaps.web.server import Address, address_of, serve
 
     local = is_loopback(door.host)
     with Address(door.host, door.port).take() as listening:
-        service = open_service(runs, Limits(seconds=seconds, **limits))
+        service = open_service(runs, limits, precision)
         if door.token is None and not local:
             typer.echo(f"docaps: anybody who reaches {door.host} may translate: set {TOKEN}", err=True)
         listening.listen()  # from now on nobody is turned away, though the server needs a moment more

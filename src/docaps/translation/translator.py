@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Literal
 
 from docaps import progress
 from docaps.batches.batch import collate
@@ -59,13 +60,17 @@ TEXT = Wishes()
 Carried = list[Earlier]
 """What sentences leave to those after them; only a translator looks into it."""
 
+Grain = Literal["sentence", "turn", "document"]
+"""Sentences in any order; each after the one before it, whose translation the model looks at; only all at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Consecutive sentences of a document, and what those before them left."""
+    """Consecutive sentences of a document, what those before them left, and how many tokens the longest has."""
 
     sentences: tuple[str, ...]
     carried: Carried
+    tokens: int = 0
 
 
 @dataclass
@@ -167,14 +172,26 @@ class Translator:
                 ]
         place.finish()
 
-    @property
-    def needs_whole_documents(self) -> bool:
-        """Say whether a document must not be cut into pieces, because the model looks at later sentences too."""
-        return self._trained.model.view.future > 0
+    def grain(self, wishes: Wishes) -> Grain:
+        """Say into which pieces documents may be cut, for what the model looks at."""
+        view = self._view(wishes)
+        return "document" if view.future else "turn" if view.translations else "sentence"
 
     def begin(self, wishes: Wishes) -> Carried:
         """Return what the first piece of a document is given: the sentences before it."""
         return self._carry(self._read_history(wishes.history), self._view(wishes))
+
+    def cut_up(self, sentences: Sequence[str], wishes: Wishes) -> list[Piece]:
+        """Make each sentence of a document a piece, if the grain is a sentence."""
+        view = self._view(wishes)
+        carried = self.begin(wishes)
+        pieces = []
+        for sentence in sentences:
+            passage = self._passage(sentence)
+            longest = max((len(part.tokens) for part in passage.parts), default=0)
+            pieces.append(Piece((sentence,), carried, longest))
+            carried = _leave([Source([passage], carried)], [], view)
+        return pieces
 
     def translate_pieces(
         self, pieces: Sequence[Piece], wishes: Wishes

@@ -91,7 +91,7 @@ def _add_translations(app: FastAPI, service: Service) -> None:
     )
     async def stream(order: Order) -> StreamingResponse:
         """Translate a long document: sentences are sent as soon as they are finished, as server-sent events."""
-        reception = await service.accept(order)
+        reception = await service.accept(order, promptly=True)
         return StreamingResponse(events(reception, seconds), media_type="text/event-stream")
 
     @app.get("/v1/models", responses={401: describe(401), 421: describe(421)}, tags=["translation"])

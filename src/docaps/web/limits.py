@@ -24,3 +24,6 @@ class Limits:
     """Time for one request, from its first byte to its last translation."""
     connections: int = 1_000
     """Connections at once."""
+
+
+DEFAULTS = Limits()

@@ -21,7 +21,7 @@ class Metrics:
         self._buckets: Counter[int] = Counter()
         self._seconds = 0.0
         self._sentences: Counter[str] = Counter()
-        self._rounds: Counter[str] = Counter()
+        self._batches: Counter[str] = Counter()
         self._busy: Counter[str] = Counter()
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
@@ -32,11 +32,11 @@ class Metrics:
                 self._buckets[bisect_left(BOUNDS, seconds)] += 1
                 self._seconds += seconds
 
-    def count_round(self, model: str, sentences: int, seconds: float) -> None:
+    def count_batch(self, model: str, sentences: int, seconds: float) -> None:
         """Count what a model has translated in one go."""
         with self._lock:
             self._sentences[model] += sentences
-            self._rounds[model] += 1
+            self._batches[model] += 1
             self._busy[model] += round(seconds * 1e6)
 
     def render(self, queues: Mapping[str, int], active: int) -> str:
@@ -67,7 +67,7 @@ class Metrics:
             return {f'{{model="{_escape(model)}"}}': counts.get(model, 0) for model in queues}
 
         yield from _family("docaps_sentences_total", "counter", "Translated sentences.", by_model(self._sentences))
-        yield from _family("docaps_rounds_total", "counter", "Rounds of batches.", by_model(self._rounds))
+        yield from _family("docaps_batches_total", "counter", "Batches of sentences.", by_model(self._batches))
         busy = {model: count / 1e6 for model, count in self._busy.items()}
         yield from _family("docaps_busy_seconds_total", "counter", "Time spent translating.", by_model(busy))
         yield from _family("docaps_queue_sentences", "gauge", "Sentences that wait.", by_model(queues))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from docaps.config import SYSTEM_TITLES
+from docaps.config import SYSTEM_TITLES, TranslationPrecision
 from docaps.errors import RunError
 from docaps.runs import Run
 from docaps.translation.loading import TrainedModel, load_trained
@@ -15,17 +15,25 @@ from docaps.web.service import Service
 from docaps.web.worker import Worker
 
 
-def open_service(paths: Sequence[Path], limits: Limits) -> Service:
+def open_service(paths: Sequence[Path], limits: Limits, precision: TranslationPrecision = "float32") -> Service:
     """Load the models of finished runs; they are known by the last parts of their paths."""
     metrics = Metrics()
     engine = ThreadPoolExecutor(1, thread_name_prefix="docaps-engine")
     workers: list[Worker] = []
     cards: list[ModelCard] = []
     for path, name in zip(paths, name_runs(paths), strict=True):
-        trained = engine.submit(load_trained, path).result()
+        trained = engine.submit(load_trained, path, precision).result()
+        _check_privacy(path, trained)
         workers.append(Worker(name, trained, metrics, engine))
         cards.append(_card(name, path, trained, default=not cards))
     return Service(workers, cards, limits, metrics)
+
+
+def _check_privacy(path: Path, trained: TrainedModel) -> None:
+    """Refuse a model that would look at the documents of other clients."""
+    if trained.model.view.shuffled:
+        message = "is a control that looks at other documents, here those of other clients: use docaps translate"
+        raise RunError(message, path=path)
 
 
 def _card(name: str, path: Path, trained: TrainedModel, *, default: bool) -> ModelCard:

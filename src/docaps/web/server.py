@@ -1,6 +1,7 @@
 """The process: it listens, and when it is told to stop it first answers whom it has let in."""
 
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -93,4 +94,6 @@ def make_server(app: FastAPI, service: Service) -> Server:
 def serve(app: FastAPI, service: Service, listening: socket.socket) -> None:
     """Answer requests until a signal comes."""
     logging.getLogger("docaps.web").addHandler(logging.StreamHandler())
+    gc.collect()
+    gc.freeze()  # what is loaded stays: no need to look through it again and again while clients wait
     make_server(app, service).run(sockets=[listening])

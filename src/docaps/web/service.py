@@ -76,20 +76,27 @@ class Service:
         for worker in self.workers.values():
             worker.stop()
 
-    async def accept(self, order: Order) -> Reception:
+    async def accept(self, order: Order, *, promptly: bool = False) -> Reception:
         """Check a request against the limits and queue it, or say why not."""
         worker = self._find(order.model)
         self._check(order)
-        source = await asyncio.to_thread(read_source, order, worker.trained.codec.source.code)
-        self._check_size("text" if order.text is not None else "sentences", source.sentences)
+        source = await self._read(order, worker.trained.codec.source.code)
         decoding = self._decoding(order, worker.trained.decoding)
         manner = Manner(decoding, order.context, order.routing)
-        ticket = Ticket(source.sentences, tuple(order.history), manner, deliver=_discard)
+        ticket = Ticket(source.sentences, tuple(order.history), manner, _discard, promptly)
         reception = Reception(order, source, worker, ticket)
         ticket.deliver = _into(reception.arrived)
         if source.sentences and not worker.queue.put(ticket, self.limits.queue):
             raise RefusalError(429, "too many sentences wait already", retry=worker.delay)
         return reception
+
+    async def _read(self, order: Order, language: str) -> Source:
+        """Get the sentences; others need not wait while a long text is split."""
+        if order.text is None:
+            return read_source(order, language)
+        source = await asyncio.to_thread(read_source, order, language)
+        self._check_size("text", source.sentences)
+        return source
 
     def _find(self, name: str | None) -> Worker:
         """Find a model; the name is only ever compared with those that are loaded."""

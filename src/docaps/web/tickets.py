@@ -1,15 +1,13 @@
-"""Requests that wait for a model, and whose turn it is: a little of each in turn, so that nobody waits for a giant."""
+"""Requests that wait for a model: what of them is still to do, and what is ready to be handed out."""
 
-import threading
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from docaps.config import DecodingSettings
-from docaps.translation.translator import Carried, TranslatedSentence
+from docaps.translation.translator import Carried, Grain, Piece, TranslatedSentence, Translator, Wishes
 
-SHARE = 8
-"""Sentences that a request gets before the next one has its turn."""
+LETTERS = 4
+"""Letters of a token, about: for work that is reckoned before text becomes tokens."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +18,15 @@ class Manner:
     use_context: bool = True
     routing: bool = False
 
-    def cost(self, sentence: str) -> int:
-        """Estimate the work: letters and some more, for each hypothesis; a trace is about as much again."""
-        return (len(sentence) + 20) * self.decoding.beam * (2 if self.routing else 1)
+    @property
+    def room(self) -> int:
+        """Padded tokens of a batch; a trace of the routing is about as much work again."""
+        return self.decoding.batch_tokens // self.decoding.beam // (2 if self.routing else 1)
+
+    @property
+    def wishes(self) -> Wishes:
+        """What is wanted of the translator."""
+        return Wishes(self.use_context, routing=self.routing)
 
 
 Delivery = tuple[TranslatedSentence, ...] | Exception
@@ -36,77 +40,80 @@ class Ticket:
     history: tuple[str, ...]
     manner: Manner
     deliver: Callable[[Delivery], None]
-    carried: Carried | None = None
-    done: int = 0
+    promptly: bool = False
+    """Whether sentences are wanted as soon as they are finished; otherwise all together."""
     cancelled: bool = False
+    grain: Grain = "sentence"
+    turn: int = 0
+    """Sentences that were taken since it last had to stand at the back."""
+    left: list[int] = field(default_factory=list)
+    """Places of the sentences that are still to be translated."""
+    _pieces: list[Piece] | None = None
+    _carried: Carried = field(default_factory=list)
+    _ready: dict[int, TranslatedSentence] = field(default_factory=dict)
+    _handed: int = 0
+
+    def __post_init__(self) -> None:
+        self.left = list(range(len(self.sentences)))
 
     @property
     def waiting(self) -> int:
         """Return how many sentences are still to be translated."""
-        return 0 if self.cancelled else len(self.sentences) - self.done
-
-
-@dataclass
-class Queue:
-    """Tickets in the order of their turns; threads put and take."""
-
-    budget: int
-    """Work of one round."""
-    linger: float = 0.003
-    """Seconds that the first of a round waits for company."""
-    share: int = SHARE
-    _tickets: deque[Ticket] = field(default_factory=deque)
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-    _closed: bool = False
+        return 0 if self.cancelled else len(self.left)
 
     @property
-    def waiting(self) -> int:
-        """Return how many sentences are to be translated, those in work among them."""
-        with self._changed:
-            return sum(ticket.waiting for ticket in self._tickets)
+    def is_fresh(self) -> bool:
+        """Say whether nobody has looked at it yet."""
+        return self._pieces is None
 
-    def put(self, ticket: Ticket, most: int) -> bool:
-        """Take in a ticket, unless there would be more than `most` sentences."""
-        with self._changed:
-            before = sum(one.waiting for one in self._tickets)
-            if before and before + len(ticket.sentences) > most:
-                return False
-            self._tickets.append(ticket)
-            self._changed.notify()
-            return True
+    def prepare(self, translator: Translator) -> None:
+        """Get its pieces ready; the first is given the history."""
+        wishes = Wishes(self.manner.use_context, self.history)
+        self.grain = translator.grain(wishes)
+        self._pieces = []
+        if self.grain == "sentence":
+            self._pieces = translator.cut_up(self.sentences, wishes)
+        elif self.grain == "document":
+            self._carried = translator.begin(wishes)
+        else:  # the history must be translated too: sentence by sentence, so that nobody else waits for it
+            self.sentences = (*self.history, *self.sentences)
+            self.left, self._handed = list(range(len(self.sentences))), len(self.history)
 
-    def close(self) -> None:
-        """Let the one who takes go home."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
+    def length(self, place: int) -> int:
+        """Return how many tokens a sentence has, as far as is known."""
+        return self._pieces[place].tokens if self._pieces else len(self.sentences[place]) // LETTERS + 1
 
-    def take(self) -> dict[Ticket, int] | None:
-        """Wait for work; say how many sentences of which tickets make up the next round, or None at the end."""
-        with self._changed:
-            if not self._sweep():
-                self._changed.wait_for(lambda: self._closed or self._sweep())
-                if not self._closed and self.linger:
-                    self._changed.wait(self.linger)
-            return None if self._closed else self._choose()
+    def offers(self) -> list[int]:
+        """Return the places of the sentences that can be translated now."""
+        return self.left[:1] if self.grain == "turn" else self.left
 
-    def _sweep(self) -> bool:
-        """Forget tickets that are done or whose client has gone; say whether any are left."""
-        self._tickets = deque(ticket for ticket in self._tickets if ticket.waiting)
-        return bool(self._tickets)
+    def pieces(self, places: list[int]) -> list[Piece]:
+        """Return what is translated together for some places."""
+        if self.grain == "sentence" and self._pieces:
+            return [self._pieces[place] for place in places]
+        return [Piece(tuple(self.sentences[place] for place in places), self._carried)]
 
-    def _choose(self) -> dict[Ticket, int]:
-        """Go round: a few sentences of each ticket until the budget is spent; who had no turn is first next time."""
-        chosen: dict[Ticket, int] = {}
-        turns = deque(self._tickets)
-        left = self.budget
-        while turns and left > 0:
-            ticket = turns.popleft()
-            first = ticket.done + chosen.get(ticket, 0)
-            taken = ticket.sentences[first : first + self.share]
-            chosen[ticket] = chosen.get(ticket, 0) + len(taken)
-            left -= sum(map(ticket.manner.cost, taken))
-            if first + len(taken) < len(ticket.sentences):
-                turns.append(ticket)
-        self._tickets = deque(sorted(self._tickets, key=lambda ticket: ticket in chosen))
-        return chosen
+    def finish(self, places: list[int], sentences: list[TranslatedSentence], carried: Carried) -> None:
+        """Note what was found, and tell whoever waits for it."""
+        done = set(places)
+        self.left = [place for place in self.left if place not in done]
+        self._ready |= dict(zip(places, sentences, strict=True))
+        self._carried = carried
+        if self.cancelled or (self.left and not self.promptly):
+            return
+        finished = tuple(_in_order(self._ready, self._handed))
+        self._handed += len(finished)
+        if finished:
+            self.deliver(finished)
+
+    def fail(self, fault: Exception) -> None:
+        """Give it up."""
+        self.cancelled = True
+        self.deliver(fault)
+
+
+def _in_order(ready: Mapping[int, TranslatedSentence], place: int) -> Iterator[TranslatedSentence]:
+    """Go through sentences from a place on, up to the first that is not ready."""
+    while place in ready:
+        yield ready[place]
+        place += 1

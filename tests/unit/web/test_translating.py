@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import docaps
-from docaps.web.limits import Limits
 from docaps.web.service import Service
-from docaps.web.tickets import Queue
-from serving import Served, models, serving
+from docaps.web.tickets import Manner
+from serving import Served, models
 
 STORY = ["David stopped in front of a famous church.", "It was old.", "", "The film was about vampires.", "It ran."]
 
@@ -60,15 +59,15 @@ def test_history_is_read_but_not_translated(served: Served, document: Any) -> No
     assert without["translations"][0]["routing"] == []
 
 
-def test_a_document_cut_into_rounds_keeps_its_history(served: Served, document: Any) -> None:
+def test_a_document_cut_into_batches_keeps_its_history(
+    served: Served, document: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     story = [f"{sentence} {place}." for place, sentence in enumerate(STORY * 4)]
     whole = document.translate(story)
-    queue = served.service.workers["document"].queue
-    before, queue.budget, queue.share = (queue.budget, queue.share), 1, 3  # three sentences a round
-    try:
-        found = served.post({"sentences": story}).json()
-    finally:
-        queue.budget, queue.share = before
+    monkeypatch.setattr(Manner, "room", 20)  # a few sentences a batch
+    before = _batches(served.service)
+    found = served.post({"sentences": story}).json()
+    assert _batches(served.service) - before >= 8
     assert translations(found) == whole.texts
     assert [one["score"] for one in found["translations"]] == pytest.approx([one.score for one in whole], abs=1e-4)
 
@@ -114,7 +113,7 @@ def test_a_stream_tells_sentences_in_order_and_then_the_end(served: Served) -> N
 
 
 def test_many_clients_at_once_get_their_own_sentences(served: Served) -> None:
-    rounds = _rounds(served.service)
+    batches = _batches(served.service)
     answers: dict[int, Any] = {}
 
     def ask(number: int) -> None:
@@ -127,12 +126,12 @@ def test_many_clients_at_once_get_their_own_sentences(served: Served) -> None:
         client.join()
     for number, answer in answers.items():
         assert [one["source"] for one in answer["translations"]] == [f"Number {number} went home.", f"It was {number}."]
-    assert _rounds(served.service) - rounds <= 12  # some of them shared a round
+    assert _batches(served.service) - batches <= 12  # some of them shared a batch
 
 
-def _rounds(service: Service) -> int:
+def _batches(service: Service) -> int:
     text = service.metrics.render({"document": 0}, 0)
-    return next(int(line.split()[-1]) for line in text.splitlines() if line.startswith("docaps_rounds_total{"))
+    return next(int(line.split()[-1]) for line in text.splitlines() if line.startswith("docaps_batches_total{"))
 
 
 def test_models_are_listed_by_name_the_default_first(served: Served) -> None:
@@ -141,22 +140,3 @@ def test_models_are_listed_by_name_the_default_first(served: Served) -> None:
     assert cards[0]["system"] == "qcn+reg"
     assert (cards[0]["history"], cards[1]["history"]) == (3, 0)
     assert (cards[0]["source_language"], cards[0]["target_language"]) == ("en", "de")
-
-
-def test_a_model_that_looks_ahead_gets_whole_documents(tiny_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from docaps.translation.translator import Translator
-
-    sizes: list[int] = []
-    translate = Translator.translate_pieces
-
-    def note(self: Any, pieces: Any, wishes: Any) -> Any:
-        sizes.extend(len(piece.sentences) for piece in pieces)
-        return translate(self, pieces, wishes)
-
-    monkeypatch.setattr(Translator, "translate_pieces", note)
-    monkeypatch.setattr(Translator, "needs_whole_documents", property(lambda _: True))
-    with serving(models(tiny_demo)[:1], Limits()) as running:
-        running.service.workers["document"].queue.budget = 1
-        assert running.post({"sentences": STORY * 10, "beam": 1}).status_code == 200
-    assert sizes == [50]
-    assert Queue(budget=1).share < 50

@@ -1,0 +1,125 @@
+"""Whose turn it is: a batch is made for the first who waits, and filled up with sentences of like length of others.
+
+So batches are full and even, as those of `docaps translate`, though every client brings little; and nobody waits for a
+giant: who has had a few sentences done stands at the back again.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from docaps.web.tickets import Ticket
+
+SHARE = 8
+"""Sentences that a request gets before it stands at the back."""
+POOL = 1000
+"""Sentences among which those of like length are looked for."""
+
+Batch = dict[Ticket, list[int]]
+"""The places of the sentences that are taken of each ticket."""
+
+
+def choose(tickets: Sequence[Ticket], share: int = SHARE, pool: int = POOL) -> Batch:
+    """Choose a batch: the next sentence of the first ticket, and what is nearest to it in length."""
+    head = tickets[0]
+    company = [ticket for ticket in tickets if ticket.manner == head.manner]
+    if head.grain == "document":
+        return _take_whole(company)
+    (_, first), *others = islice(_go_round(company, share), pool)
+    wanted = longest = head.length(first)
+    batch, count = {head: [first]}, 1
+    for ticket, place in sorted(others, key=lambda offer: abs(offer[0].length(offer[1]) - wanted)):
+        longest = max(longest, ticket.length(place))
+        count += 1
+        if count * longest > head.manner.room:
+            break
+        batch.setdefault(ticket, []).append(place)
+    return {ticket: sorted(places) for ticket, places in batch.items()}
+
+
+def _go_round(tickets: Sequence[Ticket], share: int) -> Iterator[tuple[Ticket, int]]:
+    """Go through what can be done: a few sentences of each ticket, then a few more."""
+    offers = {ticket: ticket.offers() for ticket in tickets}
+    for start in range(0, max(map(len, offers.values())), share):
+        for ticket, places in offers.items():
+            yield from ((ticket, place) for place in places[start : start + share])
+
+
+def _take_whole(tickets: Sequence[Ticket]) -> Batch:
+    """Choose whole documents until there is enough for a batch."""
+    batch: Batch = {}
+    tokens = 0
+    for ticket in tickets:
+        if tokens < ticket.manner.room:
+            batch[ticket] = list(ticket.left)
+            tokens += sum(map(ticket.length, ticket.left))
+    return batch
+
+
+@dataclass
+class Queue:
+    """Tickets in the order of their turns; threads put and take."""
+
+    linger: float = 0.003
+    """Seconds that the first waits for company."""
+    share: int = SHARE
+    _tickets: deque[Ticket] = field(default_factory=deque)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _closed: bool = False
+
+    @property
+    def waiting(self) -> int:
+        """Return how many sentences are to be translated, those in work among them."""
+        with self._changed:
+            return sum(ticket.waiting for ticket in self._tickets)
+
+    def put(self, ticket: Ticket, most: int) -> bool:
+        """Take in a ticket, unless there would be more than `most` sentences."""
+        with self._changed:
+            before = sum(one.waiting for one in self._tickets)
+            if before and before + len(ticket.sentences) > most:
+                return False
+            self._tickets.append(ticket)
+            self._changed.notify()
+            return True
+
+    def close(self) -> None:
+        """Let the one who takes go home."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def wait(self) -> bool:
+        """Wait for work; False at the end."""
+        with self._changed:
+            if not self._sweep():
+                self._changed.wait_for(lambda: self._closed or self._sweep())
+                if not self._closed and self.linger:
+                    self._changed.wait(self.linger)
+            return not self._closed
+
+    def fresh(self) -> list[Ticket]:
+        """Return the tickets that nobody has looked at yet."""
+        with self._changed:
+            return [ticket for ticket in self._tickets if ticket.is_fresh and ticket.waiting]
+
+    def take(self) -> Batch:
+        """Choose a batch of tickets that were prepared; who has had a turn goes to the back."""
+        with self._changed:
+            self._sweep()
+            ready = [ticket for ticket in self._tickets if not ticket.is_fresh]
+            batch = choose(ready, self.share) if ready else {}
+            for ticket, places in batch.items():
+                ticket.turn += len(places)
+            for ticket in [one for one in batch if one.turn >= self.share]:
+                ticket.turn = 0
+                self._tickets.remove(ticket)
+                self._tickets.append(ticket)
+            return batch
+
+    def _sweep(self) -> bool:
+        """Forget tickets that are done or whose client has gone; say whether any are left."""
+        self._tickets = deque(ticket for ticket in self._tickets if ticket.waiting)
+        return bool(self._tickets)

@@ -1,0 +1,102 @@
+"""Every system is served as it translates: those that look at earlier translations, or at whole documents, too."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.invariants import tiny
+
+from docaps.corpus.documents import Document
+from docaps.corpus.store import Store
+from docaps.errors import RunError
+from docaps.translation.loading import TrainedModel
+from docaps.translation.translator import TranslatedSentence, Translator, Wishes
+from docaps.web import opening
+from docaps.web.limits import DEFAULTS
+from docaps.web.metrics import Metrics
+from docaps.web.tickets import Delivery, Manner, Ticket
+from docaps.web.worker import Worker
+
+STORIES = (
+    ("the cat sat here", "it was old", "", "it slept", "the dog came", "it ran", "a dog ran"),
+    ("a dog ran", "it was old"),
+    ("it came",),
+)
+HISTORY = ("the dog sat", "a cat ran", "it slept here")
+GRAINS = {
+    "transformer": "sentence",
+    "qcn+reg": "sentence",
+    "zhang": "sentence",
+    "concat": "sentence",
+    "concat-2-to-2": "turn",
+    "han": "turn",
+    "san-decoder": "turn",
+    "san-offline": "document",
+    "san-decoder-offline": "document",
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return tiny.prepared(tmp_path_factory.mktemp("corpus"))
+
+
+class Client:
+    """Somebody who waits for a translation."""
+
+    def __init__(self, story: Sequence[str], history: Sequence[str], manner: Manner, *, promptly: bool) -> None:
+        self.found: list[TranslatedSentence] = []
+        self._count = len(story)
+        self._done = threading.Event()
+        self.ticket = Ticket(tuple(story), tuple(history), manner, self._take, promptly)
+
+    def _take(self, delivery: Delivery) -> None:
+        assert not isinstance(delivery, Exception), delivery
+        self.found += delivery
+        if len(self.found) >= self._count:
+            self._done.set()
+
+    def wait(self) -> list[TranslatedSentence]:
+        assert self._done.wait(60)
+        return self.found
+
+
+@contextmanager
+def working(trained: TrainedModel) -> Iterator[Worker]:
+    with ThreadPoolExecutor(1) as engine:
+        worker = Worker("tiny", trained, Metrics(), engine)
+        worker.start()
+        yield worker
+        worker.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "context"), [*((name, True) for name in GRAINS), ("han", False), ("san-offline", False)]
+)
+def test_clients_get_what_each_would_get_alone(store: Store, name: str, context: bool) -> None:
+    trained = tiny.trained(store, name, batch_tokens=30)
+    assert Translator(trained).grain(Wishes()) == GRAINS[name]
+    manner = Manner(trained.decoding, context)
+    histories = ((), HISTORY, HISTORY[:1])
+    with working(trained) as worker:
+        clients = [
+            Client(story, history, manner, promptly=number == 1)
+            for number, (story, history) in enumerate(zip(STORIES, histories, strict=True))
+        ]
+        assert all(worker.queue.put(client.ticket, 1000) for client in clients)
+        found = [client.wait() for client in clients]
+    for story, history, own in zip(STORIES, histories, found, strict=True):
+        ((_, wanted),) = Translator(trained).stream([Document(story)], Wishes(context, history))
+        assert [one.text for one in own] == [one.text for one in wanted]
+        assert [one.score for one in own] == pytest.approx([one.score for one in wanted], abs=1e-9)
+
+
+def test_a_control_that_would_look_at_others_documents_is_not_served(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "load_trained", lambda *_: tiny.trained(store, "qcn-shuffled"))
+    with pytest.raises(RunError, match=r"run: is a control that looks at other documents.* use docaps translate"):
+        opening.open_service([Path("run")], DEFAULTS)

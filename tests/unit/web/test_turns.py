@@ -1,0 +1,229 @@
+"""Whose turn it is."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from docaps.config import DecodingSettings
+from docaps.translation.translator import Grain, Piece, TranslatedSentence
+from docaps.web.tickets import Delivery, Manner, Ticket
+from docaps.web.turns import Batch, Queue, choose
+
+MANNER = Manner(DecodingSettings(beam=1, batch_tokens=400))
+LENGTH = 10
+ROOM = 40
+
+
+class Fake:
+    """A translator that only counts letters."""
+
+    def __init__(self, grain: Grain = "sentence") -> None:
+        self._grain = grain
+
+    def grain(self, _: Any) -> Grain:
+        return self._grain
+
+    def begin(self, _: Any) -> list[Any]:
+        return []
+
+    def cut_up(self, sentences: Any, _: Any) -> list[Piece]:
+        return [Piece((sentence,), [], len(sentence)) for sentence in sentences]
+
+
+def ticket(
+    *lengths: int, grain: Grain = "sentence", manner: Manner = MANNER, promptly: bool = False, told: Any = None
+) -> Ticket:
+    deliver = [].append if told is None else told.append
+    made = Ticket(tuple("x" * length for length in lengths), (), manner, deliver, promptly)
+    made.prepare(Fake(grain))  # type: ignore[arg-type]
+    return made
+
+
+def sized(count: int) -> Ticket:
+    return ticket(*[LENGTH] * count)
+
+
+def queue(*tickets: Ticket) -> Queue:
+    made = Queue(linger=0)
+    for one in tickets:
+        assert made.put(one, most=100_000)
+    return made
+
+
+def sentence(place: int) -> TranslatedSentence:
+    return TranslatedSentence(str(place), 0.0)
+
+
+def finish(batch: Batch) -> Batch:
+    for one, places in batch.items():
+        one.finish(places, [sentence(place) for place in places], [])
+    return batch
+
+
+def test_a_batch_is_full_and_no_more() -> None:
+    giant = sized(1000)
+    assert choose([giant]) == {giant: list(range(ROOM))}
+    assert len(choose([ticket(*[LENGTH + 1] * 100)]).popitem()[1]) == 400 // (LENGTH + 1)
+
+
+def test_a_giant_does_not_starve_small_requests() -> None:
+    giant, small = sized(1000), [sized(3) for _ in range(4)]
+    found = choose([giant, *small])
+    assert all(found[one] == [0, 1, 2] for one in small)
+    assert sum(map(len, found.values())) == ROOM
+
+
+def test_a_newcomer_waits_for_one_turn_of_each_other_at_most() -> None:
+    waiting = queue(*(sized(1000) for _ in range(20)))
+    finish(waiting.take())
+    newcomer = sized(1)
+    waiting.put(newcomer, most=100_000)
+    batches = 0
+    while newcomer.left:
+        finish(waiting.take())
+        batches += 1
+    assert batches <= 5  # 20 others come first, five of them in each batch of 40 sentences
+
+
+def test_who_had_no_turn_is_first_next_time() -> None:
+    giants = [sized(100) for _ in range(10)]
+    waiting = queue(*giants)
+    turns = [set(finish(waiting.take())) for _ in range(2)]
+    assert turns == [set(giants[:5]), set(giants[5:])]
+
+
+def test_a_batch_is_of_like_length() -> None:
+    mixed = [ticket(10, 50, 11, 90), ticket(9, 48, 100, 10), ticket(52, 12, 51, 49, 49)]
+    # Those of 9 to 12 tokens, then what is nearest: 8 of up to 49 fit into 400, a ninth of 50 does not.
+    assert choose(mixed) == {mixed[0]: [0, 2], mixed[1]: [0, 1, 3], mixed[2]: [1, 3, 4]}
+    mixed[0].left = [1, 3]
+    assert choose(mixed) == {mixed[0]: [1], mixed[1]: [1], mixed[2]: [0, 1, 2, 3, 4]}
+
+
+def test_the_first_is_served_however_unlike_the_others_it_is() -> None:
+    odd, others = ticket(300, 1), [sized(50) for _ in range(9)]
+    waiting = queue(odd, *others)
+    assert finish(waiting.take()) == {odd: [0]}
+    assert odd in finish(waiting.take())
+    assert not odd.left
+
+
+def test_another_manner_waits_for_a_batch_of_its_own() -> None:
+    other = Manner(DecodingSettings(beam=2, batch_tokens=400))
+    first, second = ticket(5, 5), ticket(5, 5, manner=other)
+    waiting = queue(first, second)
+    assert finish(waiting.take()) == {first: [0, 1]}
+    assert finish(waiting.take()) == {second: [0, 1]}
+
+
+def test_costly_wishes_get_smaller_batches() -> None:
+    assert Manner(DecodingSettings(beam=4, batch_tokens=400)).room == 100
+    assert Manner(DecodingSettings(beam=4, batch_tokens=400), routing=True).room == 50
+
+
+def test_where_each_sentence_needs_the_one_before_it_only_that_is_offered() -> None:
+    tickets = [ticket(*[5] * 10, grain="turn") for _ in range(3)]
+    waiting = queue(*tickets)
+    for place in range(10):
+        assert finish(waiting.take()) == {one: [place] for one in tickets}
+
+
+def test_where_the_history_is_translated_too_it_comes_first_and_is_not_handed_out() -> None:
+    told: list[Delivery] = []
+    made = Ticket(("c", "d"), ("a", "b"), MANNER, told.append, promptly=True)
+    made.prepare(Fake("turn"))  # type: ignore[arg-type]
+    found = []
+    while made.left:
+        places = made.offers()
+        found.append(made.pieces(places)[0].sentences)
+        made.finish(places, [sentence(place) for place in places], [])
+    assert found == [("a",), ("b",), ("c",), ("d",)]
+    assert told == [(sentence(2),), (sentence(3),)]
+
+
+def test_where_only_whole_documents_are_taken_they_are_whole() -> None:
+    tickets = [ticket(*[60] * 30, grain="document") for _ in range(3)]
+    assert choose(tickets) == {tickets[0]: list(range(30))}
+    little = [ticket(*[5] * 30, grain="document") for _ in range(30)]
+    assert len(choose(little)) == 7  # 30 sentences of 2 tokens each, by their letters, are 60 of 400
+
+
+def test_whoever_waits_for_all_is_told_once_and_in_order() -> None:
+    told: list[Delivery] = []
+    made = ticket(1, 2, 3, told=told)
+    made.finish([2], [sentence(2)], [])
+    made.finish([0, 1], [sentence(0), sentence(1)], [])
+    assert told == [(sentence(0), sentence(1), sentence(2))]
+
+
+def test_whoever_is_in_a_hurry_is_told_at_once_but_in_order() -> None:
+    told: list[Delivery] = []
+    made = ticket(1, 2, 3, promptly=True, told=told)
+    made.finish([2], [sentence(2)], [])
+    assert told == []
+    made.finish([0], [sentence(0)], [])
+    assert told == [(sentence(0),)]
+    made.finish([1], [sentence(1)], [])
+    assert told[1:] == [(sentence(1), sentence(2))]
+
+
+def test_the_queue_takes_exactly_its_limit() -> None:
+    waiting = Queue(linger=0)
+    assert waiting.put(sized(6), most=10)
+    assert not waiting.put(sized(5), most=10)
+    assert waiting.put(sized(4), most=10)
+    assert waiting.waiting == 10
+
+
+def test_who_has_gone_takes_no_turn_and_no_room() -> None:
+    told: list[Delivery] = []
+    gone, other = ticket(*[LENGTH] * 9, told=told), sized(1)
+    waiting = queue(gone, other)
+    gone.cancelled = True
+    assert waiting.waiting == 1
+    assert waiting.take() == {other: [0]}
+    gone.finish([0], [sentence(0)], [])
+    assert told == []
+
+
+def test_who_was_not_looked_at_is_not_taken() -> None:
+    fresh = Ticket(("x",), (), MANNER, lambda _: None)
+    waiting = queue(fresh)
+    assert waiting.fresh() == [fresh]
+    assert waiting.take() == {}
+    fresh.prepare(Fake())  # type: ignore[arg-type]
+    assert waiting.fresh() == []
+    assert waiting.take() == {fresh: [0]}
+
+
+def test_a_closed_queue_lets_its_taker_go() -> None:
+    waiting = Queue()
+    found: list[bool] = []
+    taker = threading.Thread(target=lambda: found.append(waiting.wait()))
+    taker.start()
+    waiting.close()
+    taker.join(10)
+    assert found == [False]
+
+
+@pytest.mark.parametrize("linger", [0.0, 2.0])
+def test_the_first_waits_a_moment_for_company(linger: float) -> None:
+    waiting = Queue(linger=linger)
+    found: list[int] = []
+
+    def take() -> None:
+        waiting.wait()
+        found.append(waiting.waiting)
+
+    taker = threading.Thread(target=take)
+    taker.start()
+    time.sleep(0.05)
+    waiting.put(sized(1), most=10)
+    if not linger:
+        taker.join(10)
+    time.sleep(0.05)
+    waiting.put(sized(1), most=10)
+    taker.join(10)
+    assert found == [2 if linger else 1]
