@@ -28,9 +28,14 @@ def url(tiny_demo: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def open_page(browser: Any, url: str) -> Iterator[Any]:
+def complaints() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
     """Open the page under given circumstances; at the end, nothing may have complained or left the machine."""
-    contexts, complaints, requests = [], [], []
+    contexts, requests = [], []
 
     def open_with(**circumstances: Any) -> Any:
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **circumstances})
@@ -187,6 +192,31 @@ def test_faults_are_told(open_page: Any) -> None:
     page.get_by_label("Your document").fill("  ")
     page.get_by_role("button", name="Translate").click()
     assert "nothing to translate" in page.get_by_role("alert").inner_text()
+    page.locator("#file").set_input_files({"name": "a.png", "mimeType": "image/png", "buffer": b"\x89PNG\0\xff"})
+    page.get_by_text("a.png is not a text file").wait_for()
+    page.locator("#file").set_input_files({"name": "b.txt", "mimeType": "text/plain", "buffer": b"x" * 1_000_001})
+    page.get_by_text("b.txt is larger than this service takes (1000000 bytes)").wait_for()
+
+
+def test_a_refusal_takes_the_place_of_what_was_there(open_page: Any, complaints: list[str]) -> None:
+    page = open_page()
+    page.get_by_label("Your document").fill("y" * 6000)
+    page.get_by_role("button", name="Translate").click()
+    page.get_by_text("text.0: at most 5000 characters, found 6000").wait_for()
+    assert not page.locator("#status").is_visible()
+    assert not page.locator("#translation").is_visible()
+    translate(page, "It rained.")
+    assert not page.get_by_role("alert").is_visible()
+    assert page.locator("tr.sentence").count() == 1
+    assert complaints  # the browser itself tells of answers that are refusals
+    assert all("status of 422" in one for one in complaints)
+    complaints.clear()
+
+
+def test_one_endless_word_does_not_widen_the_page(open_page: Any) -> None:
+    page = open_page()
+    translate(page, "x" * 3000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1200
 
 
 def test_a_phone_needs_no_sideways_scrolling(open_page: Any) -> None:

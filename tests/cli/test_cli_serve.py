@@ -123,3 +123,22 @@ def test_runs_of_one_name_are_told_apart_by_their_folders() -> None:
         "b/document",
         "sentence",
     ]
+
+
+def test_the_documentation_tells_the_limits_as_they_are() -> None:
+    from docaps.web.limits import DEFAULTS
+
+    table = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| [^|]+ \| ([\d,]+) \| `--", table, flags=re.MULTILINE)
+    names = ("body", "sentences", "characters", "beam", "queue", "seconds")
+    assert [int(value.replace(",", "")) for value in told] == [getattr(DEFAULTS, name) for name in names]
+
+
+def test_the_address_is_printed_as_json_at_once(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    with running(chain.sentence, "--json") as (process, url):
+        assert process.stdout is not None
+        text = ""
+        while not text.endswith("}\n"):
+            text += process.stdout.readline()
+        assert json.loads(text) == {"url": url, "models": [chain.sentence.name]}

@@ -97,7 +97,7 @@ def _add_translations(app: FastAPI, service: Service) -> None:
     @app.get("/v1/models", responses={401: describe(401), 421: describe(421)}, tags=["translation"])
     async def models() -> ModelCards:
         """List the models, the default first."""
-        return ModelCards(models=service.cards)
+        return ModelCards(models=service.cards, largest_request=service.limits.body)
 
 
 def _add_state(app: FastAPI, service: Service) -> None:
@@ -143,7 +143,7 @@ def _add_faults(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, fault: RequestValidationError) -> Response:
         details = [
-            Detail(where=_printable(".".join(map(str, one["loc"][1:]))), message=_printable(str(one["msg"])))
+            Detail(where=_printable(".".join(map(str, one["loc"][1:]))), message=_printable(_say(one["msg"])))
             for one in fault.errors()
         ]
         return _answer(RefusalError(422, "the request is not as described in /openapi.json", details[:20]))
@@ -163,6 +163,11 @@ def _add_faults(app: FastAPI) -> None:
     @app.exception_handler(GoneError)
     async def gone(_: Request, __: GoneError) -> Response:
         return Response(status_code=CLOSED)
+
+
+def _say(message: str) -> str:
+    """Take off what pydantic puts before our own words."""
+    return message.removeprefix("Value error, ")
 
 
 def _answer(refusal: RefusalError) -> Response:

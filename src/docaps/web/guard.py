@@ -99,7 +99,7 @@ class _Exchange:
         self.size += len(message.get("body", b""))
         self.complete = not message.get("more_body", False)
         if self.size > limits.body:
-            raise HTTPException(413, f"at most {limits.body} bytes")
+            raise HTTPException(413, f"the request is too large: at most {limits.body} bytes")
         return message
 
     async def give(self, message: Message) -> None:
@@ -168,7 +168,7 @@ class Guard:
     def _check_size(self, headers: Headers) -> None:
         length = headers.get("content-length", "0")
         if length.isascii() and length.isdigit() and int(length) > self._service.limits.body:
-            raise RefusalError(413, f"at most {self._service.limits.body} bytes")
+            raise RefusalError(413, f"the request is too large: at most {self._service.limits.body} bytes")
 
 
 def _route(scope: Scope) -> str:

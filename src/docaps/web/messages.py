@@ -147,6 +147,7 @@ class ModelCards(BaseModel):
     """All models of the service, the default first."""
 
     models: list[ModelCard]
+    largest_request: int = Field(description="Most bytes of a request.")
 
 
 class Detail(BaseModel):

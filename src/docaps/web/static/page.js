@@ -7,7 +7,7 @@ import { download } from "/static/downloads.js";
 
 const find = (id) => document.getElementById(id);
 const page = {
-  models: [], result: null, stop: null,
+  models: [], largest: 0, result: null, stop: null,
 };
 
 const node = (name, attributes = {}, ...children) => {
@@ -27,6 +27,11 @@ const complain = (fault) => {
     find("door").hidden = false;
     find("token").focus();
   }
+};
+
+const say = (text) => {
+  find("status").textContent = text;
+  find("status").hidden = !text;
 };
 
 // What can be compared with: the same model seeing less (or more), and every other model.
@@ -52,7 +57,8 @@ const describeModel = () => {
 };
 
 const setup = async () => {
-  page.models = await askModels(find("token").value);
+  const told = await askModels(find("token").value);
+  [page.models, page.largest] = [told.models, told.largest_request];
   find("model").replaceChildren(...page.models.map((one) => node("option", { value: one.name }, one.name)));
   find("door").hidden = find("token").value === "";
   describeModel();
@@ -79,6 +85,7 @@ const begin = (asked) => {
   const heads = ["Source", ...names];
   find("head").replaceChildren(...heads.map((text) => node("th", { scope: "col" }, text)));
   find("rows").replaceChildren();
+  say("Translating …");
   find("translation").hidden = false;
   find("hint").textContent = names.length > 1
     ? "Words that differ are marked. Choose a sentence to see which words of its history were used."
@@ -124,8 +131,7 @@ const summarise = () => {
     ? `Context changes ${differing} of ${plural(rows.length, "sentence")}.`
     : rival ? `${differing} of ${plural(rows.length, "sentence")} ${differing === 1 ? "differs" : "differ"} between ${name} and ${rival}.`
     : `${plural(rows.length, "sentence")} translated by ${name}.`;
-  find("status").textContent = text;
-  find("status").hidden = false;
+  say(text);
 };
 
 const progress = (done, total) => {
@@ -176,7 +182,12 @@ const run = async () => {
     summarise();
   } catch (fault) {
     stop.abort();
-    if (fault.name !== "AbortError") complain(fault);
+    if (page.stop !== stop) return; // another translation has begun
+    const done = page.result?.rows.length ?? 0;
+    const asked = fault.name === "AbortError";
+    if (!asked) complain(fault);
+    say(asked || done ? `Stopped after ${plural(done, "sentence")}.` : "");
+    find("translation").hidden = !done;
   } finally {
     if (page.stop === stop) {
       page.stop = null;
@@ -212,11 +223,16 @@ const toggleDetail = async (line) => {
 
 const takeFile = async (file) => {
   if (!file) return;
-  if (file.size > 1_000_000) {
-    complain(new Error(`${file.name} is larger than a page should send: use docaps translate.`));
+  if (file.size > page.largest) {
+    complain(new Error(`${file.name} is larger than this service takes (${page.largest} bytes): use docaps translate.`));
     return;
   }
-  find("document").value = await file.text();
+  const text = await file.text();
+  if (text.includes("\0")) {
+    complain(new Error(`${file.name} is not a text file.`));
+    return;
+  }
+  find("document").value = text;
   run();
 };
 

@@ -19,7 +19,7 @@ const refused = async (answer) => {
 export const askModels = async (token) => {
   const answer = await fetch("/v1/models", { headers: headers(token) });
   if (!answer.ok) throw await refused(answer);
-  return (await answer.json()).models;
+  return answer.json();
 };
 
 export const translate = async (order, token, signal) => {
