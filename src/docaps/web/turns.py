@@ -21,8 +21,8 @@ Batch = dict[Ticket, list[int]]
 """The places of the sentences that are taken of each ticket."""
 
 
-def choose(tickets: Sequence[Ticket], share: int = SHARE, pool: int = POOL) -> Batch:
-    """Choose a batch: the next sentence of the first ticket, and what is nearest to it in length."""
+def choose(tickets: Sequence[Ticket], share: int = SHARE, pool: int = POOL, side_by_side: int = 1) -> Batch:
+    """Choose a batch, or some: the next sentence of the first ticket, and what is nearest to it in length."""
     head = tickets[0]
     company = [ticket for ticket in tickets if ticket.manner == head.manner]
     if head.grain == "document":
@@ -33,7 +33,7 @@ def choose(tickets: Sequence[Ticket], share: int = SHARE, pool: int = POOL) -> B
     for ticket, place in sorted(others, key=lambda offer: abs(offer[0].length(offer[1]) - wanted)):
         longest = max(longest, ticket.length(place))
         count += 1
-        if count * longest > head.manner.room:
+        if count * longest > side_by_side * head.manner.room:
             break
         batch.setdefault(ticket, []).append(place)
     return {ticket: sorted(places) for ticket, places in batch.items()}
@@ -65,6 +65,8 @@ class Queue:
     linger: float = 0.003
     """Seconds that the first waits for company."""
     share: int = SHARE
+    side_by_side: int = 1
+    """Batches that are computed at once."""
     _tickets: deque[Ticket] = field(default_factory=deque)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _closed: bool = False
@@ -110,7 +112,7 @@ class Queue:
         with self._changed:
             self._sweep()
             ready = [ticket for ticket in self._tickets if not ticket.is_fresh]
-            batch = choose(ready, self.share) if ready else {}
+            batch = choose(ready, self.share, side_by_side=self.side_by_side) if ready else {}
             for ticket, places in batch.items():
                 ticket.turn += len(places)
             for ticket in [one for one in batch if one.turn >= self.share]:

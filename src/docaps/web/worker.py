@@ -9,6 +9,8 @@ import threading
 import time
 from concurrent.futures import Executor
 
+import torch
+
 from docaps.errors import DocapsError
 from docaps.translation.loading import TrainedModel
 from docaps.translation.translator import Piece, Translator
@@ -31,7 +33,8 @@ class Worker:
         self._engine = engine
         self.trained = trained
         self._metrics = metrics
-        self.queue = Queue()
+        # On a CPU, the translator computes a batch in each thread.
+        self.queue = Queue(side_by_side=torch.get_num_threads() if trained.device.type == "cpu" else 1)
         self._speed = 0.0
         self._thread = threading.Thread(target=self._run, name=f"docaps-{name}", daemon=True)
 

@@ -65,6 +65,7 @@ def finish(batch: Batch) -> Batch:
 def test_a_batch_is_full_and_no_more() -> None:
     giant = sized(1000)
     assert choose([giant]) == {giant: list(range(ROOM))}
+    assert choose([giant], side_by_side=2) == {giant: list(range(2 * ROOM))}
     assert len(choose([ticket(*[LENGTH + 1] * 100)]).popitem()[1]) == 400 // (LENGTH + 1)
 
 
@@ -153,8 +154,9 @@ def test_where_only_whole_documents_are_taken_they_are_whole() -> None:
 def test_whoever_waits_for_all_is_told_once_and_in_order() -> None:
     told: list[Delivery] = []
     made = ticket(1, 2, 3, told=told)
-    made.finish([2], [sentence(2)], [])
-    made.finish([0, 1], [sentence(0), sentence(1)], [])
+    made.finish([0], [sentence(0)], [])
+    assert told == []
+    made.finish([1, 2], [sentence(1), sentence(2)], [])
     assert told == [(sentence(0), sentence(1), sentence(2))]
 
 
