@@ -3,6 +3,7 @@
 Plain ASGI, because it must see a client that goes away while a translation is made.
 """
 
+import contextlib
 import hmac
 import ipaddress
 import logging
@@ -20,6 +21,8 @@ from docaps.web.faults import RefusalError
 from docaps.web.service import Service
 
 LOG = logging.getLogger("docaps.web")
+PATIENCE, DISCARDED = 1.0, 8 * 2**20
+"""For how many seconds, and how many bytes, a request is read that is refused already."""
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
@@ -105,6 +108,7 @@ class _Exchange:
     async def give(self, message: Message) -> None:
         """Hand on a part of the answer, its head with what every answer says."""
         if message["type"] == "http.response.start":
+            await self._discard()
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
@@ -113,6 +117,19 @@ class _Exchange:
             if self.service.draining or not self.complete:
                 headers["Connection"] = "close"
         await self.send(message)
+
+    async def _discard(self) -> None:
+        """Read the rest of a request that is refused: who is cut off while writing may never see the answer.
+
+        Not without end, and not if the client waits for leave to send it.
+        """
+        read = 0
+        with contextlib.suppress(TimeoutError):
+            async with timeout(PATIENCE):
+                while not self.complete and read < DISCARDED and "expect" not in Headers(scope=self.scope):
+                    message = await self.receive()
+                    read += len(message.get("body", b""))
+                    self.complete = not message.get("more_body", False)
 
     async def refuse(self, refusal: RefusalError) -> None:
         """Answer that there is no answer."""

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,35 @@ def test_too_large_a_body_is_refused_before_it_is_read(strict: Served) -> None:
         pieces = (body[:500], body[500:], b" ")
         assert client.post("/v1/translate", content=iter(pieces), headers=headers).status_code == 413
         assert client.post("/v1/translate", content=iter(pieces[:2]), headers=headers).status_code == 200
+
+
+def speak(served: Served, head: str, *, token: str = "open sesame", body: bytes = b"") -> bytes:
+    """Send the head of a request, then slowly its body, and return how the answer begins."""
+    host, port = served.url.removeprefix("http://").split(":")
+    line = f"POST /v1/translate HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall((line + head + "\r\n").encode())
+        for start in range(0, len(body), 500_000):
+            time.sleep(0.1)
+            connection.sendall(body[start : start + 500_000])
+        return connection.recv(4096)
+
+
+@pytest.mark.parametrize(("token", "status"), [("open sesame", b"413"), ("wrong", b"401")])
+def test_who_is_refused_while_still_writing_is_told_as_well(strict: Served, token: str, status: bytes) -> None:
+    """Whoever is cut off while writing would never read the answer."""
+    head, body = "Content-Length: 2000000\r\n", b" " * 2_000_000
+    assert speak(strict, head, token=token, body=body).startswith(b"HTTP/1.1 " + status)
+    pieces = b"186a0\r\n" + b" " * 100_000 + b"\r\n"
+    answer = speak(strict, "Transfer-Encoding: chunked\r\n", token=token, body=15 * pieces + b"0\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 " + status)
+
+
+@pytest.mark.parametrize("expecting", ["", "Expect: 100-continue\r\n"])
+def test_who_announces_too_much_and_sends_nothing_is_told_soon(strict: Served, expecting: str) -> None:
+    begin = time.monotonic()
+    assert speak(strict, f"{expecting}Content-Length: 99999999\r\n").startswith(b"HTTP/1.1 413 ")
+    assert time.monotonic() - begin < 10
 
 
 @pytest.mark.parametrize(
