@@ -79,9 +79,15 @@ def _fresh(wishes: Wishes) -> "Grid":
 
 def _within(grid: "Grid", budget: str, jobs: int) -> "Grid":
     """Choose the steps that a budget of time allows; a grid that was begun keeps its own."""
+    from docaps.config import parse_duration
+    from docaps.errors import ConfigError
     from docaps.experiments.estimates import corpus_to_measure, steps_within
     from docaps.experiments.grid import read_request, shape
 
+    try:
+        seconds = parse_duration(budget)
+    except ValueError as fault:
+        raise ConfigError(f"--budget {fault}") from None
     extra: dict[str, Any] = {}
     if grid.request.exists():
         recipe, _, extra = read_request(grid.directory)
@@ -89,7 +95,7 @@ def _within(grid: "Grid", budget: str, jobs: int) -> "Grid":
         steps = recipe.stage["document"].steps
     else:
         with corpus_to_measure(grid) as store:
-            steps = steps_within(grid, store, budget, jobs)
+            steps = steps_within(grid, store, seconds, jobs)
     return replace(grid, recipe=shape(grid.recipe, steps), extra={"budget": budget})
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docaps import progress
-from docaps.config import parse_duration
 from docaps.corpus.store import Store
 from docaps.errors import ConfigError
 from docaps.experiments.grid import Cell, Grid
@@ -87,17 +86,15 @@ def disk_in_all(costs: Sequence[Cost], jobs: int) -> int:
     return sum(cost.kept for cost in costs) + sum(passing[:jobs])
 
 
-def steps_within(grid: Grid, store: Store, budget: str, jobs: int) -> int:
-    """Return the steps, the same for every stage, with which the whole grid takes no longer than a budget of time."""
-    try:
-        seconds = parse_duration(budget)
-    except ValueError as fault:
-        raise ConfigError(f"--budget {fault}") from None
+def steps_within(grid: Grid, store: Store, seconds: float, jobs: int) -> int:
+    """Return the steps, the same for every stage, with which the whole grid takes no longer than some time."""
     costs = estimate(grid, store, list(grid.cells()))
     held_out = SENTENCE_IN_STEPS * count_held_out(store)
     measured = [Cost(c.cell, c.step, held_out * c.step if c.cell.row else 0.0, 0, 0) for c in costs]
     paces = [Cost(cost.cell, cost.step, cost.step, 0, 0) for cost in costs]
     steps = int((seconds - seconds_in_all(measured, jobs)) / seconds_in_all(paces, jobs))
     if steps < 1:
-        raise ConfigError(f"--budget {budget}: not enough for a single step of {len(costs)} runs; give more, or --only")
+        raise ConfigError(
+            f"--budget: {seconds:.0f} s are not enough for a single step of {len(costs)} runs; give more, or --only"
+        )
     return steps
