@@ -145,7 +145,7 @@ def test_the_list_has_a_command_for_each_run_that_is_missing(copy: Path, chain: 
     shutil.rmtree(copy / "seed-1" / "concat")
     lines = succeed("experiment", "table2", "--dir", copy, *ROWS, "--seeds", "1,2", "--list").out.splitlines()
     words = [shlex.split(line) for line in lines]
-    assert [(line[line.index("--seeds") + 1], line[-1]) for line in words] == [
+    assert [(line[line.index("--seeds") + 1], line[line.index("--only") + 1]) for line in words] == [
         ("2", "sentence"),
         ("1", "concat"),
         ("2", "transformer"),
@@ -182,6 +182,9 @@ def test_a_budget_is_turned_into_the_same_steps_for_all_once(chain: Chain, tmp_p
     assert stages["sentence"]["steps"] == stages["document"]["steps"] > 2
     succeed(*wanted, "--budget", "30s", "--list")
     assert read(folder / "grid.json") == first
+    steps = str(stages["sentence"]["steps"])
+    assert first["options"][first["options"].index("--steps") + 1] == steps
+    succeed(*wanted, "--steps", steps, "--list")  # the same grid, said in another way
 
 
 FAULTS = [
@@ -218,7 +221,7 @@ def test_comparisons_on_mini_documents_have_no_options_of_grids(tmp_path: Path) 
 def test_a_worker_ends_with_the_process_that_started_it(chain: Chain, tmp_path: Path) -> None:
     folder = tmp_path / "grid"
     succeed(*options(chain, folder, "--list"))
-    code = f"import os, sys; sys.argv = ['docaps', 'experiment', 'table2', '--dir', {str(folder)!r}, '--worker']\n"
+    code = f"import os, sys; sys.argv = ['docaps', 'experiment', 'table2', '--dir', {str(folder)!r}]\n"
     code += "os.environ['DOCAPS_PARENT'] = '1000000000'\nfrom docaps.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 130

@@ -8,7 +8,6 @@ import typer
 from docaps.cli import grids
 from docaps.cli.console import (
     JsonOption,
-    PhenomenaOption,
     SetOption,
     command_name,
     print_json,
@@ -22,50 +21,68 @@ if TYPE_CHECKING:
     from docaps.experiments.readings import Reading
 
 
+NameArgument = Annotated[
+    Literal["table2", "history", "capsules", "rounds", "routing", "rivals"],
+    typer.Argument(
+        help="table2: the systems of Table 2, and controls; history, capsules: Figures 4 and 5; rounds: routing "
+        "iterations. routing: readings of the method; rivals: the other systems and their forms."
+    ),
+]
+DirOption = Annotated[
+    Path | None,
+    typer.Option("--dir", help="Where everything goes; finished runs there are kept.", show_default="runs/NAME"),
+]
+SeedsOption = Annotated[
+    str, typer.Option(help="Seeds of the weights (routing, rivals: of the documents too), with commas between.")
+]
+OnlyOption = Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")]
+CorpusOption = Annotated[
+    Path | None, typer.Option(help="A prepared corpus (default: mini-documents). Grids only, as all down to --list.")
+]
+ProfileOption = Annotated[
+    str | None, typer.Option(help="A recipe with the stages sentence and document.", show_default="minidocs")
+]
+StepsOption = Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m; the steps are chosen for it, once."),
+]
+JobsOption = Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with its share of the cores.")]
+ListOption = Annotated[
+    bool, typer.Option("--list", help="Print one command for each run, for any scheduler, and stop.")
+]
+DocumentsOption = Annotated[
+    int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default="8000")
+]
+KindsOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Phenomena of mini-documents.", show_default="pronoun,ambiguity"),
+]
+IntoOption = Annotated[
+    Path | None, typer.Option(help="Also put the table into this Markdown file, between its two marks.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be trained (grids: how long it takes), and stop.")
+]
+
+
 def experiment(
-    name: Annotated[
-        Literal["table2", "history", "capsules", "rounds", "routing", "rivals"],
-        typer.Argument(
-            help="table2: the systems of Table 2, and controls; history, capsules: Figures 4 and 5; rounds: routing "
-            "iterations. routing: readings of the method; rivals: the other systems and their forms."
-        ),
-    ],
-    dir: Annotated[
-        Path | None,
-        typer.Option("--dir", help="Where everything goes; finished runs there are kept.", show_default="runs/NAME"),
-    ] = None,
-    seeds: Annotated[str, typer.Option(help="Seeds of the weights, with commas between.")] = "1",
-    only: Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")] = None,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(help="A prepared corpus (default: mini-documents). Grids only, as all down to --jobs."),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(help="A recipe with the stages sentence and document.", show_default="minidocs"),
-    ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m; the steps are chosen for it, once."),
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with its share of the cores.")] = 1,
-    list_: Annotated[
-        bool, typer.Option("--list", help="Print one command for each run, for any scheduler, and stop.")
-    ] = False,
-    documents: Annotated[
-        int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default="8000")
-    ] = None,
-    phenomena: PhenomenaOption | None = None,
+    name: NameArgument,
+    dir: DirOption = None,
+    seeds: SeedsOption = "1",
+    only: OnlyOption = None,
+    corpus: CorpusOption = None,
+    profile: ProfileOption = None,
+    steps: StepsOption = None,
+    budget: BudgetOption = None,
+    jobs: JobsOption = 1,
+    list_: ListOption = False,
+    documents: DocumentsOption = None,
+    phenomena: KindsOption = None,
     set: SetOption = None,
-    into: Annotated[
-        Path | None, typer.Option(help="Also put the table into this Markdown file, between its two marks.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be trained (grids: how long it takes), and stop.")
-    ] = False,
+    into: IntoOption = None,
+    dry_run: DryRunOption = False,
     json: JsonOption = False,
-    worker: Annotated[bool, typer.Option("--worker", hidden=True)] = False,
 ) -> None:
     """Train a sentence model per seed, then one document model for each row, and compare them.
 
@@ -85,7 +102,7 @@ def experiment(
     wishes = grids.Wishes(
         name, dir, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget, jobs
     )
-    if worker:
+    if grids.is_worker():
         grids.work_on(wishes)
     elif list_:
         grids.print_commands(wishes)

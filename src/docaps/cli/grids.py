@@ -1,5 +1,6 @@
 """The grids of `docaps experiment`: from options to a grid, and what is printed of it."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,10 +75,26 @@ def _fresh(wishes: Wishes) -> "Grid":
     usual = Source()
     source = Source(wishes.corpus, wishes.documents or usual.documents, wishes.phenomena or usual.phenomena)
     grid = Grid(wishes.place, LAYOUTS[wishes.name], shape(recipe, wishes.steps), source, wishes.seeds, wishes.only)
-    return grid if wishes.budget is None else _within(grid, wishes.budget, wishes.jobs)
+    if wishes.budget is None:
+        return replace(grid, extra={"options": _options(wishes)})
+    return _within(grid, wishes, wishes.budget)
 
 
-def _within(grid: "Grid", budget: str, jobs: int) -> "Grid":
+def _options(wishes: Wishes, **changes: Any) -> list[str]:
+    """Write what was said about the grid's runs as options again."""
+    said = replace(wishes, **changes)
+    named = {
+        "--profile": said.profile,
+        "--corpus": said.corpus,
+        "--documents": said.documents,
+        "--phenomena": said.phenomena,
+        "--steps": said.steps,
+    }
+    given = [word for option, value in named.items() if value is not None for word in (option, str(value))]
+    return [*given, *(word for setting in said.set for word in ("--set", setting))]
+
+
+def _within(grid: "Grid", wishes: Wishes, budget: str) -> "Grid":
     """Choose the steps that a budget of time allows; a grid that was begun keeps its own."""
     from docaps.config import parse_duration
     from docaps.errors import ConfigError
@@ -95,8 +112,9 @@ def _within(grid: "Grid", budget: str, jobs: int) -> "Grid":
         steps = recipe.stage["document"].steps
     else:
         with corpus_to_measure(grid) as store:
-            steps = steps_within(grid, store, seconds, jobs)
-    return replace(grid, recipe=shape(grid.recipe, steps), extra={"budget": budget})
+            steps = steps_within(grid, store, seconds, wishes.jobs)
+    extra = {"budget": budget, "options": _options(wishes, steps=steps)}
+    return replace(grid, recipe=shape(grid.recipe, steps), extra=extra)
 
 
 def _check_rows(only: Sequence[str] | None, known: Any) -> None:
@@ -146,6 +164,13 @@ def _print_results(grid: "Grid", results: dict[str, Any]) -> None:
     typer.echo(f"The table is in {grid.results.with_suffix('.md')}, the numbers are in {grid.results}.", err=True)
     page = grid.directory / "report.html"
     print_next([("look", f"{command_name()} report {quote(grid.directory)} --out {quote(page)}")])
+
+
+def is_worker() -> bool:
+    """Say whether this process was started as a worker of a grid."""
+    from docaps.experiments.claims import PARENT
+
+    return PARENT in os.environ
 
 
 def work_on(wishes: Wishes) -> None:

@@ -21,6 +21,8 @@ from typing import Any
 from docaps.errors import RunError
 from docaps.files import read_json, write_json
 
+PARENT = "DOCAPS_PARENT"
+"""A variable of the environment that tells a worker which process started it: it ends with that one."""
 BEAT = 20.0
 """Seconds between two signs of life."""
 SILENCE = 600.0

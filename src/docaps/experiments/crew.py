@@ -11,15 +11,13 @@ from typing import IO
 
 from docaps import progress
 from docaps.errors import RunError
-from docaps.experiments.claims import beating
+from docaps.experiments.claims import PARENT, beating
 from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.work import TRIES, State, forget_attempts, provide_corpus, read_attempts, state_of, work
 from docaps.runs import Run
 
 LOOK = 1.0
 """Seconds between two looks at the runs."""
-PARENT = "DOCAPS_PARENT"
-"""Tells a worker whose it is: it ends with that process."""
 
 
 @dataclass
@@ -45,7 +43,7 @@ class Crew:
     def _start(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start a process that works on the grid; with several, each has its share of the cores."""
         grid = self.grid
-        words = ["experiment", grid.layout.name, "--dir", str(grid.directory), "--worker"]
+        words = ["experiment", grid.layout.name, "--dir", str(grid.directory)]
         words += ["--seeds", ",".join(map(str, grid.seeds))]
         words += [word for name in grid.only or () for word in ("--only", name)]
         threads = str(max(1, (os.cpu_count() or 1) // self.jobs))

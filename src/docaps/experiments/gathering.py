@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,10 +131,3 @@ def _pooled(metric: Metric, counts: Mapping[int, Mapping[str, Table]], seeds: Se
     """Add up the counts of each document over seeds: its sentences count once for each."""
     table: Table = np.sum([counts[seed][metric.key] for seed in seeds], axis=0)
     return table
-
-
-def find_grids(directory: Path) -> list[Path]:
-    """Return the files of numbers in a grid's folder."""
-    from docaps.experiments.layouts import LAYOUTS
-
-    return [path for name in LAYOUTS if (path := directory / f"{name}.json").exists()]

@@ -74,7 +74,7 @@ class Grid:
     seeds: Sequence[int] = (1,)
     only: Sequence[str] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What else is written down about the request: the time it was given."""
+    """What else is written down about the request: the time it was given, and the options that make it."""
 
     @property
     def request(self) -> Path:
@@ -129,7 +129,7 @@ class Grid:
     def describe(self) -> dict[str, Any]:
         """Return what tells grids apart; layouts, rows and seeds may be added."""
         recipe = self.recipe.model_copy(update={"seed": 0}).model_dump(mode="json")
-        return {"version": VERSION, "recipe": recipe, "corpus": self.source.describe(), **self.extra}
+        return {"version": VERSION, "recipe": recipe, "corpus": self.source.describe()}
 
 
 def shape(recipe: Recipe, steps: int | None) -> Recipe:
@@ -151,7 +151,8 @@ def check_request(grid: Grid) -> None:
     """Refuse to mix up grids of different kinds in one folder."""
     there = grid.directory
     if grid.request.exists():
-        if read_json(grid.request, error=RunError) != grid.describe():
+        found, wanted = read_json(grid.request, error=RunError), grid.describe()
+        if not isinstance(found, dict) or {key: found.get(key) for key in wanted} != wanted:
             raise RunError("a grid with other settings is here: choose another --dir", path=there)
     elif there.exists() and (not there.is_dir() or any(there.iterdir())):
         raise RunError("exists and is not a grid: choose another --dir", path=there)
@@ -160,7 +161,7 @@ def check_request(grid: Grid) -> None:
 def write_request(grid: Grid) -> None:
     """Write down what was asked for, once."""
     if not grid.request.exists():
-        write_json(grid.request, grid.describe())
+        write_json(grid.request, {**grid.describe(), **grid.extra})
 
 
 def read_request(directory: Path) -> tuple[Recipe, Source, dict[str, Any]]:

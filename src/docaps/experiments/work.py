@@ -162,6 +162,6 @@ def carry_out(grid: Grid, cell: Cell, store: Store) -> None:
 
 
 def command_for(grid: Grid, cell: Cell, docaps: str = "docaps") -> str:
-    """Return the command that makes a cell, and the sentence model before it, where they are missing."""
+    """Return the command that makes a cell, and the sentence model before it, in whatever folder."""
     words = ["experiment", grid.layout.name, "--dir", str(grid.directory), "--seeds", str(cell.seed)]
-    return f"{docaps} {shlex.join([*words, '--only', cell.name])}"
+    return f"{docaps} {shlex.join([*words, '--only', cell.name, *grid.extra.get('options', ())])}"

@@ -9,12 +9,15 @@ from docaps.report.results import RunResults
 from docaps.report.wording import MISSING, label_runs, thousands
 
 _UNSET = object()
+_NOTHING = Markup()
 
 
-def provenance_section(results: Sequence[RunResults], commands: Sequence[tuple[str, str]]) -> Markup:
-    """Show the runs' circumstances, the settings in which they differ, and the commands."""
+def provenance_section(
+    results: Sequence[RunResults], commands: Sequence[tuple[str, str]], environment: Markup = _NOTHING
+) -> Markup:
+    """Show the runs' circumstances, the settings in which they differ, what else is known, and the commands."""
     parts = [element("h2", "How it was made", id="provenance-heading"), _circumstances(results)]
-    parts += [_settings(results)]
+    parts += [_settings(results), environment]
     if commands:
         items = [_command(purpose, command) for purpose, command in commands]
         parts += [element("h3", "Commands"), element("ol", *items, class_="commands")]

@@ -30,15 +30,18 @@ class Column:
     pick: Pick
 
 
-def results_section(results: Sequence[RunResults]) -> Markup:
-    """Show every run's size, time and scores, best values in bold, and accuracy by what was tested."""
+def results_section(results: Sequence[RunResults], *, charted: int | None = None) -> Markup:
+    """Show every run's size, time and scores, best values in bold, and accuracy by what was tested.
+
+    The charts show the first `charted` runs.
+    """
     return element(
         "section",
         element("h2", "Results", id="results-heading"),
         *[element("p", doubt, class_="doubt") for doubt in state_doubts(results)],
         element("div", _table(results), class_="scroll", data_scroll="Table of results"),
         _footnotes(results),
-        _charts(results),
+        _charts(results[:charted]),
         aria_labelledby="results-heading",
     )
 
