@@ -51,7 +51,7 @@ def train(
     Example: docaps train minidocs --corpus data/prepared --out runs/first --budget 10m
     """
     from docaps.corpus.store import open_store
-    from docaps.experiments.cards import write_card
+    from docaps.experiments.cards import write_cards
     from docaps.experiments.watching import watch_bleu
     from docaps.training.stages import train_recipe
     from docaps.training.team import gathered
@@ -71,8 +71,7 @@ def train(
             team=team,
         )
         if team.leads:
-            for run in runs:
-                write_card(run, command=typed_command())
+            write_cards(runs, typed_command())
             _show([run.path for run in runs], json)
 
 

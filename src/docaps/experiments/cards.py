@@ -1,5 +1,7 @@
 """Model cards: what a run is, beside its weights, for whoever finds it."""
 
+from collections.abc import Sequence
+
 from docaps.files import write_text_atomically
 from docaps.report.card import as_card
 from docaps.report.results import read_results
@@ -14,3 +16,9 @@ def write_card(run: Run, *, command: str = "") -> None:
     text = as_card(read_results(run.path))
     if not run.card.exists() or run.card.read_text(encoding="utf-8") != text:
         write_text_atomically(run.card, text)
+
+
+def write_cards(runs: Sequence[Run], command: str) -> None:
+    """Write the cards of runs that one command made."""
+    for run in runs:
+        write_card(run, command=command)
