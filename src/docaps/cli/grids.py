@@ -11,6 +11,7 @@ import typer
 from docaps.cli.console import command_name, print_json, print_next, print_table, quote
 
 if TYPE_CHECKING:
+    from docaps.config import Recipe
     from docaps.experiments.grid import Grid
 
 
@@ -77,7 +78,7 @@ def _fresh(wishes: Wishes) -> "Grid":
     grid = Grid(wishes.place, LAYOUTS[wishes.name], shape(recipe, wishes.steps), source, wishes.seeds, wishes.only)
     if wishes.budget is None:
         return replace(grid, extra={"options": _options(wishes)})
-    return _within(grid, wishes, wishes.budget)
+    return _within(grid, recipe, wishes, wishes.budget)
 
 
 def _options(wishes: Wishes, **changes: Any) -> list[str]:
@@ -94,7 +95,7 @@ def _options(wishes: Wishes, **changes: Any) -> list[str]:
     return [*given, *(word for setting in said.set for word in ("--set", setting))]
 
 
-def _within(grid: "Grid", wishes: Wishes, budget: str) -> "Grid":
+def _within(grid: "Grid", recipe: "Recipe", wishes: Wishes, budget: str) -> "Grid":
     """Choose the steps that a budget of time allows; a grid that was begun keeps its own."""
     from docaps.config import parse_duration
     from docaps.errors import ConfigError
@@ -107,14 +108,14 @@ def _within(grid: "Grid", wishes: Wishes, budget: str) -> "Grid":
         raise ConfigError(f"--budget {fault}") from None
     extra: dict[str, Any] = {}
     if grid.request.exists():
-        recipe, _, extra = read_request(grid.directory)
+        begun, _, extra = read_request(grid.directory)
     if extra.get("budget") == budget:
-        steps = recipe.stage["document"].steps
+        steps = begun.stage["document"].steps
     else:
         with corpus_to_measure(grid) as store:
             steps = steps_within(grid, store, seconds, wishes.jobs)
     extra = {"budget": budget, "options": _options(wishes, steps=steps)}
-    return replace(grid, recipe=shape(grid.recipe, steps), extra=extra)
+    return replace(grid, recipe=shape(recipe, steps), extra=extra)
 
 
 def _check_rows(only: Sequence[str] | None, known: Any) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from docaps.evaluation.seeds import mean_of
 from docaps.evaluation.significance import compare, interval_of
 from docaps.evaluation.statistics import Metric, Table
 from docaps.evaluation.systems import Wishes, choose_metrics
-from docaps.experiments.grid import Cell, Grid
+from docaps.experiments.grid import Cell, Grid, read_request
+from docaps.experiments.layouts import LAYOUTS
 from docaps.experiments.readings import Reading
 from docaps.experiments.work import command_for
 from docaps.files import read_json, write_json, write_text_atomically
@@ -48,6 +50,15 @@ def gather(grid: Grid) -> dict[str, Any]:
     write_json(grid.results, found)
     write_text_atomically(grid.results.with_suffix(".md"), as_markdown(found))
     return found
+
+
+def gather_all(directory: Path) -> None:
+    """Write down the numbers of every experiment in a grid's folder that has a finished run."""
+    recipe, source, extra = read_request(directory)
+    for layout in LAYOUTS.values():
+        grid = Grid(directory, layout, recipe, source, extra=extra)
+        if any(directory.glob(f"seed-*/{name}/results.json") for name in layout.rows):
+            gather(grid)
 
 
 def _row(grid: Grid, row: Reading, cells: Sequence[Cell]) -> dict[str, Any]:

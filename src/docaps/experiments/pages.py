@@ -9,6 +9,7 @@ from docaps.corpus.store import open_store
 from docaps.errors import CorpusError
 from docaps.experiments.assess import assess
 from docaps.experiments.cards import write_card
+from docaps.experiments.gathering import gather_all
 from docaps.report.gridfiles import Grid, is_grid, read_grids, runs_of
 from docaps.report.page import write_report
 from docaps.report.results import RunResults, read_results
@@ -31,6 +32,7 @@ def collect(paths: Sequence[Path], *, corpus: Path | None, docaps: str) -> Found
     commands: list[tuple[str, str]] = []
     for path in paths:
         if is_grid(path):
+            gather_all(path)  # a grid that is not through has something to show too
             found = read_grids(path)
             grids += found
             results += [read_results(run) for run in runs_of(path, found)]

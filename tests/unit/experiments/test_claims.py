@@ -71,6 +71,27 @@ def test_of_many_that_want_it_at_once_one_has_it(folder: Path) -> None:
     assert winners == [folder / "qcn.2"]
 
 
+def test_who_looked_at_the_same_moment_but_was_slower_does_not_have_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = pretend(folder, "qcn.1", process=2**22 + 1)
+    monkeypatch.setattr(Claims, "_latest", lambda *_: old)  # what both of them saw
+    assert Claims(folder)._take("qcn") == folder / "qcn.2"
+    assert Claims(folder)._take("qcn") is None
+
+
+def test_a_process_that_has_ended_but_was_not_waited_for_has_no_claim(folder: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        pretend(folder, "qcn.1", process=process.pid, started=claims._started(process.pid))
+        assert not is_to_be_had(folder)
+        process.kill()
+        end = time.monotonic() + 30
+        while not (free := is_to_be_had(folder)) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert free
+        process.wait()
+
+
 def test_the_claim_of_a_killed_process_is_free_at_once(folder: Path) -> None:
     code = "import sys, time; from pathlib import Path; from docaps.experiments.claims import Claims\n"
     code += "with Claims(Path(sys.argv[1])).held('qcn') as ours:\n    print(ours, flush=True)\n    time.sleep(60)"

@@ -286,3 +286,14 @@ def test_means_over_seeds_have_students_interval() -> None:
     assert mean_of([5.0]).low is None
     many = [float(value) for value in range(40)]
     assert mean_of(many).high == pytest.approx(stats.t.interval(0.95, 39, np.mean(many), stats.sem(many))[1], abs=0.3)
+
+
+def test_a_report_of_an_unfinished_grid_shows_what_is_there(copy: Path) -> None:
+    from docaps.experiments.pages import collect
+
+    (copy / "table2.json").unlink()
+    for seed in (1, 2):
+        shutil.rmtree(copy / f"seed-{seed}" / "san")
+    found = collect([copy], corpus=None, docaps="docaps")
+    assert [row["row"] for row in found.grids[0]["rows"]] == ["transformer", "qcn+reg"]
+    assert len(found.results) == len(found.commands) == 4
