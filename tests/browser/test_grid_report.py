@@ -1,6 +1,5 @@
 """The page about a grid, in a browser."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +20,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = folder / "report.html"
     path.write_text(build_page(runs, title="Grid", grids=grids), encoding="utf-8")
     return path.as_uri()
-
-
-@pytest.fixture
-def open_page(browser: Any, report: str) -> Iterator[Any]:
-    """Open the report; at the end, nothing may have complained or left the machine."""
-    contexts, complaints, requests = [], [], []
-
-    def open_with(**circumstances: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **circumstances})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(report)
-        return page
-
-    yield open_with
-    for context in contexts:
-        context.close()
-    assert complaints == []
-    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
 
 
 def test_tables_charts_and_links_are_there(open_page: Any) -> None:
