@@ -9,6 +9,8 @@ text/               how text becomes token ids: BPE codes, vocabulary, languages
 precision.json      how well the model translates in lower precision, if that was measured
 assessment/         translations, scores, contrastive accuracy, routing (files that the report reads)
 diagnosis.json      whether context is used, and what tells it; there once the run was diagnosed
+results.json        every score with its signature, data and machine; counts.json what significance is computed from
+MODEL_CARD.md       all of this in words
 """
 
 import contextlib
@@ -71,6 +73,21 @@ class Run:
     def assessment(self) -> Path:
         """Directory of what was measured with the finished model."""
         return self.path / "assessment"
+
+    @property
+    def results(self) -> Path:
+        """Path of all scores of a run of a grid, with what they were measured on and where."""
+        return self.path / "results.json"
+
+    @property
+    def counts(self) -> Path:
+        """Path of the counts of each test document that its scores follow from."""
+        return self.path / "counts.json"
+
+    @property
+    def card(self) -> Path:
+        """Path of the model card."""
+        return self.path / "MODEL_CARD.md"
 
     @property
     def precision(self) -> Path:

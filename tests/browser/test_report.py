@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +17,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     commands = [("Train both stages", "docaps run minidocs --output runs/minidocs")]
     write_report(path, runs, title="Mini-documents", subtitle="English to German", commands=commands)
     return path.as_uri()
-
-
-@pytest.fixture
-def open_page(browser: Any, report: str) -> Iterator[Any]:
-    """Open the report under given circumstances; at the end, nothing may have complained or left the machine."""
-    contexts, complaints, requests = [], [], []
-
-    def open_with(**circumstances: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **circumstances})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(report)
-        return page
-
-    yield open_with
-    for context in contexts:
-        context.close()
-    assert complaints == []
-    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
 
 
 def shown(page: Any, iteration: int) -> int:

@@ -93,7 +93,7 @@ def test_training_leaves_runs_that_describe_themselves(chain: Chain) -> None:
         description = json.loads((path / "run.json").read_text())
         assert (description["status"], description["system"], description["steps"]) == ("finished", system, 2)
         assert description["settings"]["system"]["model"]["size"] == 8
-        names = {"run.json", "metrics.jsonl", "model.safetensors", "text"}
+        names = {"run.json", "metrics.jsonl", "model.safetensors", "text", "MODEL_CARD.md"}
         assert names <= {file.name for file in path.iterdir()} <= names | {"assessment", "tensorboard"}
 
 

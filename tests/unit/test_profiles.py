@@ -176,3 +176,28 @@ def test_tables_are_merged_and_values_replaced() -> None:
     above = {"a": {"c": {"h": 3}}, "e": [3], "f": 5}
     assert merge(below, above) == {"a": {"b": 1, "c": {"d": 2, "h": 3}}, "e": [3], "f": 5}
     assert below == {"a": {"b": 1, "c": {"d": 2}}, "e": [1, 2], "f": {"g": 1}}
+
+
+CORPORA = {"ted": 1500, "news": 900, "europarl": 900}
+
+
+@pytest.mark.parametrize(("name", "batch"), CORPORA.items())
+def test_the_corpora_of_the_paper_differ_in_batch_and_length_only(name: str, batch: int) -> None:
+    paper, recipe = load_recipe(bundled_recipes()["paper"]), load_recipe(bundled_recipes()[name])
+    free = {"name", "profile", "stage"}
+    assert recipe.model_dump(exclude=free) == paper.model_dump(exclude=free)
+    for stage, settings in recipe.stage.items():
+        own = {"steps", "batch_tokens", "validate_every"}
+        assert settings.model_dump(exclude=own) == paper.stage[stage].model_dump(exclude=own)
+        assert settings.batch_tokens == batch
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_strong_recipes_differ_from_the_strong_profile_in_length_and_dropout_only(name: str) -> None:
+    strong, recipe = load_recipe(bundled_recipes()["strong"]), load_recipe(bundled_recipes()[f"{name}-strong"])
+    free = {"name", "profile", "stage"}
+    assert recipe.model_dump(exclude=free) == strong.model_dump(exclude=free)
+    for stage, settings in recipe.stage.items():
+        own = {"steps", "dropout"}
+        assert settings.model_dump(exclude=own) == strong.stage[stage].model_dump(exclude=own)
+        assert settings.dropout == (0.1 if name == "europarl" else 0.3)

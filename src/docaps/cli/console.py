@@ -92,6 +92,11 @@ def command_name() -> str:
     return str(script.relative_to(Path.cwd())) if script.is_relative_to(Path.cwd()) else str(script)
 
 
+def typed_command() -> str:
+    """Return what the user typed, as a shell reads it."""
+    return shlex.join(["docaps", *sys.argv[1:]])
+
+
 def print_next(commands: Sequence[tuple[str, str]]) -> None:
     """Print, on stderr, what to type next."""
     width = max(len(what) for what, _ in commands)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from docaps.cli import grids
 from docaps.cli.console import (
     JsonOption,
-    PhenomenaOption,
     SetOption,
     command_name,
     print_json,
@@ -21,45 +21,124 @@ if TYPE_CHECKING:
     from docaps.experiments.readings import Reading
 
 
+NameArgument = Annotated[
+    Literal["table2", "history", "capsules", "rounds", "routing", "rivals"],
+    typer.Argument(
+        help="table2: the systems of Table 2, and controls; history, capsules: Figures 4 and 5; rounds: routing "
+        "iterations. routing: readings of the method; rivals: the other systems and their forms."
+    ),
+]
+DirOption = Annotated[
+    Path | None,
+    typer.Option("--dir", help="Where everything goes; finished runs there are kept.", show_default="runs/NAME"),
+]
+SeedsOption = Annotated[
+    str, typer.Option(help="Seeds of the weights (routing, rivals: of the documents too), with commas between.")
+]
+OnlyOption = Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")]
+CorpusOption = Annotated[
+    Path | None, typer.Option(help="A prepared corpus (default: mini-documents). Grids only, as all down to --list.")
+]
+ProfileOption = Annotated[
+    str | None, typer.Option(help="A recipe with the stages sentence and document.", show_default="minidocs")
+]
+StepsOption = Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m; the steps are chosen for it, once."),
+]
+JobsOption = Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with its share of the cores.")]
+ListOption = Annotated[
+    bool, typer.Option("--list", help="Print one command for each run, for any scheduler, and stop.")
+]
+DocumentsOption = Annotated[
+    int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default="8000")
+]
+KindsOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Phenomena of mini-documents.", show_default="pronoun,ambiguity"),
+]
+IntoOption = Annotated[
+    Path | None, typer.Option(help="Also put the table into this Markdown file, between its two marks.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be trained (grids: how long it takes), and stop.")
+]
+
+
 def experiment(
-    name: Annotated[
-        Literal["routing", "rivals"],
-        typer.Argument(help="routing: readings of the method; rivals: the other systems of Table 2, and controls."),
-    ],
-    dir: Annotated[
-        Path | None,
-        typer.Option("--dir", help="Where everything goes; finished runs there are kept.", show_default="runs/NAME"),
-    ] = None,
-    seeds: Annotated[str, typer.Option(help="Seeds of documents and weights, with commas between.")] = "1",
-    only: Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")] = None,
-    documents: Annotated[int, typer.Option(min=1, help="Training documents.")] = 8000,
-    phenomena: PhenomenaOption = "pronoun,ambiguity",
+    name: NameArgument,
+    dir: DirOption = None,
+    seeds: SeedsOption = "1",
+    only: OnlyOption = None,
+    corpus: CorpusOption = None,
+    profile: ProfileOption = None,
+    steps: StepsOption = None,
+    budget: BudgetOption = None,
+    jobs: JobsOption = 1,
+    list_: ListOption = False,
+    documents: DocumentsOption = None,
+    phenomena: KindsOption = None,
     set: SetOption = None,
-    into: Annotated[
-        Path | None, typer.Option(help="Also put the table into this Markdown file, between its two marks.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be trained, and stop.")] = False,
+    into: IntoOption = None,
+    dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Train a sentence model per seed, then one document model for each row, and compare their choices.
+    """Train a sentence model per seed, then one document model for each row, and compare them.
 
-    The rows of `routing` are the options the paper leaves open and the controls of its claims: scopes, gradients,
-    capsules without a query, p taken out of one place or the other. Those of `rivals` are the other systems. All learn
-    from mini-documents. Stop it at any time: the same command goes on.
+    The grids `table2`, `history`, `capsules` and `rounds` measure BLEU, METEOR and more, with significance; several
+    may share a folder, and several machines too. The rows of `routing` are the options the paper leaves open, those
+    of `rivals` the other systems; both compare choices on mini-documents. Stop it any time: the same command goes on.
 
-    Example: docaps experiment routing --seeds 1,2 --only qcn --only capsnet --into docs/results.md
+    Example: docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
+    numbers = _numbers(seeds)
+    if name in ("routing", "rivals"):
+        given = {"--corpus": corpus, "--profile": profile, "--steps": steps, "--budget": budget}
+        _refuse(name, [option for option, value in given.items() if value is not None] + ["--list"] * list_)
+        comparison = _comparison(name, dir, numbers, only, documents, phenomena, set)
+        _carry_out(comparison, name, into, dry_run=dry_run, json=json)
+        return
+    wishes = grids.Wishes(
+        name, dir, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget, jobs
+    )
+    if grids.is_worker():
+        grids.work_on(wishes)
+    elif list_:
+        grids.print_commands(wishes)
+    elif dry_run:
+        grids.print_plan(wishes, json=json)
+    else:
+        grids.run(wishes, into, json=json)
+
+
+def _refuse(name: str, options: list[str]) -> None:
+    """Refuse options that the comparison does not have."""
+    from docaps.errors import ConfigError
+
+    if options:
+        raise ConfigError(f"{', '.join(options)}: {name} has no such option; table2, history, capsules and rounds do")
+
+
+def _comparison(
+    name: str,
+    dir: Path | None,
+    seeds: list[int],
+    only: list[str] | None,
+    documents: int | None,
+    phenomena: str | None,
+    set: list[str] | None,
+) -> "Comparison":
+    """Put a comparison on mini-documents together."""
     from docaps.config import load_recipe, recipe_path
     from docaps.corpus.minidocs.phenomena import choose_phenomena
     from docaps.experiments.comparison import Comparison
 
-    numbers = _numbers(seeds)
     # Each seed will stand in for the recipe's; if the largest can, all can.
-    recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={max(numbers)}"])
-    rows, chosen = _chosen(name, only), choose_phenomena(phenomena)
+    recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={max(seeds)}"])
+    rows, chosen = _chosen(name, only), choose_phenomena(phenomena or "pronoun,ambiguity")
     place, timed = dir or Path("runs") / name, name == "rivals"
-    comparison = Comparison(place, recipe, rows, numbers, documents, chosen, timed=timed)
-    _carry_out(comparison, name, into, dry_run=dry_run, json=json)
+    return Comparison(place, recipe, rows, seeds, documents or 8000, chosen, timed=timed)
 
 
 def _carry_out(comparison: "Comparison", name: str, into: Path | None, *, dry_run: bool, json: bool) -> None:

@@ -1,33 +1,71 @@
 """`docaps report`: one page about runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from docaps.cli.console import JsonOption, command_name, print_json
 
+if TYPE_CHECKING:
+    from docaps.experiments.pages import Found
+
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Finished run directories; the first is compared with the last.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Finished run directories, the first compared with the last; or folders of grids."),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("report.html"),
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the tables as Markdown as well.")] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write figures as SVG and PDF as well (needs matplotlib)."),
+    ] = None,
     corpus: Annotated[Path | None, typer.Option(help="Prepared corpus to assess on (default: the run's own).")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page if it exists.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a self-contained page: learning curves, scores, sample translations, heat maps of the routing.
+    """Write a self-contained page: tables, learning curves, sample translations, heat maps of the routing.
 
-    What has not been measured yet is measured first (on the test part of the corpus) and kept with the run.
+    What has not been measured yet is measured first (on the test part of the corpus) and kept with the run. Of a grid
+    (`docaps experiment`), the page has Table 2 with the paper's numbers beside ours, and Figures 4 and 5.
 
     Example: docaps report runs/demo/runs/sentence runs/demo/runs/document --out report.html
     """
-    from docaps.errors import DocapsError
-    from docaps.experiments.pages import report_runs
+    from docaps.experiments.pages import collect, report_runs
+    from docaps.report.plots import load_matplotlib, write_figures
 
-    if out.exists() and not overwrite:
-        raise DocapsError("exists already: give --overwrite to replace it", path=out)
-    report_runs(runs, out, corpus=corpus, docaps=command_name())
+    _check_absent([out, *([markdown] if markdown else [])], overwrite=overwrite)
+    if figures is not None:
+        load_matplotlib()  # a fault is found now, not after the models were measured
+    found = collect(runs, corpus=corpus, docaps=command_name())
+    report_runs(found, runs, out, docaps=command_name())
+    written = [out]
+    if markdown is not None:
+        _write_markdown(found, markdown)
+        written.append(markdown)
+    if figures is not None:
+        written += write_figures(figures, found.results, found.grids)
     if json:
-        print_json({"report": str(out), "runs": [str(run) for run in runs]})
+        names = [str(run) for run in runs]
+        print_json({"report": str(out), "runs": names, "files": [str(path) for path in written]})
         return
     typer.echo(f"Open {out} in a browser.")
+
+
+def _check_absent(paths: list[Path], *, overwrite: bool) -> None:
+    """Refuse to replace what is there, unless that is wanted."""
+    from docaps.errors import DocapsError
+
+    for path in paths:
+        if path.exists() and not overwrite:
+            raise DocapsError("exists already: give --overwrite to replace it", path=path)
+
+
+def _write_markdown(found: "Found", path: Path) -> None:
+    from docaps.files import write_text_atomically
+    from docaps.report.markdown import build_markdown
+
+    text = build_markdown(found.results, title="docaps report", grids=found.grids, commands=found.commands)
+    write_text_atomically(path, text)

@@ -15,6 +15,7 @@ from docaps.cli.console import (
     print_next,
     print_table,
     quote,
+    typed_command,
 )
 from docaps.config import Precision
 
@@ -50,6 +51,7 @@ def train(
     Example: docaps train minidocs --corpus data/prepared --out runs/first --budget 10m
     """
     from docaps.corpus.store import open_store
+    from docaps.experiments.cards import write_cards
     from docaps.experiments.watching import watch_bleu
     from docaps.training.stages import train_recipe
     from docaps.training.team import gathered
@@ -69,6 +71,7 @@ def train(
             team=team,
         )
         if team.leads:
+            write_cards(runs, typed_command())
             _show([run.path for run in runs], json)
 
 

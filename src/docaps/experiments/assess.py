@@ -44,7 +44,7 @@ def assess(run: Run, store: Store, *, decoding: DecodingSettings | None = None, 
     part = "test" if store.has("test") else "dev"
     documents = store.raw(part)
     with replacing_directory(run.assessment) as directory:
-        hypotheses = _translate(trained, settings, part, documents, directory, labels or {})
+        hypotheses = translate_part(trained, settings, part, documents, directory, labels or {})
         if store.contrastive is not None:
             write_json(directory / "contrastive.json", contrast(trained, store.contrastive))
         if trained.model.history:
@@ -59,7 +59,7 @@ def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:
     return path.exists() and read_json(path, error=RunError) == request
 
 
-def _translate(
+def translate_part(
     trained: TrainedModel,
     decoding: DecodingSettings,
     part: str,

@@ -21,6 +21,7 @@ from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.evaluation.contrastive import accuracy
 from docaps.experiments.assess import Labels, assess
+from docaps.experiments.cards import write_card
 from docaps.experiments.minicorpus import labels_of_test, prepare_once, write_once
 from docaps.experiments.readings import Reading, apply
 from docaps.experiments.speed import relative_speed
@@ -112,7 +113,8 @@ def _compare_with_seed(comparison: Comparison, seed: int) -> None:
     corpus = generate_corpus(documents=comparison.documents, seed=seed, phenomena=comparison.phenomena)
     write_once(home / "corpus", corpus)
     store = prepare_once(home / "corpus", recipe.preparation, home / "prepared")
-    train_recipe(recipe, store, home / "runs", stages=["sentence"])
+    (sentence,) = train_recipe(recipe, store, home / "runs", stages=["sentence"])
+    write_card(sentence)
     for number, reading in enumerate(comparison.readings, start=1):
         progress.say(f"seed {seed}, reading {number} of {len(comparison.readings)}: {reading.name}, {reading.title}")
         _train_and_assess(comparison, recipe, reading, store, labels_of_test(corpus))
@@ -124,6 +126,7 @@ def _train_and_assess(comparison: Comparison, recipe: Recipe, reading: Reading, 
     run = comparison.run(recipe.seed, reading.name)
     train_recipe(changed, store, run.path.parent, stages=[reading.name], probe=watch_choices(store, recipe.decoding))
     assess(run, store, labels=labels)
+    write_card(run)
     speed = run.assessment / SPEED
     if comparison.timed and not speed.exists():
         write_json(speed, {"share": relative_speed(changed, reading.name, store)})

@@ -21,6 +21,7 @@ from docaps.config import Recipe
 from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
 from docaps.experiments.assess import assess
+from docaps.experiments.cards import write_card
 from docaps.experiments.minicorpus import items_path, labels_of_test, prepare_once, write_once
 from docaps.files import read_json, write_json
 from docaps.report.page import write_report
@@ -114,6 +115,7 @@ def run_demo(folder: DemoFolder, recipe: Recipe, documents: int, *, docaps: str)
     for stage in STAGES:
         progress.say(f"assess the {stage} model")
         assess(folder.run(stage), store, labels=labels_of_test(corpus))
+        write_card(folder.run(stage), command=f"{docaps} demo --seed {recipe.seed}")
     clock.lap("assess")
     _write_page(folder, recipe, docaps)
     clock.lap("report")

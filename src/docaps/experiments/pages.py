@@ -1,29 +1,76 @@
 """Pages about runs: measure what is missing, then hand the files to the report."""
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from docaps.corpus.store import open_store
 from docaps.errors import CorpusError
 from docaps.experiments.assess import assess
+from docaps.experiments.cards import write_card
+from docaps.experiments.gathering import gather_all
+from docaps.report.gridfiles import Grid, is_grid, read_grids, runs_of
 from docaps.report.page import write_report
-from docaps.report.results import read_results
+from docaps.report.results import RunResults, read_results
 from docaps.runs import Run, open_run
 
 
-def report_runs(paths: Sequence[Path], out: Path, *, corpus: Path | None, docaps: str) -> None:
-    """Assess runs on a prepared corpus (by default the one they were trained on) and write the page."""
-    runs = [open_run(path) for path in paths]
-    for run in runs:
-        assess(run, open_store(corpus or own_corpus(run)))
-    results = [read_results(run.path) for run in runs]
-    names = " ".join(str(path) for path in paths)
-    commands = [
-        ("Translate a document", f"{docaps} translate {paths[-1]} < document.txt"),
-        ("Write this page", f"{docaps} report {names} --out {out}"),
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a report is about: runs, the grids they belong to, and the commands that make it all again."""
+
+    results: list[RunResults]
+    grids: list[Grid]
+    commands: list[tuple[str, str]]
+
+
+def collect(paths: Sequence[Path], *, corpus: Path | None, docaps: str) -> Found:
+    """Read runs and grids; runs that have not been measured are measured first."""
+    results: list[RunResults] = []
+    grids: list[Grid] = []
+    commands: list[tuple[str, str]] = []
+    for path in paths:
+        if is_grid(path):
+            gather_all(path)  # a grid that is not through has something to show too
+            found = read_grids(path)
+            grids += found
+            results += [read_results(run) for run in runs_of(path, found)]
+            commands += _grid_commands(found, docaps)
+        else:
+            run = open_run(path)
+            assess(run, open_store(corpus or own_corpus(run)))
+            write_card(run)
+            results.append(read_results(path))
+            commands.append((f"Translate with {path.name}", f"{docaps} translate {path} < document.txt"))
+    return Found(results, grids, commands)
+
+
+def _grid_commands(grids: Sequence[Grid], docaps: str) -> list[tuple[str, str]]:
+    """Return, for each row, the commands whose runs its numbers come from."""
+    return [
+        (
+            f"{grid['title']}: {row['title']}, seed {run['seed']}",
+            run["command"].replace("docaps", docaps, 1),
+        )
+        for grid in grids
+        for row in grid["rows"]
+        for run in row["runs"]
     ]
+
+
+def report_runs(found: Found, paths: Sequence[Path], out: Path, *, docaps: str) -> None:
+    """Write the page about what was found."""
+    names = shlex.join(map(str, paths))
+    commands = [*found.commands, ("Write this page", f"{docaps} report {names} --out {shlex.quote(str(out))}")]
+    titles = [str(grid["title"]) for grid in found.grids]
     write_report(
-        out, results, title="docaps report", subtitle=", ".join(path.name for path in paths), commands=commands
+        out,
+        found.results,
+        title="docaps report",
+        subtitle="; ".join(titles) if titles else ", ".join(path.name for path in paths),
+        commands=commands,
+        grids=found.grids,
     )
 
 

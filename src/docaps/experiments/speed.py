@@ -1,4 +1,4 @@
-"""How fast a system trains, as a share of the sentence model's speed: both take steps in turn, in one process."""
+"""How fast a system trains: seconds a step, or a share of the sentence model's speed, both taking steps in turn."""
 
 import time
 from collections.abc import Iterator
@@ -55,3 +55,13 @@ def relative_speed(recipe: Recipe, stage: str, store: Store) -> float:
             share = 1 / plain.measure() * other.measure()
             shares += [share] if number else []  # the first steps warm up
     return sorted(shares)[ROUNDS // 2]
+
+
+def seconds_per_step(recipe: Recipe, stage: str, store: Store) -> float:
+    """Return how long a step of a stage takes here; a first few steps warm up."""
+    with torch.random.fork_rng():
+        pace = _Pace(recipe, recipe.system(stage), stage, store)
+        pace.measure()
+        start = time.perf_counter()
+        pace.measure()
+        return (time.perf_counter() - start) / STEPS * recipe.stage[stage].accumulate

@@ -67,13 +67,14 @@ def _series(results: Sequence[RunResults], chart: Chart) -> list[Series]:
     series = []
     for index, (run, label) in enumerate(zip(results, label_runs(results), strict=True)):
         rows = (*run.training, *run.validation)
-        series.append(Series(label, _points(rows, chart.keys), index))
+        series.append(Series(label, curve_points(rows, chart.keys), index))
         if chart.dashed:
-            series.append(Series(f"{label}, mismatched", _points(rows, (chart.dashed,)), index, dashed=True))
+            series.append(Series(f"{label}, mismatched", curve_points(rows, (chart.dashed,)), index, dashed=True))
     return [line for line in series if line.points]
 
 
-def _points(rows: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[tuple[float, float]]:
+def curve_points(rows: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[tuple[float, float]]:
+    """Return steps and values of the first of the keys that the rows have, not more than a chart can show."""
     key = next((key for key in keys if any(key in row for row in rows)), None)
     points = [(row["step"], row[key]) for row in rows if key is not None and key in row]
     return thin([point for point in points if math.isfinite(point[1])])

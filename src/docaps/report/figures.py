@@ -47,10 +47,10 @@ def line_chart(series: Sequence[Series], *, title: str, may_be_log: bool = False
     xs, ys = ([point[axis] for line in shown for point in line.points] for axis in (0, 1))
     x_axis = Axis(0.0, max([*xs, 1.0]), 48, WIDTH - max(right, 20))
     y_axis = Axis.over(ys, start=206, end=12, may_be_log=may_be_log)
-    body = [*_value_grid(y_axis, x_axis), *_step_ticks(x_axis, baseline=206)]
+    body = [*value_grid(y_axis, x_axis), *_step_ticks(x_axis, baseline=206)]
     body += [_line(line, x_axis, y_axis) for line in shown]
     body += _end_labels(shown, x_axis, y_axis)
-    return _svg("chart", WIDTH, 240, title, *body)
+    return svg("chart", WIDTH, 240, title, *body)
 
 
 def dot_chart(rows: Sequence[DotRow], runs: Sequence[str], *, title: str) -> Markup:
@@ -62,7 +62,7 @@ def dot_chart(rows: Sequence[DotRow], runs: Sequence[str], *, title: str) -> Mar
     body = [*_share_grid(axis, bottom)]
     for position, row in enumerate(rows):
         body.append(_dot_row(row, runs, axis, top=8 + position * height, height=height))
-    return _svg("chart", WIDTH, bottom + 28, title, *body)
+    return svg("chart", WIDTH, bottom + 28, title, *body)
 
 
 def marker(run: int, x: float = 6, y: float = 6, title: str = "") -> Markup:
@@ -111,37 +111,41 @@ def heat_map(
     )
 
 
-def _svg(class_: str, width: float, height: float, title: str, *body: str) -> Markup:
+def svg(class_: str, width: float, height: float, title: str, *body: str) -> Markup:
+    """Put a picture together; its title is what those hear who cannot see it."""
     view = f"0 0 {number(width)} {number(height)}"
     return element("svg", *body, class_=class_, viewBox=view, role="img", aria_label=title)
 
 
-def _text(content: str, x: float, y: float, **attributes: str) -> Markup:
+def text(content: str, x: float, y: float, **attributes: str) -> Markup:
+    """Write at a place."""
     return element("text", content, x=x, y=y, **attributes)
 
 
-def _rule(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+def rule(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """Draw a straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def _value_grid(axis: Axis, across: Axis) -> list[Markup]:
+def value_grid(axis: Axis, across: Axis) -> list[Markup]:
+    """Draw lines across at round values, with the values beside them."""
     grid = []
     for value in axis.ticks():
         y = axis.place(value)
-        grid.append(_rule(across.start, y, across.end, y, "grid"))
-        grid.append(_text(f"{value:,.6g}", across.start - 7, y + 4, text_anchor="end"))
+        grid.append(rule(across.start, y, across.end, y, "grid"))
+        grid.append(text(f"{value:,.6g}", across.start - 7, y + 4, text_anchor="end"))
     return grid
 
 
 def _step_ticks(axis: Axis, *, baseline: float) -> list[Markup]:
-    marks = [_rule(axis.start, baseline, axis.end, baseline, "axis")]
+    marks = [rule(axis.start, baseline, axis.end, baseline, "axis")]
     for value in axis.ticks()[:: 2 if axis.end - axis.start < 220 else 1]:
         x = axis.place(value)
         marks += [
-            _rule(x, baseline, x, baseline + 4, "axis"),
-            _text(f"{value:,.0f}", x, baseline + 17, class_="middle"),
+            rule(x, baseline, x, baseline + 4, "axis"),
+            text(f"{value:,.0f}", x, baseline + 17, class_="middle"),
         ]
-    return [*marks, _text("step", axis.end, baseline + 31, text_anchor="end", class_="quiet")]
+    return [*marks, text("step", axis.end, baseline + 31, text_anchor="end", class_="quiet")]
 
 
 def _line(line: Series, x_axis: Axis, y_axis: Axis) -> Markup:
@@ -158,7 +162,7 @@ def _end_labels(lines: Sequence[Series], x_axis: Axis, y_axis: Axis) -> list[Mar
     wanted = [y_axis.place(line.points[-1][1]) for line in labelled]
     places = spread(wanted, gap=14, low=y_axis.end, high=y_axis.start)
     return [
-        _text(line.label, x_axis.end + 8, y + 4, class_=f"label {run_class(line.run)}")
+        text(line.label, x_axis.end + 8, y + 4, class_=f"label {run_class(line.run)}")
         for line, y in zip(labelled, places, strict=True)
     ]
 
@@ -180,13 +184,13 @@ def _share_grid(axis: Axis, bottom: float) -> list[Markup]:
     grid = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x = axis.place(share)
-        grid += [_rule(x, 8, x, bottom, "grid"), _text(f"{100 * share:.0f}", x, bottom + 17, class_="middle")]
+        grid += [rule(x, 8, x, bottom, "grid"), text(f"{100 * share:.0f}", x, bottom + 17, class_="middle")]
     return grid
 
 
 def _dot_row(row: DotRow, runs: Sequence[str], axis: Axis, *, top: float, height: float) -> Markup:
     middle = top + height / 2
-    parts = [_text(row.label, 0, middle + 4), _rule(axis.start, top + height, axis.end, top + height, "grid")]
+    parts = [text(row.label, 0, middle + 4), rule(axis.start, top + height, axis.end, top + height, "grid")]
     if row.chance is not None:
         x = axis.place(row.chance)
         mark = element("title", f"{row.label}, chance: {percent_with_sign(row.chance)}")
@@ -202,7 +206,7 @@ def _heat_row(
     row: Sequence[float], words: Sequence[str], *, capsule: int, left: float, cell: float, kind: str, scale: ColourScale
 ) -> Markup:
     y = capsule * _CELL_HEIGHT
-    header = _text(f"capsule {capsule + 1}", left - 8, y + 16, text_anchor="end", role="rowheader")
+    header = text(f"capsule {capsule + 1}", left - 8, y + 16, text_anchor="end", role="rowheader")
     cells = []
     for column, (word, value) in enumerate(zip(words, row, strict=True)):
         shade = scale.shade(value)
@@ -231,7 +235,7 @@ def symbol(kind: str) -> str:
 
 def _word_label(label: str, x: float, bottom: float) -> Markup:
     turn = f"rotate(-45 {number(x + 3)} {number(bottom + 12)})"
-    return _text(label, x + 3, bottom + 12, text_anchor="end", transform=turn, class_="word")
+    return text(label, x + 3, bottom + 12, text_anchor="end", transform=turn, class_="word")
 
 
 def _shorten(word: str) -> str:

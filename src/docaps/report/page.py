@@ -6,43 +6,63 @@ from pathlib import Path
 
 from docaps.files import write_text_atomically
 from docaps.report.curves import curves_section
+from docaps.report.data import corpora, data_section, environment
 from docaps.report.diagnosis import diagnosis_section
+from docaps.report.gridfiles import Grid, arrange
 from docaps.report.headline import state_bleu, state_result
 from docaps.report.markup import Markup, element, join
 from docaps.report.provenance import provenance_section
 from docaps.report.results import RunResults
 from docaps.report.routing import routing_section
 from docaps.report.samples import samples_section
+from docaps.report.sweeps import sweep_section
 from docaps.report.table import results_section
+from docaps.report.table2 import table2_section
 
 _CONTENTS = (
+    ("table2", "Table 2"),
+    ("history", "Figure 4"),
+    ("capsules", "Figure 5"),
+    ("rounds", "Iterations"),
     ("results", "Results"),
     ("diagnosis", "Is context used?"),
     ("samples", "Sample documents"),
     ("routing", "Routing"),
     ("curves", "Learning curves"),
+    ("data", "Data"),
     ("provenance", "How it was made"),
 )
 
 
 def build_page(
-    results: Sequence[RunResults], *, title: str, subtitle: str = "", commands: Sequence[tuple[str, str]] = ()
+    results: Sequence[RunResults],
+    *,
+    title: str,
+    subtitle: str = "",
+    commands: Sequence[tuple[str, str]] = (),
+    grids: Sequence[Grid] = (),
 ) -> str:
     """Build the whole page; `commands` are (what it does, command) pairs."""
-    main = element(
-        "main",
-        _header(results, title, subtitle),
-        results_section(results),
-        diagnosis_section(results),
-        samples_section(results),
-        routing_section(results),
-        curves_section(results),
-        provenance_section(results, commands),
-        id="main",
-    )
+    ordered, detailed, charted = arrange(results)
+    sections = [
+        *[grid_section(grid, ordered) for grid in grids],
+        results_section(ordered, charted=charted),
+        diagnosis_section(ordered),
+        samples_section(ordered[:detailed]),
+        routing_section(ordered[:detailed]),
+        curves_section(ordered[:charted]),
+        data_section(ordered) if corpora(ordered) else Markup(),
+        provenance_section(ordered[:detailed], commands, environment(ordered)),
+    ]
+    main = element("main", _header(ordered, title, subtitle), *sections, id="main")
     skip = element("a", "Skip to the results", href="#results", class_="skip")
-    body = element("body", skip, _navigation(results), main, element("script", _asset("page.js")))
+    body = element("body", skip, _navigation(join(sections)), main, element("script", _asset("page.js")))
     return f"<!doctype html>\n{element('html', _head(title), body, lang='en')}\n"
+
+
+def grid_section(grid: Grid, results: Sequence[RunResults]) -> Markup:
+    """Show the numbers of a grid: as Table 2, or as a figure over the setting that its rows differ in."""
+    return sweep_section(grid) if grid.get("axis") else table2_section(grid, results)
 
 
 def write_report(
@@ -52,9 +72,11 @@ def write_report(
     title: str,
     subtitle: str = "",
     commands: Sequence[tuple[str, str]] = (),
+    grids: Sequence[Grid] = (),
 ) -> None:
     """Write the page; it is complete or not there at all."""
-    write_text_atomically(path, build_page(results, title=title, subtitle=subtitle, commands=commands))
+    page = build_page(results, title=title, subtitle=subtitle, commands=commands, grids=grids)
+    write_text_atomically(path, page)
 
 
 def _asset(name: str) -> Markup:
@@ -75,9 +97,9 @@ def _head(title: str) -> Markup:
     )
 
 
-def _navigation(results: Sequence[RunResults]) -> Markup:
-    absent = set() if any(run.diagnosis for run in results) else {"diagnosis"}
-    places = [(place, words) for place, words in _CONTENTS if place not in absent]
+def _navigation(page: str) -> Markup:
+    """Link to whatever parts the page has."""
+    places = [(place, words) for place, words in _CONTENTS if f' id="{place}"' in page]
     links = [element("li", element("a", words, href=f"#{place}")) for place, words in places]
     return element("nav", element("ul", *links), aria_label="Contents")
 

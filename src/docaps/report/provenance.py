@@ -9,15 +9,18 @@ from docaps.report.results import RunResults
 from docaps.report.wording import MISSING, label_runs, thousands
 
 _UNSET = object()
+_NOTHING = Markup()
+_FEW = 6
 
 
-def provenance_section(results: Sequence[RunResults], commands: Sequence[tuple[str, str]]) -> Markup:
-    """Show the runs' circumstances, the settings in which they differ, and the commands."""
+def provenance_section(
+    results: Sequence[RunResults], commands: Sequence[tuple[str, str]], environment: Markup = _NOTHING
+) -> Markup:
+    """Show the runs' circumstances, the settings in which they differ, what else is known, and the commands."""
     parts = [element("h2", "How it was made", id="provenance-heading"), _circumstances(results)]
-    parts += [_settings(results)]
+    parts += [_settings(results), environment]
     if commands:
-        items = [_command(purpose, command) for purpose, command in commands]
-        parts += [element("h3", "Commands"), element("ol", *items, class_="commands")]
+        parts.append(_commands(commands))
     return element("section", *parts, id="provenance", aria_labelledby="provenance-heading")
 
 
@@ -95,6 +98,15 @@ def _value(value: Any) -> list[str]:
         return [thousands(value)]
     text = str(value)
     return [element("code", text)] if "/" in text or len(text) > 30 else [text]
+
+
+def _commands(commands: Sequence[tuple[str, str]]) -> Markup:
+    """List commands; many of them are folded away."""
+    listed = element("ol", *[_command(purpose, command) for purpose, command in commands], class_="commands")
+    if len(commands) <= _FEW:
+        return element("div", element("h3", "Commands"), listed)
+    heading = element("h3", f"Commands: how to make each number again ({len(commands)})")
+    return element("details", element("summary", heading), listed)
 
 
 def _command(purpose: str, command: str) -> Markup:

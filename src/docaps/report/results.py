@@ -106,6 +106,7 @@ class RunResults:
     translations: tuple[TranslatedDocument, ...]
     routing: tuple[RoutingSample, ...]
     diagnosis: Diagnosis | None = None
+    measured: Mapping[str, Any] | None = None  # results.json: every score, the data and the machine
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -144,9 +145,10 @@ def read_results(run: Path) -> RunResults:
         validation=tuple(row for row in rows if "dev_loss" in row or "dev_perplexity" in row),
         scores=_read_if_there(assessment / "scores.json", _scores),
         contrastive=_read_if_there(assessment / "contrastive.json", _contrastive),
-        translations=_read_translations(assessment / "translations.jsonl"),
+        translations=read_translations(assessment / "translations.jsonl"),
         routing=_read_if_there(assessment / "routing.json", _routing) or (),
         diagnosis=_read_if_there(run / "diagnosis.json", diagnosis),
+        measured=_read_if_there(run / "results.json", _measured),
     )
 
 
@@ -195,7 +197,8 @@ def _read_metrics(path: Path) -> list[Mapping[str, float]]:
     return sorted(rows.values(), key=lambda row: row["step"])
 
 
-def _read_translations(path: Path) -> tuple[TranslatedDocument, ...]:
+def read_translations(path: Path) -> tuple[TranslatedDocument, ...]:
+    """Read translated documents, one a line; none if there is no such file."""
     if not path.is_file():
         return ()
     lines = enumerate(_read_text(path).splitlines(), start=1)
@@ -220,6 +223,16 @@ def _scores(data: Any) -> Scores:
         signature=str(data["bleu"]["signature"]),
         search=dict(data.get("search", {})),
     )
+
+
+def _measured(data: Any) -> Mapping[str, Any]:
+    """Check the form of what was measured of a run of a grid; the values are shown as they are."""
+    for part in data["parts"].values():
+        for score in part["scores"].values():
+            float(score["score"]), str(score["name"]), str(score["signature"])
+    for part in data["data"]["parts"].values():
+        int(part["documents"]), int(part["sentences"]), float(part["average"])
+    return dict(data)
 
 
 def _contrastive(data: Any) -> Contrastive:

@@ -20,6 +20,9 @@ _EXPLANATION = (
 )
 
 
+_MOST_CELLS = 12_000  # squares of heat maps on a page: about 4 MB
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One of the two quantities, with the colours it has throughout a sample."""
@@ -35,18 +38,38 @@ def routing_section(results: Sequence[RunResults]) -> Markup:
     with_routing = [run for run in results if run.routing]
     parts = [element("h2", "How the history is routed", id="routing-heading")]
     parts += [element("p", _EXPLANATION)] if with_routing else []
+    left = _MOST_CELLS
     for index, run in enumerate(with_routing):
         parts.append(element("h3", f"{sentence_case(describe_system(run.system))}, run {run.name}"))
+        shown = _fitting(run.routing, left if index else max(left, count_cells(run.routing[:1])))
+        left -= count_cells(shown)
         parts += [
             _sample(sample, f"routing-{index}-{position}", unfolded=position == 0)
-            for position, sample in enumerate(run.routing)
+            for position, sample in enumerate(shown)
         ]
+        if len(shown) < len(run.routing):
+            file = element("code", f"{run.name}/assessment/routing.json")
+            parts.append(
+                element("p", "More sentences, left out to keep the page small, are in ", file, ".", class_="note")
+            )
     missing = [f"{run.name}/assessment/routing.json" for run in results if not run.routing and sees_context(run.system)]
     if missing:
         parts.append(element("p", "Not found: ", code_list(missing), ".", class_="note missing"))
     elif not with_routing:
         parts.append(element("p", "None of these runs routes a history.", class_="missing"))
     return element("section", *parts, id="routing", aria_labelledby="routing-heading")
+
+
+def count_cells(samples: Sequence[RoutingSample]) -> int:
+    """Count the squares of all heat maps of some samples."""
+    parts = [part for sample in samples for part in sample.history]
+    return sum(len(_values([*part.coupling, *part.pcc])) for part in parts)
+
+
+def _fitting(samples: Sequence[RoutingSample], cells: int) -> Sequence[RoutingSample]:
+    """Return as many of the first samples as there is room for."""
+    fits = [count_cells(samples[: place + 1]) <= cells for place in range(len(samples))]
+    return samples[: sum(fits)]
 
 
 def _sample(sample: RoutingSample, identity: str, *, unfolded: bool) -> Markup:

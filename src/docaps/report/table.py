@@ -30,15 +30,18 @@ class Column:
     pick: Pick
 
 
-def results_section(results: Sequence[RunResults]) -> Markup:
-    """Show every run's size, time and scores, best values in bold, and accuracy by what was tested."""
+def results_section(results: Sequence[RunResults], *, charted: int | None = None) -> Markup:
+    """Show every run's size, time and scores, best values in bold, and accuracy by what was tested.
+
+    The charts show the first `charted` runs.
+    """
     return element(
         "section",
         element("h2", "Results", id="results-heading"),
         *[element("p", doubt, class_="doubt") for doubt in state_doubts(results)],
         element("div", _table(results), class_="scroll", data_scroll="Table of results"),
         _footnotes(results),
-        _charts(results),
+        _charts(results[:charted]),
         aria_labelledby="results-heading",
     )
 
@@ -83,7 +86,12 @@ def _table(results: Sequence[RunResults]) -> Markup:
     columns = accuracy_columns(results)
     scores = [[decimal(run.scores.bleu if run.scores else None), *_accuracies(run, columns)] for run in results]
     best = [best_text(column) for column in zip(*scores, strict=True)]
-    rows = [_row(run, index, texts, best) for index, (run, texts) in enumerate(zip(results, scores, strict=True))]
+    several = len({run.description.get("seed") for run in results}) > 1
+    seeds = [f", seed {run.description.get('seed')}" if several else "" for run in results]
+    rows = [
+        _row(run, index, texts, best, seed)
+        for index, (run, texts, seed) in enumerate(zip(results, scores, seeds, strict=True))
+    ]
     caption = "All runs. Accuracy: share of contrastive items whose right translation got the best score, in per cent."
     parts = [
         element("caption", element("span", caption)),
@@ -130,11 +138,11 @@ def _with_openings(columns: Sequence[Column]) -> list[tuple[Column, bool]]:
     return [(column, column.group != before) for column, before in zip(columns, groups, strict=False)]
 
 
-def _row(run: RunResults, index: int, texts: Sequence[str], best: Sequence[str | None]) -> Markup:
+def _row(run: RunResults, index: int, texts: Sequence[str], best: Sequence[str | None], seed: str) -> Markup:
     name = element(
         "th",
         element("span", run_key(index), sentence_case(describe_system(run.system)), class_="system"),
-        element("span", f"{run.system} · run {run.name}", class_="quiet"),
+        element("span", f"{run.system} · run {run.name}{seed}", class_="quiet"),
         scope="row",
     )
     parameters, seconds = run.description.get("parameters"), run.description.get("seconds")

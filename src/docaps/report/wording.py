@@ -36,9 +36,14 @@ def sees_context(system: str) -> bool:
 
 
 def label_runs(results: Sequence[RunResults]) -> list[str]:
-    """Give each run a short label: its system; where a system occurs twice, the run's name; at worst, with a number."""
+    """Give each run a short label: its system, or its name, with the seed if need be; at worst, with a number."""
     systems = Counter(run.system for run in results)
     labels = [run.system if systems[run.system] == 1 else run.name for run in results]
+    names = Counter(labels)
+    seeds = [run.description.get("seed") for run in results]
+    if len(set(seeds)) > 1:
+        pairs = zip(labels, seeds, strict=True)
+        labels = [label if names[label] == 1 else f"{label}, seed {seed}" for label, seed in pairs]
     counts = Counter(labels)
     return [label if counts[label] == 1 else f"{label} #{place}" for place, label in enumerate(labels, start=1)]
 

@@ -145,7 +145,7 @@ def test_the_same_assessment_is_not_made_twice(
 
     run = runs[1]
     before = {path: path.stat().st_mtime_ns for path in run.assessment.iterdir()}
-    monkeypatch.setattr(assessing, "_translate", fail)
+    monkeypatch.setattr(assessing, "translate_part", fail)
     assess(run, store, labels=LABELS)
     assert {path: path.stat().st_mtime_ns for path in run.assessment.iterdir()} == before
     greedy = load_trained(run.path).decoding.model_copy(update={"beam": 1})

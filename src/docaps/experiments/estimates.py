@@ -1,0 +1,100 @@
+"""How long a grid will take and how much disk it needs, from a few measured steps of each row."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from docaps import progress
+from docaps.corpus.store import Store
+from docaps.errors import ConfigError
+from docaps.experiments.grid import Cell, Grid
+from docaps.experiments.measuring import count_held_out
+from docaps.experiments.speed import seconds_per_step
+from docaps.experiments.work import make_minidocs
+from docaps.model.variants import build_model, count_parameters
+
+NUMBER = 4
+"""Bytes of a weight."""
+STATE = 3
+"""Times the weights that are on the disk while a run is trained: weights and two moments of Adam."""
+SNAPSHOTS = 2
+"""Times the weights that the best validation may take, while the next one is written."""
+SENTENCE_IN_STEPS = 0.05
+"""How many steps of training take as long as to translate and score a held-out sentence: 0.037 and 0.049 were measured
+for two rows of Table 2 on mini-documents, contrastive items included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one cell takes: seconds of one worker, bytes that stay, bytes only while it is trained."""
+
+    cell: Cell
+    step: float
+    seconds: float
+    kept: int
+    passing: int
+
+
+@contextmanager
+def corpus_to_measure(grid: Grid) -> Iterator[Store]:
+    """Give the grid's corpus, or, where that is still to be made, one like it in a place that goes away."""
+    if grid.source.corpus is not None or (grid.directory / "prepared" / "manifest.json").exists():
+        yield grid.store()
+        return
+    place = tempfile.mkdtemp(prefix="docaps-")
+    try:
+        yield make_minidocs(grid, Path(place))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def estimate(grid: Grid, store: Store, cells: Sequence[Cell]) -> list[Cost]:
+    """Measure a few steps of each row, and work out the rest; seeds cost the same."""
+    held_out, paces, costs = count_held_out(store), dict[str, float](), []
+    with progress.start("a few steps of each row", len({cell.name for cell in cells})) as task:
+        for cell in cells:
+            recipe = grid.recipe_of(cell)
+            if cell.name not in paces:
+                paces[cell.name] = seconds_per_step(recipe, cell.name, store)
+                task.advance(1, cell.name)
+            step, steps = paces[cell.name], recipe.stage[cell.name].steps
+            measured = SENTENCE_IN_STEPS * held_out * step if cell.row else 0.0
+            size = NUMBER * _parameters(grid, cell, store)
+            costs.append(Cost(cell, step, steps * step + measured, size, (STATE + SNAPSHOTS) * size))
+    return costs
+
+
+def _parameters(grid: Grid, cell: Cell, store: Store) -> int:
+    system = grid.recipe_of(cell).system(cell.name)
+    return count_parameters(build_model(system, vocabulary=len(store.codec.vocabulary), dropout=0.0))
+
+
+def seconds_in_all(costs: Sequence[Cost], jobs: int) -> float:
+    """Add up, for some workers: sentence models of one seed first, then their rows, which share the workers."""
+    first = sum(cost.seconds for cost in costs if cost.cell.row is None)
+    rows = [cost.seconds for cost in costs if cost.cell.row is not None]
+    seeds = len({cost.cell.seed for cost in costs}) or 1
+    return first / min(jobs, seeds) + max([sum(rows) / jobs, *rows])
+
+
+def disk_in_all(costs: Sequence[Cost], jobs: int) -> int:
+    """Add up what stays, and what the runs that are trained at the same time need beside it."""
+    passing = sorted((cost.passing for cost in costs), reverse=True)
+    return sum(cost.kept for cost in costs) + sum(passing[:jobs])
+
+
+def steps_within(grid: Grid, store: Store, seconds: float, jobs: int) -> int:
+    """Return the steps, the same for every stage, with which the whole grid takes no longer than some time."""
+    costs = estimate(grid, store, list(grid.cells()))
+    held_out = SENTENCE_IN_STEPS * count_held_out(store)
+    measured = [Cost(c.cell, c.step, held_out * c.step if c.cell.row else 0.0, 0, 0) for c in costs]
+    paces = [Cost(cost.cell, cost.step, cost.step, 0, 0) for cost in costs]
+    steps = int((seconds - seconds_in_all(measured, jobs)) / seconds_in_all(paces, jobs))
+    if steps < 1:
+        raise ConfigError(
+            f"--budget: {seconds:.0f} s are not enough for a single step of {len(costs)} runs; give more, or --only"
+        )
+    return steps

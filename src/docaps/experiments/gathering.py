@@ -1,0 +1,144 @@
+"""The numbers of a grid in one file: each row's scores, their means over seeds, and what chance has to say to them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from docaps.errors import RunError
+from docaps.evaluation.seeds import mean_of
+from docaps.evaluation.significance import compare, interval_of
+from docaps.evaluation.statistics import Metric, Table
+from docaps.evaluation.systems import Wishes, choose_metrics
+from docaps.experiments.grid import Cell, Grid, read_request
+from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.readings import Reading
+from docaps.experiments.work import command_for
+from docaps.files import read_json, write_json, write_text_atomically
+from docaps.report.grids import as_markdown
+from docaps.runs import Run
+
+DRAWS, SEED = 1000, 1
+Counts = Mapping[str, Sequence[Table]]
+"""For each metric, a table of counts by document for each seed."""
+
+
+def gather(grid: Grid) -> dict[str, Any]:
+    """Read the results of all finished runs of a layout, of whatever seeds, and write them down with their means."""
+    seeds = sorted(int(path.name.removeprefix("seed-")) for path in grid.directory.glob("seed-*"))
+    runs = {
+        name: [cell for seed in seeds if grid.is_done(cell := Cell(seed, row))]
+        for name, row in grid.layout.rows.items()
+    }
+    rows = [_row(grid, grid.layout.rows[name], cells) for name, cells in runs.items() if cells]
+    _compare_all(grid, rows, runs)
+    found = {
+        "experiment": grid.layout.name,
+        "title": grid.layout.title,
+        "axis": grid.layout.axis,
+        "baseline": grid.layout.baseline,
+        "recipe": grid.recipe.name,
+        "steps": {name: grid.recipe.stage[name].steps for name in ("sentence", "document")},
+        "corpus": grid.source.describe(),
+        "seeds": [seed for seed in seeds if any(cell.seed == seed for cells in runs.values() for cell in cells)],
+        "draws": DRAWS,
+        "seed": SEED,
+        "rows": rows,
+    }
+    write_json(grid.results, found)
+    write_text_atomically(grid.results.with_suffix(".md"), as_markdown(found))
+    return found
+
+
+def gather_all(directory: Path) -> None:
+    """Write down the numbers of every experiment in a grid's folder that has a finished run."""
+    recipe, source, extra = read_request(directory)
+    for layout in LAYOUTS.values():
+        grid = Grid(directory, layout, recipe, source, extra=extra)
+        if any(directory.glob(f"seed-*/{name}/results.json") for name in layout.rows):
+            gather(grid)
+
+
+def _row(grid: Grid, row: Reading, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Put together what the runs of a row found."""
+    measured = [read_json(grid.run(cell).results, error=RunError) for cell in cells]
+    scores = [found["parts"]["test"]["scores"] for found in measured]
+    choices = [accuracy for cell in cells if (accuracy := _choices(grid.run(cell))) is not None]
+    return {
+        "row": row.name,
+        "title": row.title,
+        "system": row.system,
+        "value": row.changes.get(grid.layout.axis) if grid.layout.axis else None,
+        "runs": [_run(grid, cell, found) for cell, found in zip(cells, measured, strict=True)],
+        "means": {key: asdict(mean_of([found[key]["score"] for found in scores])) for key in scores[0]},
+        "choices": asdict(mean_of(choices)) if choices else None,
+    }
+
+
+def _run(grid: Grid, cell: Cell, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Name a run, its numbers on both parts, and the command that makes it."""
+    numbers = {
+        part: {key: score["score"] for key, score in values["scores"].items()}
+        for part, values in found["parts"].items()
+    }
+    path = grid.run(cell).path.relative_to(grid.directory)
+    return {"seed": cell.seed, "path": str(path), "command": command_for(grid, cell), **numbers}
+
+
+def _choices(run: Run) -> float | None:
+    """Return the share of right choices on contrastive items, where there are any."""
+    path = run.assessment / "contrastive.json"
+    return float(read_json(path, error=RunError)["accuracy"]["all"]) if path.exists() else None
+
+
+def _compare_all(grid: Grid, rows: Sequence[dict[str, Any]], runs: Mapping[str, Sequence[Cell]]) -> None:
+    """Add to each row the interval over documents, and its differences to the baseline row."""
+    counts = {row["row"]: {cell.seed: _read_counts(grid.run(cell)) for cell in runs[row["row"]]} for row in rows}
+    base = counts.get(grid.layout.baseline or "", {})
+    for row in rows:
+        own = counts[row["row"]]
+        metrics = {metric.key: metric for metric in _metrics(row)}
+        row["documents"] = {key: _interval(metric, own) for key, metric in metrics.items()}
+        shared = sorted(own.keys() & base.keys())
+        if row["row"] != grid.layout.baseline and shared:
+            row["against"] = {key: _difference(metric, base, own, shared) for key, metric in metrics.items()}
+
+
+def _metrics(row: Mapping[str, Any]) -> list[Metric]:
+    return choose_metrics(Wishes(tuple(row["means"])))
+
+
+def _read_counts(run: Run) -> dict[str, Table]:
+    found = read_json(run.counts, error=RunError)
+    return {key: np.array(table, dtype=np.float64) for key, table in found.items()}
+
+
+def _interval(metric: Metric, counts: Mapping[int, Mapping[str, Table]]) -> dict[str, float] | None:
+    """Return where the score lies if other documents are drawn, the seeds taken together; None of one document."""
+    table = _pooled(metric, counts, sorted(counts))
+    return asdict(interval_of(table, metric.score, draws=DRAWS, seed=SEED)) if len(table) > 1 else None
+
+
+def _difference(
+    metric: Metric,
+    base: Mapping[int, Mapping[str, Table]],
+    own: Mapping[int, Mapping[str, Table]],
+    seeds: Sequence[int],
+) -> dict[str, float]:
+    """Compare a row with the baseline, document by document, the seeds that both have taken together."""
+    found = compare(_pooled(metric, base, seeds), _pooled(metric, own, seeds), metric.score, draws=DRAWS, seed=SEED)
+    return {
+        "difference": found.difference,
+        "low": found.interval.low,
+        "high": found.interval.high,
+        "p_bootstrap": found.p_bootstrap,
+        "p_randomisation": found.p_randomisation,
+    }
+
+
+def _pooled(metric: Metric, counts: Mapping[int, Mapping[str, Table]], seeds: Sequence[int]) -> Table:
+    """Add up the counts of each document over seeds: its sentences count once for each."""
+    table: Table = np.sum([counts[seed][metric.key] for seed in seeds], axis=0)
+    return table

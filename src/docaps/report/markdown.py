@@ -1,0 +1,83 @@
+"""The report as Markdown: its numbers without its pictures."""
+
+from collections.abc import Sequence
+
+from docaps.report.card import markdown_table
+from docaps.report.data import corpora, data_rows, machines, signatures
+from docaps.report.gridfiles import Grid
+from docaps.report.grids import as_rows, caption
+from docaps.report.headline import state_bleu, state_doubts, state_result
+from docaps.report.paper import CORPORA, FIGURES, TABLE2
+from docaps.report.results import RunResults
+from docaps.report.table import accuracy_columns
+from docaps.report.table2 import corpus_of, paper_columns, state_differences
+from docaps.report.wording import MISSING, decimal, describe_system, duration, label_runs, percent, thousands
+
+
+def build_markdown(
+    results: Sequence[RunResults],
+    *,
+    title: str,
+    grids: Sequence[Grid] = (),
+    commands: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Write all tables of the page."""
+    parts = [f"# {title}", *[text for text in (state_result(results), state_bleu(results)) if text]]
+    for grid in grids:
+        parts += _grid(grid, results)
+    parts += ["## Runs", *state_doubts(results), _runs(results)]
+    if corpora(results):
+        parts += ["## Data", markdown_table(*data_rows(corpora(results)))]
+    parts += ["## How it was made", *_made(results)]
+    parts += [f"{purpose}:\n\n```bash\n{command}\n```" for purpose, command in commands]
+    return "\n\n".join(parts) + "\n"
+
+
+def _grid(grid: Grid, results: Sequence[RunResults]) -> list[str]:
+    header, rows = as_rows(grid)
+    if grid.get("axis"):
+        name = str(grid["experiment"])
+        notes = [FIGURES[name]] if name in FIGURES else []
+        return [f"## {grid['title']}", caption(grid), *notes, markdown_table(header, rows)]
+    papers = paper_columns(corpus_of(results))
+    header = [*header, *(f"paper, {name}: {what}" for name in papers for what in ("BLEU", "Meteor"))]
+    beside = [[*cells, *_paper(row["row"], papers)] for cells, row in zip(rows, grid["rows"], strict=True)]
+    return [
+        f"## {grid['title']}",
+        caption(grid),
+        *state_differences(grid, results),
+        markdown_table(header, beside),
+    ]
+
+
+def _paper(row: str, papers: Sequence[str]) -> list[str]:
+    found = TABLE2.get(row)
+    if found is None:
+        return [MISSING] * 2 * len(papers)
+    return [f"{value:.2f}" for name in papers for value in found[CORPORA.index(name)]]
+
+
+def _runs(results: Sequence[RunResults]) -> str:
+    columns = accuracy_columns(results)
+    header = ["run", "system", "parameters", "training", "BLEU"]
+    header += [f"right choices, %: {column.heading}" for column in columns]
+    rows = [
+        [
+            label,
+            describe_system(run.system),
+            thousands(run.description.get("parameters")),
+            duration(run.description.get("seconds")),
+            decimal(run.scores.bleu if run.scores else None),
+            *(percent(column.pick(run.contrastive.accuracy) if run.contrastive else None) for column in columns),
+        ]
+        for run, label in zip(results, label_runs(results), strict=True)
+    ]
+    return markdown_table(header, rows)
+
+
+def _made(results: Sequence[RunResults]) -> list[str]:
+    lines = [f"- {name}: `{', '.join(known)}`" for name, known in signatures(results).items()]
+    for machine in machines(results):
+        lines.append("- measured on: " + ", ".join(f"{key} {value}" for key, value in machine.items() if value))
+    versions = {f"{name} {version}" for run in results for name, version in run.versions.items()}
+    return ["\n".join([*lines, f"- versions: {', '.join(sorted(versions))}"])]

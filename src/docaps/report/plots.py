@@ -1,0 +1,128 @@
+"""Figures for a paper, as SVG and PDF: drawn by matplotlib, which only this needs (`pip install 'docaps[plots]'`)."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from docaps.errors import DocapsError
+from docaps.files import replacing
+from docaps.report.curves import curve_points
+from docaps.report.gridfiles import Grid, arrange
+from docaps.report.grids import NAMES
+from docaps.report.results import RoutedHistory, RunResults
+from docaps.report.scales import correlation_scale, coupling_scale
+from docaps.report.sweeps import AXES, DRAWN, points_of
+from docaps.report.table import ordered
+from docaps.report.wording import label_runs
+
+FORMATS = ("svg", "pdf")
+Drawing = Callable[[Any], None]
+"""What draws on a figure of matplotlib's."""
+
+
+def load_matplotlib() -> Any:
+    """Return matplotlib's figures, or say how to get them."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DocapsError("--figures needs matplotlib: pip install 'docaps[plots]'") from None
+    return Figure, rc_context
+
+
+def write_figures(directory: Path, results: Sequence[RunResults], grids: Sequence[Grid]) -> list[Path]:
+    """Draw every figure that the runs have something to say to, each as SVG and as PDF."""
+    figure, settings = load_matplotlib()
+    written = []
+    # Text stays text in the SVG, and dates stay out: the same numbers make the same bytes.
+    with settings({"svg.fonttype": "none", "svg.hashsalt": "docaps", "pdf.fonttype": 42, "font.size": 9}):
+        for name, (size, draw) in _drawings(results, grids).items():
+            picture = figure(figsize=size, layout="constrained")
+            draw(picture)
+            written += [_save(picture, directory / f"{name}.{kind}", kind) for kind in FORMATS]
+    return written
+
+
+def _save(picture: Any, path: Path, kind: str) -> Path:
+    with replacing(path) as temporary:
+        picture.savefig(temporary, format=kind, metadata={"Date": None} if kind == "svg" else {"CreationDate": None})
+    return path
+
+
+def _drawings(results: Sequence[RunResults], grids: Sequence[Grid]) -> dict[str, tuple[tuple[float, float], Drawing]]:
+    """Name the figures, with their sizes in inches and what draws them."""
+    runs, detailed, charted = arrange(results)
+    shown = runs[:charted]
+    found: dict[str, tuple[tuple[float, float], Drawing]] = {}
+    for grid in grids:
+        if grid.get("axis") and points_of(grid, "bleu"):
+            found[str(grid["experiment"])] = ((6.3, 2.6), partial(_draw_sweep, grid=grid))
+    if any(run.validation for run in runs):
+        found["curves"] = ((6.3, 3.2), partial(_draw_curves, runs=shown))
+    if any(run.contrastive and run.contrastive.accuracy.by_distance for run in runs):
+        found["distances"] = ((6.3, 3.2), partial(_draw_distances, runs=shown))
+    for run in runs[:detailed]:
+        for history in run.routing[0].history[:1] if run.routing else ():
+            name = re.sub(r"\W+", "-", f"routing-{run.name}")
+            found[name] = ((6.3, 6.0), partial(_draw_routing, history=history))
+    return found
+
+
+def _draw_sweep(picture: Any, grid: Grid) -> None:
+    """Draw BLEU and METEOR beside each other, with intervals (Figs. 4 and 5)."""
+    keys = [key for key in DRAWN if points_of(grid, key)]
+    for axes, key in zip(picture.subplots(1, len(keys), squeeze=False)[0], keys, strict=True):
+        points = points_of(grid, key)
+        reach = [[p.mean - p.low for p in points], [p.high - p.mean for p in points]]
+        axes.errorbar([p.value for p in points], [p.mean for p in points], yerr=reach, marker="o", capsize=3)
+        axes.set_xlabel(AXES.get(str(grid["axis"]), str(grid["axis"])))
+        axes.set_ylabel(NAMES[key])
+        axes.set_xticks([p.value for p in points])
+
+
+def _draw_curves(picture: Any, runs: Sequence[RunResults]) -> None:
+    """Draw the perplexity of the development part over steps."""
+    axes = picture.subplots()
+    for run, label in zip(runs, label_runs(runs), strict=True):
+        points = curve_points(run.validation, ("dev_perplexity",))
+        if points:
+            axes.plot(*zip(*points, strict=True), label=label)
+    axes.set_yscale("log")
+    axes.set_xlabel("step")
+    axes.set_ylabel("perplexity, development part")
+    axes.legend(fontsize=7, ncols=2)
+
+
+def _draw_distances(picture: Any, runs: Sequence[RunResults]) -> None:
+    """Draw contrastive accuracy by the distance of what decides."""
+    axes = picture.subplots()
+    for run, label in zip(runs, label_runs(runs), strict=True):
+        if run.contrastive:
+            shares = run.contrastive.accuracy.by_distance
+            names = ordered(list(shares))
+            axes.plot(names, [100 * shares[name] for name in names], marker="o", label=label)
+    axes.set_xlabel("sentences back")
+    axes.set_ylabel("right choices, %")
+    axes.legend(fontsize=7, ncols=2)
+
+
+def _draw_routing(picture: Any, history: RoutedHistory) -> None:
+    """Draw the heat maps of one history sentence: iterations downwards, c on the left, p on the right (Figs. 6, 7)."""
+    kinds = [(name, maps) for name, maps in (("c", history.coupling), ("p", history.pcc)) if maps]
+    grid = picture.subplots(max(len(maps) for _, maps in kinds), len(kinds), squeeze=False)
+    for column, (name, maps) in enumerate(kinds):
+        values = [value for matrix in maps for row in matrix for value in row if math.isfinite(value)]
+        scale = coupling_scale(values, len(maps[0])) if name == "c" else correlation_scale(values)
+        for iteration, matrix in enumerate(maps):
+            axes = grid[iteration][column]
+            drawn = axes.imshow(matrix, cmap="RdBu", vmin=scale.low, vmax=scale.high, aspect="auto")
+            axes.set_title(f"{name}, iteration {iteration}", fontsize=8)
+            axes.set_yticks(range(len(matrix)), [str(row + 1) for row in range(len(matrix))], fontsize=6)
+            last = iteration == len(maps) - 1
+            axes.set_xticks(
+                range(len(history.words)), history.words if last else [], rotation=60, ha="right", fontsize=6
+            )
+        picture.colorbar(drawn, ax=grid[:, column].tolist(), shrink=0.6)

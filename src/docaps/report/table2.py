@@ -1,0 +1,167 @@
+"""The paper's Table 2, ours beside its own, with everything said that makes the two different."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from docaps.report.gridfiles import Grid
+from docaps.report.grids import NAMES, caption, interval_text, metric_keys, significance_mark
+from docaps.report.markup import Markup, element, join
+from docaps.report.paper import CORPORA, TABLE2, find_corpus
+from docaps.report.provenance import flatten
+from docaps.report.results import RunResults
+from docaps.report.wording import MISSING, listing
+
+# The paper's settings, by the names that runs have for them (section 4.1).
+PAPER_SETTINGS: Mapping[str, Any] = {
+    "system.model.encoder_layers": 4,
+    "system.model.decoder_layers": 4,
+    "system.model.size": 512,
+    "system.model.feed_forward": 2048,
+    "system.model.heads": 8,
+    "system.model.norm": "post",
+    "system.history.sentences": 3,
+    "system.qcn.capsules": 4,
+    "system.qcn.rounds": 4,
+    "system.qcn.normalise": False,
+    "stage.learning_rate": 1e-4,
+    "stage.schedule": "fixed",
+    "stage.dropout": 0.2,
+    "stage.inherited_rate": 1.0,
+}
+_BATCHES = {"TED": 1500, "News": 900, "Europarl": 900}
+
+
+def table2_section(grid: Grid, results: Sequence[RunResults]) -> Markup:
+    """Show the rows with the paper's numbers beside them."""
+    corpus = corpus_of(results)
+    table = element(
+        "table",
+        element("caption", element("span", caption(grid).replace("`", ""))),
+        _head(grid, corpus),
+        element("tbody", *[_row(row, metric_keys(grid), _has_choices(grid), corpus) for row in grid["rows"]]),
+        id="table2",
+        class_="numbers",
+    )
+    return element(
+        "section",
+        element("h2", "Table 2", id="table2-heading"),
+        *[element("p", text, class_="doubt") for text in state_differences(grid, results)],
+        element("div", table, class_="scroll", data_scroll="Table 2"),
+        element("p", _NOTE, class_="note"),
+        id="table2-section",
+        aria_labelledby="table2-heading",
+    )
+
+
+_NOTE = (
+    "All our rows start from one sentence model for each seed and have the same second stage, the sentence-level rows "
+    "too. The model of a run was chosen on the development part; the test part was translated once."
+)
+
+
+def corpus_of(results: Sequence[RunResults]) -> str | None:
+    """Tell which corpus of the paper the runs were measured on, by its sizes; None: another one."""
+    data = next((run.measured["data"] for run in results if run.measured), None)
+    sizes = {name: part["sentences"] for name, part in data["parts"].items()} if data else {}
+    return find_corpus(sizes)
+
+
+def paper_columns(corpus: str | None) -> list[str]:
+    """Choose the corpora whose numbers stand beside ours: the same one, or else all."""
+    return [corpus] if corpus else list(CORPORA)
+
+
+def state_differences(grid: Grid, results: Sequence[RunResults]) -> list[str]:
+    """Say in what our numbers are not the paper's experiment: other text, other settings, other counting."""
+    corpus, run = corpus_of(results), next((run for run in results if run.system == "qcn+reg"), None)
+    found = []
+    if corpus is None:
+        found.append(
+            f"Other data: our runs learnt from and were tested on {_name(grid)}, not on a corpus of the paper."
+        )
+    other = [] if run is None else _other_settings(run, corpus)
+    if other:
+        found.append(f"Other settings than the paper's: {listing(other)}.")
+    found.append(
+        "Other counting: our BLEU is sacreBLEU's on raw text, and METEOR our own of version 1.5 (signatures below); "
+        "the paper does not say which it used. So compare rows within a column, not across."
+    )
+    return found
+
+
+def _name(grid: Grid) -> str:
+    corpus = grid["corpus"]
+    return "mini-documents" if "documents" in corpus else str(corpus["path"])
+
+
+def _other_settings(run: RunResults, corpus: str | None) -> list[str]:
+    settings = flatten(run.settings)
+    wanted = {**PAPER_SETTINGS, **({"stage.batch_tokens": _BATCHES[corpus]} if corpus else {})}
+    return [
+        f"{name.removeprefix('system.')} {settings[name]} (paper: {value})"
+        for name, value in wanted.items()
+        if name in settings and settings[name] != value
+    ]
+
+
+def _has_choices(grid: Grid) -> bool:
+    return any(row.get("choices") for row in grid["rows"])
+
+
+def _head(grid: Grid, corpus: str | None) -> Markup:
+    keys = metric_keys(grid)
+    ours, papers = len(keys) + _has_choices(grid), paper_columns(corpus)
+    first = [
+        element("th", "Row", scope="col", rowspan=2),
+        element("th", "Ours", scope="colgroup", colspan=ours, class_="group"),
+    ]
+    first += [element("th", f"Paper, {name}", scope="colgroup", colspan=2, class_="group") for name in papers]
+    names = [NAMES[key] for key in keys] + ["right choices, %"] * _has_choices(grid)
+    second = [element("th", name, scope="col", class_=_opens(place)) for place, name in enumerate(names)]
+    for _ in papers:
+        second += [element("th", "BLEU", scope="col", class_="group"), element("th", "Meteor", scope="col")]
+    return element("thead", element("tr", *first), element("tr", *second))
+
+
+def _opens(place: int) -> str | None:
+    return None if place else "group"
+
+
+def _row(row: Mapping[str, Any], keys: Sequence[str], chosen: bool, corpus: str | None) -> Markup:
+    heading = element(
+        "th",
+        element("span", row["title"], class_="system"),
+        element("span", _seeds(row), class_="quiet"),
+        scope="row",
+    )
+    cells = [element("td", *_score(row, key), class_=_opens(place)) for place, key in enumerate(keys)]
+    if chosen:
+        cells.append(element("td", f"{100 * row['choices']['mean']:.1f}" if row["choices"] else MISSING))
+    for name in paper_columns(corpus):
+        bleu, meteor = _paper(row["row"], name)
+        cells += [element("td", bleu, class_="group theirs"), element("td", meteor, class_="theirs")]
+    return element("tr", heading, *cells)
+
+
+def _seeds(row: Mapping[str, Any]) -> str:
+    seeds = [str(run["seed"]) for run in row["runs"]]
+    return f"{row['row']} · seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"
+
+
+def _score(row: Mapping[str, Any], key: str) -> list[str]:
+    if key not in row["means"]:
+        return [MISSING]
+    mark = significance_mark(row, key)
+    value = join([f"{row['means'][key]['mean']:.2f}", element("sup", mark, title=_explain(row, key)) if mark else ""])
+    return [value, element("span", interval_text(row, key), class_="interval")]
+
+
+def _explain(row: Mapping[str, Any], key: str) -> str:
+    found = row["against"][key]
+    p = f"p = {found['p_bootstrap']:.4f} (bootstrap), {found['p_randomisation']:.4f} (randomisation)"
+    return f"difference {found['difference']:+.2f}, {p}"
+
+
+def _paper(row: str, corpus: str) -> tuple[str, str]:
+    found = TABLE2.get(row)
+    return (MISSING, MISSING) if found is None else tuple(f"{x:.2f}" for x in found[CORPORA.index(corpus)])  # type: ignore[return-value]

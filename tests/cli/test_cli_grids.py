@@ -1,0 +1,228 @@
+"""`docaps experiment table2` and its like: started, stopped, killed, started twice, planned, listed."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.calling import docaps, listing, settings, start, succeed
+from tests.cli.conftest import Chain
+
+from docaps.experiments.grid import Grid, read_request
+from docaps.experiments.layouts import LAYOUTS
+
+ROWS = ["--only", "transformer", "--only", "qcn", "--only", "concat"]
+FEW = ROWS[:4]
+
+
+def options(chain: Chain, folder: Path, *more: str) -> list[str | Path]:
+    tiny = [*settings("history.sentences=3"), "--steps", "4", "--set", "stage.document.save_every=1"]
+    return ["experiment", "table2", "--dir", folder, "--corpus", chain.corpus, *tiny, *more]
+
+
+@pytest.fixture(scope="module")
+def made(chain: Chain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished grid of three rows, made by two processes; tests only read it."""
+    folder = tmp_path_factory.mktemp("grids") / "my grid"
+    result = succeed(*options(chain, folder, *ROWS, "--jobs", "2", "--json"))
+    (folder / "printed.json").write_text(result.out, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "my grid")
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def models(folder: Path) -> dict[str, int]:
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("model.safetensors")}
+
+
+def test_a_grid_leaves_runs_numbers_and_a_table(made: Path) -> None:
+    assert read(made / "printed.json") == read(made / "table2.json")
+    assert {path.name for path in (made / "seed-1").iterdir()} == {"sentence", "transformer", "qcn", "concat"}
+    table = (made / "table2.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| ([\w-]+):", table, flags=re.MULTILINE) == ["transformer", "qcn", "concat"]
+    assert not [path for path in made.rglob("*") if path.suffix == ".partial"]
+    for run in (made / "seed-1").iterdir():
+        assert "docaps experiment table2" in (run / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+def test_a_second_start_says_the_same_and_does_nothing(copy: Path, chain: Chain) -> None:
+    before = models(copy)
+    result = succeed(*options(chain, copy, *ROWS, "--json"))
+    found, first = json.loads(result.out), read(copy / "printed.json")
+    assert models(copy) == before
+    for one in (found, first):
+        for row in one["rows"]:
+            for run in row["runs"]:
+                del run["command"]  # it names the folder
+    assert found == first
+
+
+def test_a_folder_knows_its_settings(copy: Path) -> None:
+    before = models(copy)
+    assert "Table 2" in succeed("experiment", "table2", "--dir", copy, *ROWS).out
+    assert models(copy) == before
+
+
+def test_killed_anywhere_it_is_finished_by_a_second_start_without_repeating_a_run(chain: Chain, tmp_path: Path) -> None:
+    """The kill comes when the second run is being trained, so that one is finished, one is torn, one not begun."""
+    folder = tmp_path / "grid"
+    process = start(*options(chain, folder, *FEW))
+    wait_for(folder / "seed-1" / "transformer" / "run.json", process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    wait_until_nobody_works(folder)
+    before = models(folder)
+    assert "seed-1/sentence/model.safetensors" in before
+    assert not (folder / "table2.json").exists()
+    succeed(*options(chain, folder, *FEW))
+    after = models(folder)
+    assert {path: after[path] for path in before} == before
+    assert len(after) == 3
+    assert [row["row"] for row in read(folder / "table2.json")["rows"]] == ["transformer", "qcn"]
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 300
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def wait_until_nobody_works(folder: Path) -> None:
+    """Workers notice that their crew is gone, and end."""
+    grid = Grid(folder, LAYOUTS["table2"], *read_request(folder)[:2])
+    end = time.monotonic() + 120
+    while any(grid.claims.owner(cell.key) for cell in grid.cells()):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_two_that_are_started_at_once_share_the_work(chain: Chain, tmp_path: Path) -> None:
+    folder = tmp_path / "grid"
+    succeed(*options(chain, folder, "--list"))
+    words = ["experiment", "table2", "--dir", folder, *FEW, "--json"]
+    other = start(*words)
+    ours = succeed(*words).out
+    out, err = other.communicate()
+    assert (other.returncode, out) == (0, ours), err
+    for run in (folder / "seed-1").iterdir():
+        events = [entry["event"] for entry in read(run / "run.json")["history"]]
+        assert events == ["started", "finished"], run
+
+
+def test_a_failing_row_is_told_and_the_others_are_made(chain: Chain, copy: Path) -> None:
+    shutil.rmtree(copy / "seed-1" / "qcn")
+    (copy / "seed-1" / "qcn").mkdir()
+    (copy / "seed-1" / "qcn" / "precious.txt").write_text("mine", encoding="utf-8")
+    shutil.rmtree(copy / "seed-1" / "concat")
+    result = docaps(*options(chain, copy, *ROWS))
+    assert result.code == 1
+    assert "1 of the runs failed, each tried twice" in result.err
+    assert "seed-1.qcn: " in result.err
+    assert "exists and is not a run directory" in result.err
+    assert (copy / "seed-1" / "qcn" / "precious.txt").exists()
+    assert len(read(copy / "attempts" / "seed-1.qcn.json")) == 2
+    assert [row["row"] for row in read(copy / "table2.json")["rows"]] == ["transformer", "concat"]
+
+
+def test_the_list_has_a_command_for_each_run_that_is_missing(copy: Path, chain: Chain, tmp_path: Path) -> None:
+    shutil.rmtree(copy / "seed-1" / "concat")
+    lines = succeed("experiment", "table2", "--dir", copy, *ROWS, "--seeds", "1,2", "--list").out.splitlines()
+    words = [shlex.split(line) for line in lines]
+    assert [(line[line.index("--seeds") + 1], line[line.index("--only") + 1]) for line in words] == [
+        ("2", "sentence"),
+        ("1", "concat"),
+        ("2", "transformer"),
+        ("2", "qcn"),
+        ("2", "concat"),
+    ]
+    arguments = words[1][words[1].index("experiment") :]
+    succeed(*arguments)
+    assert (copy / "seed-1" / "concat" / "results.json").exists()
+
+
+def test_a_dry_run_estimates_time_and_disk_and_writes_nothing(copy: Path, chain: Chain) -> None:
+    before = listing(copy)
+    found = json.loads(succeed(*options(chain, copy, "--only", "qcn", "--only", "san", "--dry-run", "--json")).out)
+    assert [(run["row"], run["state"]) for run in found["runs"]] == [
+        ("sentence", "finished"),
+        ("qcn", "finished"),
+        ("san", "to train"),
+    ]
+    assert found["runs"][1]["seconds"] is None
+    assert 0 < found["runs"][2]["seconds"] == found["seconds"]
+    assert found["bytes"] == 6 * found["runs"][2]["bytes"] > 0
+    text = succeed(*options(chain, copy, "--only", "san", "--dry-run", "--jobs", "2")).out
+    assert re.search(r"About \d+ s with 2 processes, and at most \d+ MiB of disk\.", text)
+    assert listing(copy) == before
+
+
+def test_a_budget_is_turned_into_the_same_steps_for_all_once(chain: Chain, tmp_path: Path) -> None:
+    folder = tmp_path / "grid"
+    wanted = ["experiment", "table2", "--dir", folder, "--corpus", chain.corpus, *settings(), "--only", "qcn"]
+    succeed(*wanted, "--budget", "30s", "--list")
+    first = read(folder / "grid.json")
+    stages = first["recipe"]["stage"]
+    assert stages["sentence"]["steps"] == stages["document"]["steps"] > 2
+    succeed(*wanted, "--budget", "30s", "--list")
+    assert read(folder / "grid.json") == first
+    steps = str(stages["sentence"]["steps"])
+    assert first["options"][first["options"].index("--steps") + 1] == steps
+    succeed(*wanted, "--steps", steps, "--list")  # the same grid, said in another way
+
+
+FAULTS = [
+    (["--steps", "3"], "a grid with other settings is here: choose another --dir"),
+    (["--budget", "5m", "--steps", "2"], "--steps and --budget: give the one or the other"),
+    (["--budget", "soon", "--dir", "new"], "--budget 'soon' is no length of time"),
+    (["--corpus", "nowhere"], "nowhere: no such prepared corpus"),
+    (["--documents", "5", "--corpus", "x"], "--documents and --phenomena are about mini-documents"),
+    (["--only", "qnc"], "no row 'qnc': there are sentence, transformer, transformer+reg, qcn,"),
+    (["--profile", "papr", "--dir", "new"], "papr: no such recipe. Bundled recipes: "),
+    (["--seeds", "x"], "--seeds x: expected whole numbers"),
+    (["--dir", "."], ".: exists and is not a grid: choose another --dir"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), FAULTS, ids=[" ".join(words) for words, _ in FAULTS])
+def test_faults_are_told_before_anything_is_written(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(copy.parent)
+    before = listing(copy.parent)
+    result = docaps("experiment", "table2", "--dir", copy.name, *words)
+    assert (result.code, result.out) == (1, "")
+    assert message in result.err
+    assert listing(copy.parent) == before
+
+
+def test_comparisons_on_mini_documents_have_no_options_of_grids(tmp_path: Path) -> None:
+    result = docaps("experiment", "routing", "--dir", tmp_path / "x", "--steps", "3", "--list")
+    assert result.code == 1
+    assert "--steps, --list: routing has no such option; table2, history, capsules and rounds do" in result.err
+
+
+def test_a_worker_ends_with_the_process_that_started_it(chain: Chain, tmp_path: Path) -> None:
+    folder = tmp_path / "grid"
+    succeed(*options(chain, folder, "--list"))
+    code = f"import os, sys; sys.argv = ['docaps', 'experiment', 'table2', '--dir', {str(folder)!r}]\n"
+    code += "os.environ['DOCAPS_PARENT'] = '1000000000'\nfrom docaps.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 130
+    assert not (folder / "table2.json").exists()

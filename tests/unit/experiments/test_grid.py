@@ -1,0 +1,299 @@
+"""Grids at toy size, in this process: what is done once, what fails alone, what the numbers are."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.cli.calling import TINY
+
+from docaps.config import load_recipe, recipe_path
+from docaps.corpus.minidocs import generate_corpus
+from docaps.errors import RunError
+from docaps.evaluation.bleu import bleu
+from docaps.evaluation.seeds import mean_of
+from docaps.experiments import work as working
+from docaps.experiments.gathering import gather
+from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
+from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.work import State, attempt, forget_attempts, provide_corpus, read_attempts, state_of, work
+
+ROWS = ("transformer", "qcn+reg", "san")
+
+
+def toy(directory: Path, **changes: Any) -> Grid:
+    recipe = shape(load_recipe(recipe_path("minidocs"), [*TINY, "decoding.length_factor=1"]), 2)
+    grid = Grid(directory, LAYOUTS["table2"], recipe, Source(None, 30), (1, 2), ROWS)
+    return replace(grid, **changes)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small() -> Iterator[None]:
+    """Few documents to measure on."""
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(working, "generate_corpus", partial(generate_corpus, dev=3, test=4, items=6))
+        patch.setattr(working, "PAUSE", 0.01)
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished grid; tests only read it."""
+    folder = tmp_path_factory.mktemp("grid") / "toy"
+    grid = toy(folder)
+    write_request(grid)
+    work(grid)
+    gather(grid)
+    return folder
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "toy")
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def dates(folder: Path) -> dict[str, int]:
+    names = ("model.safetensors", "results.json", "translations.jsonl")
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for name in names for path in folder.rglob(name)}
+
+
+def test_every_row_of_the_paper_is_there_and_both_sentence_rows_have_a_second_stage() -> None:
+    from docaps.report.paper import TABLE2
+
+    rows = LAYOUTS["table2"].rows
+    assert rows.keys() >= TABLE2.keys() | {"capsnet", "qcn-shuffled", "qcn-noise"}
+    grid = toy(Path("nowhere"), only=None)
+    stages = {row.name: grid.recipe_of(Cell(1, row)).stage[row.name] for row in grid.rows}
+    fixed = {name: stage.model_copy(update={"system": "qcn"}) for name, stage in stages.items() if name != "zhang"}
+    assert {stage.init_from for stage in stages.values()} == {"sentence"}
+    assert len({stage.model_dump_json() for stage in fixed.values()}) == 1  # steps, dropout and all the rest
+    assert stages["zhang"].inherited_rate == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "fixed"),
+    [
+        ("history", range(1, 7), (None, 4, 4)),
+        ("capsules", range(1, 9), (3, None, 4)),
+        ("rounds", range(1, 7), (3, 4, None)),
+    ],
+)
+def test_figures_move_one_setting_and_hold_the_others(name: str, values: range, fixed: tuple[int | None, ...]) -> None:
+    grid = toy(Path("nowhere"), layout=LAYOUTS[name], only=None)
+    found = []
+    for row in grid.rows:
+        recipe = grid.recipe_of(Cell(1, row))
+        found.append((recipe.history.sentences, recipe.qcn.capsules, recipe.qcn.rounds))
+        assert recipe.stage[row.name].system == "qcn+reg"
+    assert found == [tuple(value if one is None else one for one in fixed) for value in values]
+
+
+def test_rows_start_from_one_sentence_model_for_each_seed(made: Path) -> None:
+    for seed in (1, 2):
+        sentence = read(made / f"seed-{seed}" / "sentence" / "run.json")
+        for row in ROWS:
+            run = read(made / f"seed-{seed}" / row / "run.json")
+            assert run["begun_from"] == {"run": "sentence", "created": sentence["created"]}
+            assert (run["seed"], run["steps"], run["system"]) == (seed, 2, row)
+            assert run["settings"]["stage"]["result"] == "best"  # chosen on the development part
+    hashes = {read(path)["corpus"]["hash"] for path in made.rglob("run.json")}
+    assert len(hashes) == 1
+
+
+def test_the_scores_of_a_run_are_those_of_its_translations(made: Path) -> None:
+    run = made / "seed-2" / "qcn+reg"
+    results = read(run / "results.json")
+    for part, folder in (("test", "assessment"), ("dev", "held-out/dev")):
+        lines = (run / folder / "translations.jsonl").read_text(encoding="utf-8").splitlines()
+        documents = [json.loads(line) for line in lines]
+        sides = [[text for document in documents for text in document[side]] for side in ("hypothesis", "reference")]
+        expected = bleu(*sides)
+        found = results["parts"][part]
+        assert found["scores"]["bleu"]["score"] == pytest.approx(expected.score)
+        assert found["scores"]["bleu"]["signature"] == expected.signature
+        assert set(found["scores"]) == {"bleu", "dbleu", "chrf", "meteor"}
+        assert (found["documents"], found["sentences"]) == (len(documents), len(sides[0]))
+    assert len(read(run / "counts.json")["bleu"]) == 4
+    assert results["data"]["parts"]["test"]["documents"] == 4
+    assert results["machine"]["threads"] == 1
+
+
+def test_the_numbers_of_the_grid_are_those_of_its_runs(made: Path) -> None:
+    found = read(made / "table2.json")
+    assert (found["seeds"], found["baseline"], [row["row"] for row in found["rows"]]) == (
+        [1, 2],
+        "transformer",
+        [*ROWS],
+    )
+    for row in found["rows"]:
+        for key in ("bleu", "meteor"):
+            scores = [
+                read(made / run["path"] / "results.json")["parts"]["test"]["scores"][key]["score"]
+                for run in row["runs"]
+            ]
+            assert [run["test"][key] for run in row["runs"]] == scores
+            assert row["means"][key]["mean"] == pytest.approx(sum(scores) / 2)
+            assert row["means"][key]["low"] <= row["means"][key]["mean"] <= row["means"][key]["high"]
+    assert "against" not in found["rows"][0]
+    assert set(found["rows"][1]["against"]) == {"bleu", "dbleu", "chrf", "meteor"}
+
+
+def test_the_difference_to_the_sentence_row_counts_all_seeds_together(made: Path) -> None:
+    counts = {row: [read(made / f"seed-{s}" / row / "counts.json")["bleu"] for s in (1, 2)] for row in ROWS[:2]}
+    from docaps.evaluation.statistics import bleu_of
+
+    score = {row: bleu_of(np.array(tables).sum(axis=(0, 1))[None], smooth=True)[0] for row, tables in counts.items()}
+    found = read(made / "table2.json")["rows"][1]["against"]["bleu"]
+    assert found["difference"] == pytest.approx(score["qcn+reg"] - score["transformer"])
+
+
+def test_what_is_finished_is_never_done_again(copy: Path) -> None:
+    before = dates(copy)
+    work(toy(copy))
+    assert dates(copy) == before
+    assert all(state_of(toy(copy), cell) is State.DONE for cell in toy(copy).cells())
+
+
+@pytest.mark.parametrize("lost", ["results.json", "assessment", "held-out", "."])
+def test_from_wherever_a_run_was_left_it_is_brought_to_the_same_end(copy: Path, lost: str) -> None:
+    before, run = dates(copy), copy / "seed-1" / "qcn+reg"
+    results = read(run / "results.json")
+    (run / "results.json").unlink()
+    if lost != "results.json":
+        shutil.rmtree(run / lost)
+    work(toy(copy))
+    again = read(run / "results.json")
+    assert [again["parts"][part]["scores"] for part in again["parts"]] == [
+        results["parts"][part]["scores"] for part in results["parts"]
+    ]
+    changed = {path for path, date in dates(copy).items() if before[path] != date}
+    assert changed
+    assert all(path.startswith("seed-1/qcn+reg/") for path in changed)
+
+
+def test_a_row_that_fails_is_tried_once_more_and_the_others_go_on(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for row in ("qcn+reg", "san"):
+        shutil.rmtree(copy / "seed-1" / row)
+    tried = []
+
+    def train(recipe: Any, *arguments: Any, stages: list[str], **options: Any) -> Any:
+        tried.append(stages[0])
+        if stages[0] == "qcn+reg":
+            raise RunError("no luck today")
+        return working_train(recipe, *arguments, stages=stages, **options)
+
+    working_train = working.train_recipe
+    monkeypatch.setattr(working, "train_recipe", train)
+    grid = toy(copy)
+    work(grid)
+    assert tried == ["qcn+reg", "san", "qcn+reg"]
+    failed = Cell(1, grid.layout.rows["qcn+reg"])
+    assert state_of(grid, failed) is State.FAILED
+    assert [entry["error"] for entry in read_attempts(grid, failed)] == ["no luck today"] * 2
+    assert grid.is_done(Cell(1, grid.layout.rows["san"]))
+    monkeypatch.undo()
+    forget_attempts(grid)
+    work(grid)
+    assert all(grid.is_done(cell) for cell in grid.cells())
+    assert not any(read_attempts(grid, cell) for cell in grid.cells())
+
+
+def test_rows_without_their_sentence_model_are_blocked(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(copy / "seed-1")
+
+    def train(*arguments: Any, **options: Any) -> Any:
+        raise ZeroDivisionError("a fault of the program")
+
+    monkeypatch.setattr(working, "train_recipe", train)
+    grid = toy(copy)
+    work(grid)
+    states = [state_of(grid, cell) for cell in grid.cells()]
+    assert states == [State.FAILED, *[State.BLOCKED] * 3, *[State.DONE] * 4]
+    assert "Traceback" in read_attempts(grid, Cell(1, None))[0]["error"]
+
+
+def test_being_stopped_is_no_failure(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = Cell(1, LAYOUTS["table2"].rows["san"])
+    shutil.rmtree(copy / "seed-1" / "san")
+
+    def train(*arguments: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(working, "train_recipe", train)
+    grid = toy(copy)
+    with pytest.raises(KeyboardInterrupt):
+        work(grid)
+    assert state_of(grid, cell) is State.OPEN
+    assert read_attempts(grid, cell) == []
+
+
+def test_a_process_that_dies_again_and_again_in_a_row_does_not_hold_up_the_grid(copy: Path) -> None:
+    shutil.rmtree(copy / "seed-1" / "san")
+    grid = toy(copy)
+    path = grid.attempts(Cell(1, grid.layout.rows["san"]))
+    path.write_text(json.dumps([{"at": "", "error": "ended without notice"}] * 2), encoding="utf-8")
+    work(grid)
+    assert not (copy / "seed-1" / "san").exists()
+
+
+def test_what_somebody_else_does_is_left_to_them(copy: Path) -> None:
+    cell = Cell(1, LAYOUTS["table2"].rows["san"])
+    shutil.rmtree(copy / "seed-1" / "san")
+    grid = toy(copy)
+    store = provide_corpus(grid)
+    with grid.claims.held(cell.key):
+        assert not attempt(grid, cell, store)
+        assert state_of(grid, cell) is State.RUNNING
+    assert attempt(grid, cell, store)
+
+
+def test_a_grid_is_what_its_folder_says(copy: Path) -> None:
+    recipe, source, extra = read_request(copy)
+    grid = Grid(copy, LAYOUTS["history"], recipe, source, (3,), extra=extra)
+    check_request(grid)
+    assert (source, extra) == (Source(None, 30), {})
+    with pytest.raises(RunError, match="a grid with other settings is here: choose another --dir"):
+        check_request(toy(copy, source=Source(None, 31)))
+    with pytest.raises(RunError, match="exists and is not a grid"):
+        check_request(toy(copy.parent))
+
+
+def test_a_recipe_without_the_two_stages_is_refused() -> None:
+    recipe = load_recipe(recipe_path("minidocs"))
+    short = recipe.model_copy(update={"stage": {"sentence": recipe.stage["sentence"]}})
+    with pytest.raises(RunError, match="no 'document'"):
+        shape(short, 5)
+
+
+def test_means_over_seeds_have_students_interval() -> None:
+    from scipy import stats
+
+    values = [31.0, 33.5, 32.2, 30.9]
+    low, high = stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
+    found = mean_of(values)
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
+    assert mean_of([5.0]).low is None
+    many = [float(value) for value in range(40)]
+    assert mean_of(many).high == pytest.approx(stats.t.interval(0.95, 39, np.mean(many), stats.sem(many))[1], abs=0.3)
+
+
+def test_a_report_of_an_unfinished_grid_shows_what_is_there(copy: Path) -> None:
+    from docaps.experiments.pages import collect
+
+    (copy / "table2.json").unlink()
+    for seed in (1, 2):
+        shutil.rmtree(copy / f"seed-{seed}" / "san")
+    found = collect([copy], corpus=None, docaps="docaps")
+    assert [row["row"] for row in found.grids[0]["rows"]] == ["transformer", "qcn+reg"]
+    assert len(found.results) == len(found.commands) == 4

@@ -1,0 +1,136 @@
+"""A grid's folder as `docaps experiment` leaves it, with numbers that occur once, so that each can be traced."""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fake_runs import routing_sample, write_assessment, write_json, write_run
+
+SYSTEMS = {
+    "transformer": "Transformer",
+    "transformer+reg": "Transformer + regularisation",
+    "qcn": "Transformer + QCN",
+    "qcn+reg": "Transformer + QCN + regularisation",
+    "zhang": "Transformer-DocNMT (Zhang et al. 2018)",
+    "han": "HAN-DocNMT (Miculicich et al. 2018)",
+    "san": "SAN-DocNMT (Maruf et al. 2019)",
+    "concat": "concatenation, k to 1",
+    "capsnet": "plain capsules, no query",
+    "qcn-shuffled": "control: histories of other documents",
+    "qcn-noise": "control: a random memory",
+}
+METRICS = {"bleu": "BLEU", "dbleu": "d-BLEU", "chrf": "chrF2++", "meteor": "METEOR"}
+DATA = {
+    "source_language": "en",
+    "target_language": "de",
+    "hash": "4f9c" * 16,
+    "vocabulary": 5871,
+    "parts": {
+        "train": {"documents": 8011, "sentences": 67_913, "average": 8.4775},
+        "dev": {"documents": 103, "sentences": 853, "average": 8.2816},
+        "test": {"documents": 207, "sentences": 1_677, "average": 8.1014},
+    },
+}
+MACHINE = {"system": "Linux-6.1", "processor": "A Fine Processor", "cores": 2, "threads": 1, "gpu": None}
+
+
+def write_grid(folder: Path, *, seeds: Sequence[int] = (1, 2), figures: bool = True, routing: bool = True) -> Path:
+    """Write Table 2 with some seeds and, if wanted, Figure 4 with the first."""
+    noise = random.Random(3)
+    write_json(folder / "grid.json", {"version": 1})
+    rows = [write_row(folder, name, title, name, seeds, noise, routing=routing) for name, title in SYSTEMS.items()]
+    for row in rows[1:]:
+        row["against"] = {key: difference(noise) for key in METRICS}
+    write_json(folder / "table2.json", grid("table2", "Table 2: the systems, and controls", rows, seeds))
+    if figures:
+        points = [
+            write_row(folder, f"history-{k}", f"{k} history sentences", "qcn+reg", seeds[:1], noise) | {"value": k}
+            for k in range(1, 7)
+        ]
+        found = grid("history", "Figure 4: history sentences (M = 4, 4 iterations)", points, seeds[:1])
+        write_json(folder / "history.json", found | {"axis": "history.sentences", "baseline": None})
+    return folder
+
+
+def grid(name: str, title: str, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> dict[str, Any]:
+    return {
+        "experiment": name,
+        "title": title,
+        "axis": None,
+        "baseline": "transformer",
+        "recipe": "minidocs",
+        "steps": {"sentence": 1203, "document": 1807},
+        "corpus": {"documents": 8011, "phenomena": "pronoun,ambiguity"},
+        "seeds": list(seeds),
+        "draws": 1009,
+        "seed": 1,
+        "rows": list(rows),
+    }
+
+
+def difference(noise: random.Random) -> dict[str, float]:
+    gap = noise.uniform(0.5, 4)
+    ends = {"low": gap - 0.4137, "high": gap + 0.4137}
+    return {"difference": gap, **ends, "p_bootstrap": noise.choice([0.0019, 0.2317]), "p_randomisation": 0.0029}
+
+
+def write_row(
+    folder: Path,
+    name: str,
+    title: str,
+    system: str,
+    seeds: Sequence[int],
+    noise: random.Random,
+    *,
+    routing: bool = True,
+) -> dict[str, Any]:
+    scores = {seed: {key: noise.uniform(40, 90) for key in METRICS} for seed in seeds}
+    for seed in seeds:
+        write_grid_run(folder / f"seed-{seed}" / name, name, system, seed, scores[seed], routing=routing)
+    means = {key: sum(scores[seed][key] for seed in seeds) / len(seeds) for key in METRICS}
+    ends = {key: {"low": mean - 1.2345, "high": mean + 1.2345} for key, mean in means.items()}
+    several = len(seeds) > 1
+    return {
+        "row": name,
+        "title": title,
+        "system": system,
+        "value": None,
+        "runs": [
+            {
+                "seed": seed,
+                "path": f"seed-{seed}/{name}",
+                "command": f"docaps experiment table2 --dir runs/x --seeds {seed} --only {name}",
+                "test": scores[seed],
+            }
+            for seed in seeds
+        ],
+        "means": {
+            key: {"mean": mean, **(ends[key] if several else {"low": None, "high": None})}
+            for key, mean in means.items()
+        },
+        "documents": ends,
+        "choices": {"mean": noise.uniform(0.4, 1.0), "low": None, "high": None},
+    }
+
+
+def write_grid_run(
+    run: Path, name: str, system: str, seed: int, scores: Mapping[str, float], *, routing: bool = True
+) -> None:
+    """Write a run of a grid, all files but the weights."""
+    write_run(run, name=name, system=system, init_from="sentence", pcc=system.endswith("+reg"))
+    description = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    write_json(run / "run.json", description | {"seed": seed})
+    write_assessment(run, right=system != "transformer", bleu=scores["bleu"])
+    if routing and system.startswith("qcn"):
+        places = [(0, 2), (1, 1), (0, 3), (3, 2)]
+        write_json(run / "assessment" / "routing.json", [routing_sample(d, s, capsules=4) for d, s in places])
+    signed = {
+        key: {"name": title, "score": scores[key], "signature": f"{key}|v:2.6.1"} for key, title in METRICS.items()
+    }
+    part = {"set": "test", "documents": 207, "sentences": 1677, "seconds": 17.3, "search": {"beam": 4}}
+    write_json(
+        run / "results.json",
+        {"version": 1, "name": name, "parts": {"test": {**part, "scores": signed}}, "data": DATA, "machine": MACHINE},
+    )

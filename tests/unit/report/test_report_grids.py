@@ -1,0 +1,324 @@
+"""Reports about grids: every number comes from a file, the paper's stand beside ours, and the page stays small."""
+
+import html
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_grids import DATA, write_grid
+from fake_runs import write_document_run, write_json, write_sentence_run
+from test_report_page import Outline
+
+from docaps.errors import DocapsError, RunError
+from docaps.report import build_page, read_results
+from docaps.report.card import as_card, markdown_table
+from docaps.report.gridfiles import Grid, arrange, read_grids, runs_of
+from docaps.report.grids import as_markdown, significance_mark
+from docaps.report.markdown import build_markdown
+from docaps.report.paper import CORPORA, TABLE1, TABLE2, find_corpus
+from docaps.report.plots import write_figures
+from docaps.report.results import RunResults
+from docaps.report.table2 import PAPER_SETTINGS, state_differences
+from docaps.report.wording import label_runs
+
+MIB = 2**20
+NUMBER = re.compile(r"\d[\d ,]*(?:\.\d+)?")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_grid(tmp_path_factory.mktemp("grid"))
+
+
+@pytest.fixture(scope="module")
+def grids(folder: Path) -> list[Grid]:
+    return read_grids(folder)
+
+
+@pytest.fixture(scope="module")
+def results(folder: Path, grids: list[Grid]) -> list[RunResults]:
+    return [read_results(run) for run in runs_of(folder, grids)]
+
+
+@pytest.fixture(scope="module")
+def page(results: list[RunResults], grids: list[Grid]) -> str:
+    commands = [("Table 2: qcn, seed 1", "docaps experiment table2 --dir runs/x --seeds 1 --only qcn")]
+    return build_page(results, title="Report", commands=commands, grids=grids)
+
+
+def visible(page: str) -> str:
+    """Return what a reader sees, titles and labels of pictures too, but not the scales of charts."""
+    body = page.partition("<body>")[2]
+    body = re.sub(r"<script>.*?</script>", " ", body, flags=re.DOTALL)
+    told = " ".join(re.findall(r'(?:title|aria-label)="([^"]*)"', body))
+    charts = re.compile(r'<svg class="chart".*?</svg>', flags=re.DOTALL)
+    titles = " ".join(re.findall(r"<title>(.*?)</title>", body))
+    return html.unescape(re.sub(r"<[^>]+>", " ", charts.sub(" ", body)) + told + titles)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner)
+    else:
+        yield value
+
+
+def written_forms(number: float) -> Iterator[str]:
+    """Write a number in all the ways in which the page may."""
+    for value in (number, 100 * number):
+        yield from (f"{abs(value):.{places}f}" for places in range(5))
+        yield f"{abs(value):.3g}"
+        yield f"{abs(value):g}"
+    yield f"{round(abs(number)):,}"
+
+
+@pytest.fixture(scope="module")
+def known(folder: Path) -> set[str]:
+    """Collect all numbers of all files of a grid, in all forms, and those inside its texts."""
+    known: set[str] = set()
+    numbers: set[float] = set()
+    for path in folder.rglob("*.json*"):
+        lines = path.read_text(encoding="utf-8").splitlines() if path.suffix == ".jsonl" else [path.read_text("utf-8")]
+        for leaf in (leaf for line in lines for leaf in leaves(json.loads(line))):
+            if isinstance(leaf, str):
+                known.update(NUMBER.findall(leaf))
+                known.update(re.findall(r"\d+", leaf))
+            elif isinstance(leaf, int | float) and not isinstance(leaf, bool):
+                numbers.add(leaf)
+    known.update(form for number in numbers for form in written_forms(number))
+    return known
+
+
+# What the page says by itself: numbers of figures, tables, equations and levels.
+OWN_WORDS = {"0.05", "0.01", "95", "1", "2", "3", "4", "5", "6", "7", "8", "0", "1.5", "0.0001", "2018", "2019"}
+
+
+def paper_numbers() -> set[str]:
+    scores = {f"{value:.2f}" for row in TABLE2.values() for pair in row for value in pair}
+    sizes = {form for row in TABLE1.values() for pair in row for value in pair for form in written_forms(value)}
+    settings = {str(value) for value in PAPER_SETTINGS.values()}
+    return scores | sizes | settings
+
+
+def durations(results: list[RunResults]) -> set[str]:
+    """Return the minutes and seconds in which the page writes how long a run took."""
+    seconds = [round(float(run.description["seconds"])) for run in results]
+    return {str(part) for value in seconds for part in divmod(value, 60)}
+
+
+def test_every_number_of_the_page_is_in_a_file_of_a_run(
+    folder: Path, known: set[str], page: str, results: list[RunResults]
+) -> None:
+    text = visible(page).replace(str(folder), "").replace("\u202f", "").replace("−", "-").replace("chrF2++", "")
+    allowed = known | OWN_WORDS | paper_numbers() | durations(results)
+    plain = {number.replace(",", "") for number in allowed}
+    plain |= {str(number) for number in range(1, 40)}  # places, capsules, sentences, runs: counted, not measured
+    found = [number.strip(" ,.") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
+    assert len(found) > 2000
+    assert {number for number in found if number.replace(",", "") not in plain} == set()
+
+
+def test_the_tracing_notices_a_number_from_nowhere(
+    known: set[str], grids: list[Grid], results: list[RunResults]
+) -> None:
+    table = json.loads(json.dumps(grids[0]))
+    table["rows"][3]["means"]["bleu"]["mean"] = 77.7777
+    changed = build_page(results, title="Report", grids=[table])
+    assert "77.78" in visible(changed)
+    assert "77.78" not in known
+
+
+def test_the_page_is_well_formed(page: str) -> None:
+    outline = Outline(page)
+    assert outline.open == []
+    assert len(outline.ids) == len(set(outline.ids))
+    assert {"table2", "history", "results", "samples", "routing", "curves", "data", "provenance"} <= set(outline.ids)
+    assert all(after <= before + 1 for before, after in zip(outline.levels, outline.levels[1:], strict=False))
+    assert not re.search(r"https?://", page)
+
+
+def test_the_page_of_many_runs_is_small(results: list[RunResults], page: str) -> None:
+    assert len(results) == 28
+    assert len(page.encode()) < 5 * MIB
+
+
+def test_the_page_of_twenty_runs_with_long_sentences_is_small(tmp_path: Path) -> None:
+    folder = write_grid(tmp_path, figures=False)
+    words = [f"word{number}" for number in range(40)]
+    maps = [[[0.123456789] * len(words)] * 4] * 4
+    part = [{"distance": distance, "words": words, "coupling": maps, "pcc": maps} for distance in (1, 2, 3)]
+    for path in folder.rglob("routing.json"):
+        samples = json.loads(path.read_text(encoding="utf-8"))
+        write_json(path, [sample | {"history": part} for sample in samples])
+    found = read_grids(folder)
+    runs = [read_results(run) for run in runs_of(folder, found)]
+    assert len(runs) == 22
+    page = build_page(runs, title="Report", grids=found)
+    assert len(page.encode()) < 5 * MIB
+    assert page.count('class="routed"') == 3
+    assert page.count("More sentences, left out to keep the page small") == 2
+
+
+def test_the_papers_numbers_stand_beside_ours(page: str, grids: list[Grid]) -> None:
+    table = re.search(r'<table id="table2".*?</table>', page, flags=re.DOTALL)
+    assert table is not None
+    rows = re.findall(r"<tr>(.*?)</tr>", table.group(), flags=re.DOTALL)
+    cells = {
+        row["row"]: re.findall(r"<td[^>]*>(.*?)</td>", rows[place + 2]) for place, row in enumerate(grids[0]["rows"])
+    }
+    assert cells["qcn+reg"][-6:] == ["25.19", "45.91", "22.37", "41.88", "29.82", "47.86"]
+    assert cells["zhang"][-6:] == ["24.00", "44.69", "23.08", "42.40", "29.32", "46.72"]
+    assert cells["concat"][-6:] == ["–"] * 6
+    mean, ends = grids[0]["rows"][3]["means"]["bleu"], re.compile(r"\[([\d.]+), ([\d.]+)\]")
+    assert cells["qcn+reg"][0].startswith(f"{mean['mean']:.2f}")
+    assert ends.search(cells["qcn+reg"][0]).groups() == (f"{mean['low']:.2f}", f"{mean['high']:.2f}")  # type: ignore[union-attr]
+
+
+def test_a_corpus_of_the_paper_is_known_by_its_sizes() -> None:
+    sizes = {part: [size for size, _ in row] for part, row in TABLE1.items()}
+    for place, name in enumerate(CORPORA):
+        assert find_corpus({part: row[place] for part, row in sizes.items()}) == name
+    assert find_corpus({"train": 206_126, "dev": 8_967, "test": 2_270}) is None
+    assert find_corpus({}) is None
+
+
+def test_what_differs_from_the_paper_is_said_and_nothing_else(grids: list[Grid], results: list[RunResults]) -> None:
+    said = state_differences(grids[0], results)
+    assert [text.split(":")[0] for text in said] == ["Other data", "Other counting"]
+    run = next(run for run in results if run.system == "qcn+reg")
+    flat = {"system": {"model": {"size": 128}, "history": {"sentences": 3}}, "stage": {"dropout": 0.2}}
+    other = replace(run, description={**run.description, "settings": flat})
+    assert "Other settings than the paper's: model.size 128 (paper: 512)." in state_differences(grids[0], [other])
+    parts = {part: {"documents": 1, "sentences": row[0][0], "average": 1.0} for part, row in TABLE1.items()}
+    ted = {**(run.measured or {}), "data": {**DATA, "parts": parts}}
+    same = replace(other, measured=ted)
+    assert not any(text.startswith("Other data") for text in state_differences(grids[0], [same]))
+    page = build_page([same], title="T", grids=[grids[0]])
+    assert "Paper, TED" in page
+    assert "Paper, News" not in page
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "randomisation", "difference", "mark"),
+    [
+        (0.001, 0.001, 1.0, "**"),
+        (0.001, 0.03, -1.0, "*"),
+        (0.03, 0.001, 1.0, "*"),
+        (0.001, 0.2, 1.0, ""),
+        (0.05, 0.001, 1.0, ""),
+        (0.001, 0.001, 0.004, ""),
+    ],
+)
+def test_a_mark_needs_both_tests_and_a_difference(
+    bootstrap: float, randomisation: float, difference: float, mark: str
+) -> None:
+    found = {"difference": difference, "p_bootstrap": bootstrap, "p_randomisation": randomisation}
+    assert significance_mark({"against": {"bleu": found}}, "bleu") == mark
+    assert significance_mark({}, "bleu") == ""
+
+
+def test_of_many_runs_a_few_are_shown_in_detail(results: list[RunResults]) -> None:
+    runs, detailed, charted = arrange(results)
+    assert [run.system for run in runs[:detailed]] == ["transformer", "qcn+reg", "qcn"]
+    assert {run.description["seed"] for run in runs[:charted]} == {1}
+    assert charted <= 12
+    assert sorted(map(id, runs)) == sorted(map(id, results))
+    assert arrange(results[:2]) == ([*results[:2]], 2, 2)
+
+
+def test_labels_name_the_seed_where_that_is_the_difference(results: list[RunResults]) -> None:
+    labels = label_runs(results)
+    assert len(set(labels)) == len(labels)
+    assert {"qcn, seed 1", "qcn, seed 2"} <= set(labels)
+    assert "history-3" in labels
+
+
+def test_charts_say_their_values(page: str, grids: list[Grid]) -> None:
+    history = grids[1]
+    charts = re.findall(r'aria-label="((?:BLEU|METEOR) by history sentences: [^"]*)"', page)
+    assert len(charts) == 2
+    for row in history["rows"]:
+        assert f"{row['value']}: {row['means']['bleu']['mean']:.2f}" in charts[0]
+    assert "best BLEU with two" in page
+
+
+def test_markdown_has_the_same_tables(results: list[RunResults], grids: list[Grid]) -> None:
+    text = build_markdown(results, title="Report", grids=grids, commands=[("all", "docaps experiment table2")])
+    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line[:1] == "|"]
+    row = next(line for line in lines if line[0].startswith("qcn+reg:"))
+    assert row[1].startswith(f"{grids[0]['rows'][3]['means']['bleu']['mean']:.2f}")
+    assert row[-6:] == ["25.19", "45.91", "22.37", "41.88", "29.82", "47.86"]
+    assert "```bash\ndocaps experiment table2\n```" in text
+    assert as_markdown(grids[1]).count("\n| history-") == 6
+
+
+def test_cells_of_markdown_cannot_break_the_table() -> None:
+    assert markdown_table(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
+
+
+def test_figures_are_written_as_svg_and_pdf(tmp_path: Path, results: list[RunResults], grids: list[Grid]) -> None:
+    pytest.importorskip("matplotlib")
+    runs = [next(run for run in results if run.name == name) for name in ("transformer", "qcn")]
+    written = write_figures(tmp_path / "figures", runs, grids)
+    names = {path.name for path in written}
+    assert names == {
+        f"{name}.{kind}" for name in ("history", "curves", "distances", "routing-qcn") for kind in ("svg", "pdf")
+    }
+    for path in written:
+        start = path.read_bytes()[:100]
+        assert start.startswith(b"%PDF-" if path.suffix == ".pdf" else b"<?xml")
+    svg = (tmp_path / "figures" / "history.svg").read_text(encoding="utf-8")
+    assert "history sentences" in svg
+    write_figures(tmp_path / "again", [], grids)
+    assert (tmp_path / "again" / "history.svg").read_text(encoding="utf-8") == svg
+
+
+def test_without_matplotlib_the_way_to_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(DocapsError, match=re.escape("--figures needs matplotlib: pip install 'docaps[plots]'")):
+        write_figures(tmp_path, [], [])
+
+
+def test_broken_grids_are_told_with_their_file(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="the grid has no numbers yet"):
+        read_grids(tmp_path)
+    (tmp_path / "table2.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(RunError, match=r"table2\.json: does not hold the numbers of a grid: experiment, title"):
+        read_grids(tmp_path)
+    found = json.loads((folder / "table2.json").read_text(encoding="utf-8"))
+    del found["rows"][0]["means"]
+    write_json(tmp_path / "table2.json", found)
+    with pytest.raises(RunError, match="means missing"):
+        read_grids(tmp_path)
+
+
+def test_a_card_has_the_numbers_of_the_run_and_its_limits(results: list[RunResults]) -> None:
+    run = next(run for run in results if run.system == "qcn-shuffled")
+    card = as_card(replace(run, description={**run.description, "command": "docaps experiment table2 --only x"}))
+    assert run.measured is not None
+    score = run.measured["parts"]["test"]["scores"]["bleu"]
+    assert f"| test | BLEU | {score['score']:.2f} | `bleu\\|v:2.6.1` |" in card
+    assert "It is a control" in card
+    assert "| train | 8\u202f011 | 67\u202f913 | 8.48 |" in card
+    assert "```bash\ndocaps experiment table2 --only x\n```" in card
+    assert "random weights" in card
+
+
+def test_a_card_of_a_bare_run_says_what_is_missing(tmp_path: Path) -> None:
+    import shutil
+
+    run = write_document_run(tmp_path)
+    shutil.rmtree(run / "assessment")
+    (run / "metrics.jsonl").unlink()
+    assert "Nothing yet: `docaps report`" in as_card(read_results(run))
+    assert "| test | BLEU | 61.20 |" in as_card(read_results(write_sentence_run(tmp_path)))
