@@ -5,10 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
+EUROPARL ?= runs/europarl
+ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang han
 # One process for each core, each with one thread, and each file of tests in one of them: what a file shares is made once.
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: help setup demo table2 test check lint fast bench stress clean
+.PHONY: help setup demo table2 europarl test check lint fast bench stress clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what can be made
@@ -33,6 +35,15 @@ table2: setup  ## Train the systems of the paper's Table 2 on mini-documents, an
 	@$(BIN)/docaps experiment table2 --dir runs/table2 --steps 1000 --jobs 2 $(ARGS)
 	@$(BIN)/docaps diagnose runs/table2/seed-1/qcn+reg --limit 20 --items 200 --overwrite
 	@$(BIN)/docaps report runs/table2 --out runs/table2/report.html --overwrite
+
+# DATA: a folder with europarl.{train,dev,test}.{en,de}.gz, a line <d> before each document. Stop it any time.
+europarl: setup  ## Train and compare systems on Europarl (make europarl DATA=DIR); goes on where it was
+	@test -e "$(DATA)/europarl.train.en.gz" || { echo "make europarl DATA=DIR: no europarl.train.en.gz in DIR='$(DATA)'"; exit 1; }
+	@$(BIN)/docaps prepare --recipe europarl-small --out $(EUROPARL)/prepared \
+	  $(foreach part,train dev test,--$(part) $(DATA)/europarl.$(part).en.gz $(DATA)/europarl.$(part).de.gz)
+	@$(BIN)/docaps experiment table2 --profile europarl-small --corpus $(EUROPARL)/prepared --dir $(EUROPARL)/runs --jobs 2 \
+	  $(foreach row,$(ROWS),--only $(row)) $(ARGS)
+	@$(BIN)/docaps report $(EUROPARL)/runs --out $(EUROPARL)/report.html --overwrite
 
 test: setup lint  ## Run all checks and tests (about 15 minutes on 2 cores)
 	$(PARALLEL) -m "not stress" $(ARGS)
