@@ -1,7 +1,6 @@
 """Runs become a service: models are loaded and named."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from docaps.config import SYSTEM_TITLES, TranslationPrecision
@@ -12,17 +11,17 @@ from docaps.web.limits import Limits
 from docaps.web.messages import ModelCard
 from docaps.web.metrics import Metrics
 from docaps.web.service import Service
-from docaps.web.worker import Worker
+from docaps.web.worker import Engine, Worker
 
 
 def open_service(paths: Sequence[Path], limits: Limits, precision: TranslationPrecision = "float32") -> Service:
     """Load the models of finished runs; they are known by the last parts of their paths."""
     metrics = Metrics()
-    engine = ThreadPoolExecutor(1, thread_name_prefix="docaps-engine")
+    engine = Engine()
     workers: list[Worker] = []
     cards: list[ModelCard] = []
     for path, name in zip(paths, name_runs(paths), strict=True):
-        trained = engine.submit(load_trained, path, precision).result()
+        trained = engine.pool.submit(load_trained, path, precision).result()
         _check_privacy(path, trained)
         workers.append(Worker(name, trained, metrics, engine))
         cards.append(_card(name, path, trained, default=not cards))

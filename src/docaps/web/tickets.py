@@ -1,5 +1,6 @@
 """Requests that wait for a model: what of them is still to do, and what is ready to be handed out."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -48,10 +49,15 @@ class Ticket:
     """Sentences that were taken since it last had to stand at the back."""
     left: list[int] = field(default_factory=list)
     """Places of the sentences that are still to be translated."""
+    taken: set[int] = field(default_factory=set)
+    """Those among them that somebody is translating."""
+    claimed: bool = False
+    """Whether somebody looks at it for the first time."""
     _pieces: list[Piece] | None = None
     _carried: Carried = field(default_factory=list)
     _ready: dict[int, TranslatedSentence] = field(default_factory=dict)
     _handed: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.left = list(range(len(self.sentences)))
@@ -70,14 +76,15 @@ class Ticket:
         """Get its pieces ready; the first is given the history."""
         wishes = Wishes(self.manner.use_context, self.history)
         self.grain = translator.grain(wishes)
-        self._pieces = []
+        pieces: list[Piece] = []
         if self.grain == "sentence":
-            self._pieces = translator.cut_up(self.sentences, wishes)
+            pieces = translator.cut_up(self.sentences, wishes)
         elif self.grain == "document":
             self._carried = translator.begin(wishes)
         else:  # the history must be translated too: sentence by sentence, so that nobody else waits for it
             self.sentences = (*self.history, *self.sentences)
             self.left, self._handed = list(range(len(self.sentences))), len(self.history)
+        self._pieces = pieces  # last: from now on it can be taken
 
     def length(self, place: int) -> int:
         """Return how many tokens a sentence has, as far as is known."""
@@ -85,7 +92,9 @@ class Ticket:
 
     def offers(self) -> list[int]:
         """Return the places of the sentences that can be translated now."""
-        return self.left[:1] if self.grain == "turn" else self.left
+        if self.grain == "sentence":
+            return [place for place in self.left if place not in self.taken]
+        return [] if self.taken else self.left[:1] if self.grain == "turn" else self.left
 
     def pieces(self, places: list[int]) -> list[Piece]:
         """Return what is translated together for some places."""
@@ -95,21 +104,24 @@ class Ticket:
 
     def finish(self, places: list[int], sentences: list[TranslatedSentence], carried: Carried) -> None:
         """Note what was found, and tell whoever waits for it."""
-        done = set(places)
-        self.left = [place for place in self.left if place not in done]
-        self._ready |= dict(zip(places, sentences, strict=True))
-        self._carried = carried
-        if self.cancelled or (self.left and not self.promptly):
-            return
-        finished = tuple(_in_order(self._ready, self._handed))
-        self._handed += len(finished)
-        if finished:
-            self.deliver(finished)
+        with self._lock:
+            self.left = [place for place in self.left if place not in set(places)]
+            self.taken -= set(places)
+            self._ready |= dict(zip(places, sentences, strict=True))
+            self._carried = carried
+            if self.cancelled or (self.left and not self.promptly):
+                return
+            finished = tuple(_in_order(self._ready, self._handed))
+            self._handed += len(finished)
+            if finished:
+                self.deliver(finished)
 
     def fail(self, fault: Exception) -> None:
         """Give it up."""
-        self.cancelled = True
-        self.deliver(fault)
+        with self._lock:
+            if not self.cancelled:
+                self.cancelled = True
+                self.deliver(fault)
 
 
 def _in_order(ready: Mapping[int, TranslatedSentence], place: int) -> Iterator[TranslatedSentence]:

@@ -4,6 +4,7 @@ So batches are full and even, as those of `docaps translate`, though every clien
 giant: who has had a few sentences done stands at the back again.
 """
 
+import math
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -21,19 +22,23 @@ Batch = dict[Ticket, list[int]]
 """The places of the sentences that are taken of each ticket."""
 
 
-def choose(tickets: Sequence[Ticket], share: int = SHARE, pool: int = POOL, side_by_side: int = 1) -> Batch:
-    """Choose a batch, or some: the next sentence of the first ticket, and what is nearest to it in length."""
+def choose(tickets: Sequence[Ticket], share: int = SHARE, pool: int = POOL, takers: int = 1) -> Batch:
+    """Choose a batch: the next sentence of the first ticket, and what is nearest to it in length.
+
+    Where there is little, each of those who take leaves the others their part of it.
+    """
     head = tickets[0]
     company = [ticket for ticket in tickets if ticket.manner == head.manner]
     if head.grain == "document":
         return _take_whole(company)
-    (_, first), *others = islice(_go_round(company, share), pool)
+    (_, first), *others = offers = list(islice(_go_round(company, share), pool))
+    room = min(head.manner.room, math.ceil(sum(ticket.length(place) for ticket, place in offers) / takers))
     wanted = longest = head.length(first)
     batch, count = {head: [first]}, 1
     for ticket, place in sorted(others, key=lambda offer: abs(offer[0].length(offer[1]) - wanted)):
         longest = max(longest, ticket.length(place))
         count += 1
-        if count * longest > side_by_side * head.manner.room:
+        if count * longest > room:
             break
         batch.setdefault(ticket, []).append(place)
     return {ticket: sorted(places) for ticket, places in batch.items()}
@@ -53,7 +58,7 @@ def _take_whole(tickets: Sequence[Ticket]) -> Batch:
     tokens = 0
     for ticket in tickets:
         if tokens < ticket.manner.room:
-            batch[ticket] = list(ticket.left)
+            batch[ticket] = list(ticket.offers())
             tokens += sum(map(ticket.length, ticket.left))
     return batch
 
@@ -65,8 +70,8 @@ class Queue:
     linger: float = 0.003
     """Seconds that the first waits for company."""
     share: int = SHARE
-    side_by_side: int = 1
-    """Batches that are computed at once."""
+    takers: int = 1
+    """How many threads take from it."""
     _tickets: deque[Ticket] = field(default_factory=deque)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _closed: bool = False
@@ -84,36 +89,50 @@ class Queue:
             if before and before + len(ticket.sentences) > most:
                 return False
             self._tickets.append(ticket)
-            self._changed.notify()
+            self._changed.notify_all()
             return True
 
     def close(self) -> None:
         """Let the one who takes go home."""
         with self._changed:
             self._closed = True
-            self._changed.notify()
+            self._changed.notify_all()
 
     def wait(self) -> bool:
         """Wait for work; False at the end."""
         with self._changed:
-            if not self._sweep():
-                self._changed.wait_for(lambda: self._closed or self._sweep())
+            if not self._has_work():
+                self._changed.wait_for(lambda: self._closed or self._has_work())
                 if not self._closed and self.linger:
                     self._changed.wait(self.linger)
             return not self._closed
 
-    def fresh(self) -> list[Ticket]:
-        """Return the tickets that nobody has looked at yet."""
+    def _has_work(self) -> bool:
+        """Say whether there is anything that nobody else is at."""
+        self._sweep()
+        return any(bool(one.offers()) if not one.is_fresh else not one.claimed for one in self._tickets)
+
+    def look_again(self) -> None:
+        """Let those who wait see that something has come to its end."""
         with self._changed:
-            return [ticket for ticket in self._tickets if ticket.is_fresh and ticket.waiting]
+            self._changed.notify_all()
+
+    def fresh(self) -> list[Ticket]:
+        """Return the tickets that nobody has looked at yet; they are for the one who asks."""
+        with self._changed:
+            found = [one for one in self._tickets if one.is_fresh and not one.claimed and one.waiting]
+            for one in found:
+                one.claimed = True
+            return found
 
     def take(self) -> Batch:
         """Choose a batch of tickets that were prepared; who has had a turn goes to the back."""
         with self._changed:
             self._sweep()
-            ready = [ticket for ticket in self._tickets if not ticket.is_fresh]
-            batch = choose(ready, self.share, side_by_side=self.side_by_side) if ready else {}
+            ready = [ticket for ticket in self._tickets if not ticket.is_fresh and ticket.offers()]
+            batch = choose(ready, self.share, takers=self.takers) if ready else {}
             for ticket, places in batch.items():
+                ticket.taken |= set(places)
                 ticket.turn += len(places)
             for ticket in [one for one in batch if one.turn >= self.share]:
                 ticket.turn = 0

@@ -1,13 +1,13 @@
-"""A thread that owns a model: it takes sentences of all requests, lets them be translated, and hands them out.
+"""Threads for each model: they take sentences of all requests, let them be translated, and hand them out.
 
-All batches of all models are computed in one thread, the engine, where the models were loaded too: a second thread
-would bring threads of its own for its matrix products, and where all cores are in use both would be slower.
+All batches of all models are computed in the engine, which has a thread for each core, and each computes alone: threads
+that share a batch wait for each other, and while one does what is no product of matrices, the others go on.
 """
 
 import logging
 import threading
 import time
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -21,6 +21,14 @@ from docaps.web.turns import Batch, Queue
 LOG = logging.getLogger("docaps.web")
 
 
+class Engine:
+    """Threads that compute, one for each of torch's; each computes alone."""
+
+    def __init__(self, size: int | None = None) -> None:
+        self.size = size or torch.get_num_threads()
+        self.pool = ThreadPoolExecutor(self.size, "docaps-engine", torch.set_num_threads, (1,))
+
+
 class RequestError(DocapsError):
     """One request that the model could not translate; the cause is in the log."""
 
@@ -28,30 +36,34 @@ class RequestError(DocapsError):
 class Worker:
     """Translate what waits for one model."""
 
-    def __init__(self, name: str, trained: TrainedModel, metrics: Metrics, engine: Executor) -> None:
+    def __init__(self, name: str, trained: TrainedModel, metrics: Metrics, engine: "Engine") -> None:
         self.name = name
         self._engine = engine
         self.trained = trained
         self._metrics = metrics
-        # On a CPU, the translator computes a batch in each thread.
-        self.queue = Queue(side_by_side=torch.get_num_threads() if trained.device.type == "cpu" else 1)
+        takers = engine.size if trained.device.type == "cpu" else 1
+        self.queue = Queue(takers=takers)
         self._speed = 0.0
-        self._thread = threading.Thread(target=self._run, name=f"docaps-{name}", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._run, name=f"docaps-{name}-{number}", daemon=True) for number in range(takers)
+        ]
 
     def start(self) -> None:
         """Begin to work."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     @property
     def alive(self) -> bool:
-        """Say whether the thread is at work."""
-        return self._thread.is_alive()
+        """Say whether the threads are at work."""
+        return all(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
-        """End the thread after the batch that it is in."""
+        """End the threads after the batches that they are in."""
         self.queue.close()
-        if self.alive:
-            self._thread.join()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
 
     @property
     def delay(self) -> int:
@@ -60,10 +72,11 @@ class Worker:
 
     def _run(self) -> None:
         while self.queue.wait():
-            self._engine.submit(self._work).result()
+            self._engine.pool.submit(self._work).result()
+            self.queue.look_again()
 
     def _work(self) -> None:
-        """Translate a batch, in the engine's thread."""
+        """Translate a batch, in a thread of the engine."""
         start = time.monotonic()
         for ticket in self.queue.fresh():
             self._prepare(ticket)
@@ -73,7 +86,7 @@ class Worker:
         self._translate(batch)
         seconds, count = time.monotonic() - start, sum(map(len, batch.values()))
         self._metrics.count_batch(self.name, count, seconds)
-        self._speed = count / max(seconds, 1e-3)
+        self._speed = self.queue.takers * count / max(seconds, 1e-3)
 
     def _prepare(self, ticket: Ticket) -> None:
         try:

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from docaps.web import opening
 from docaps.web.limits import DEFAULTS
 from docaps.web.metrics import Metrics
 from docaps.web.tickets import Delivery, Manner, Ticket
-from docaps.web.worker import Worker
+from docaps.web.worker import Engine, Worker
 
 STORIES = (
     ("the cat sat here", "it was old", "", "it slept", "the dog came", "it ran", "a dog ran"),
@@ -65,23 +64,25 @@ class Client:
 
 
 @contextmanager
-def working(trained: TrainedModel) -> Iterator[Worker]:
-    with ThreadPoolExecutor(1) as engine:
+def working(trained: TrainedModel, threads: int) -> Iterator[Worker]:
+    engine = Engine(threads)
+    with engine.pool:
         worker = Worker("tiny", trained, Metrics(), engine)
         worker.start()
         yield worker
         worker.stop()
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
     ("name", "context"), [*((name, True) for name in GRAINS), ("han", False), ("san-offline", False)]
 )
-def test_clients_get_what_each_would_get_alone(store: Store, name: str, context: bool) -> None:
+def test_clients_get_what_each_would_get_alone(store: Store, name: str, context: bool, threads: int) -> None:
     trained = tiny.trained(store, name, batch_tokens=30)
     assert Translator(trained).grain(Wishes()) == GRAINS[name]
     manner = Manner(trained.decoding, context)
     histories = ((), HISTORY, HISTORY[:1])
-    with working(trained) as worker:
+    with working(trained, threads) as worker:
         clients = [
             Client(story, history, manner, promptly=number == 1)
             for number, (story, history) in enumerate(zip(STORIES, histories, strict=True))

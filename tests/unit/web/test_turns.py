@@ -65,8 +65,62 @@ def finish(batch: Batch) -> Batch:
 def test_a_batch_is_full_and_no_more() -> None:
     giant = sized(1000)
     assert choose([giant]) == {giant: list(range(ROOM))}
-    assert choose([giant], side_by_side=2) == {giant: list(range(2 * ROOM))}
+    assert choose([giant], takers=3) == {giant: list(range(ROOM))}
     assert len(choose([ticket(*[LENGTH + 1] * 100)]).popitem()[1]) == 400 // (LENGTH + 1)
+
+
+def test_who_takes_leaves_the_others_their_part_of_little() -> None:
+    small = sized(9)
+    waiting = queue(small)
+    waiting.takers = 3
+    assert waiting.take() == {small: [0, 1, 2]}
+    assert waiting.take() == {small: [3, 4]}  # of the six that are left
+    one = sized(1)
+    assert choose([one], takers=3) == {one: [0]}
+
+
+def test_nobody_takes_what_another_has_taken() -> None:
+    giant, told = sized(60), list[Delivery]()
+    small = ticket(*[LENGTH] * 4, told=told, promptly=True)
+    waiting = queue(giant, small)
+    first, second = waiting.take(), waiting.take()
+    both = [place for batch in (first, second) for place in batch.get(giant, [])]
+    assert sorted(both) == list(range(60))
+    assert waiting.take() == {}
+    assert waiting.waiting == 64
+    finish(second)
+    finish(first)
+    assert waiting.waiting == 0
+    assert sum(map(len, told)) == 4  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("grain", ["turn", "document"])
+def test_what_must_be_done_in_order_is_taken_once(grain: Grain) -> None:
+    made = ticket(5, 5, 5, grain=grain)
+    waiting = queue(made)
+    batch = waiting.take()
+    assert waiting.take() == {}
+    finish(batch)
+    assert waiting.take() == ({made: [1]} if grain == "turn" else {})
+
+
+def test_who_waits_sleeps_while_others_do_all_there_is_and_wakes_when_there_is_more() -> None:
+    made = ticket(5, 5, grain="turn")
+    waiting = queue(made)
+    batch, woken = waiting.take(), threading.Event()
+    taker = threading.Thread(target=lambda: waiting.wait() and woken.set())
+    taker.start()
+    assert not woken.wait(0.2)
+    finish(batch)
+    waiting.look_again()
+    assert woken.wait(10)
+    taker.join()
+
+
+def test_one_who_is_new_is_looked_at_once() -> None:
+    waiting = queue(Ticket(("x",), (), MANNER, lambda _: None))
+    assert len(waiting.fresh()) == 1
+    assert waiting.fresh() == []
 
 
 def test_a_giant_does_not_starve_small_requests() -> None:
