@@ -81,6 +81,7 @@ class Worker:
         for ticket in self.queue.fresh():
             self._prepare(ticket)
         batch = self.queue.take()
+        self.queue.look_again()  # there may be enough for another, now that it is known what there is
         if not batch:
             return
         self._translate(batch)
