@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 from docaps.experiments.readings import Reading
 
+# Concatenation has no new weights: at the share of the rate that old ones get, it would hardly learn.
+FULL_RATE = {"stage.document.inherited_rate": 1.0}
+
 RIVALS: Mapping[str, Reading] = {
     rival.name: rival
     for rival in (
@@ -24,8 +27,13 @@ RIVALS: Mapping[str, Reading] = {
         Reading("san-sparse", "selective attention, words by sparsemax too", "san", {"san.words": "sparsemax"}),
         Reading("san-flat", "selective attention, all words at once", "san", {"san.attention": "flat"}),
         Reading("san-decoder", "selective attention, decoder", "san", {"san.side": "decoder"}),
-        Reading("concat", "concatenation, 4 to 1", "concat"),
-        Reading("concat-2-to-2", "concatenation, 2 to 2", "concat", {"concat.mode": "2-to-2", "history.sentences": 1}),
+        Reading("concat", "concatenation, 4 to 1", "concat", FULL_RATE),
+        Reading(
+            "concat-2-to-2",
+            "concatenation, 2 to 2",
+            "concat",
+            {"concat.mode": "2-to-2", "history.sentences": 1, **FULL_RATE},
+        ),
         Reading("qcn-shuffled", "control: histories of other documents", "qcn-shuffled"),
         Reading("qcn-noise", "control: a random memory", "qcn-noise"),
     )
