@@ -21,8 +21,9 @@ def reason_to_stop(standing: Standing, settings: StageSettings) -> str | None:
     return None
 
 
-def seconds_left(standing: Standing, settings: StageSettings, pace: float) -> float:
-    """Estimate how long the stage will last at most, at `pace` seconds a step."""
+def seconds_left(standing: Standing, settings: StageSettings, begun: Standing) -> float:
+    """Estimate how long the stage will last at most, at the pace since `begun`."""
+    pace = (standing.seconds - begun.seconds) / max(standing.step - begun.step, 1)
     left = (settings.steps - standing.step) * pace
     if settings.budget is not None:
         left = min(left, parse_duration(settings.budget) - standing.seconds)

@@ -57,13 +57,13 @@ class Trainer:
         self._name_sentences = name_sentences
         self._team = team
         self._averages = Averages()
-        self.standing = Standing()
+        self.standing = self._begun = Standing()
         self._saved: int | None = None
         self._whole = True  # False while weights and standing do not fit each other
 
     def train(self, data: Iterator[StepData], description: str, standing: Standing | None = None) -> Standing:
         """Go on until the stage is over; whatever ends it earlier leaves a saved state behind."""
-        self.standing = standing or Standing()
+        self.standing = self._begun = standing or Standing()
         self._saved = self.standing.step or None
         self._averages = Averages(self.standing.unlogged)
         with caught(), progress.start(description, self._settings.steps, done=self.standing.step, clock=False) as task:
@@ -142,8 +142,7 @@ class Trainer:
         row |= {} if share is None else {"share_of_peak": share / self._team.size}
         if self._desk is not None:
             self._desk.journal.write(standing, row)
-        pace = standing.seconds / standing.step
-        left = progress.in_words(seconds_left(standing, self._settings, pace))
+        left = progress.in_words(seconds_left(standing, self._settings, self._begun))
         return f"{describe(row, standing, self._settings.best_by)}, {left} left"
 
     def _validate_when_due(self, over: bool) -> None:
