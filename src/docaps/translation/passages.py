@@ -37,6 +37,11 @@ class Passage:
     before: str = ""
     after: str = ""
 
+    @property
+    def longest(self) -> int:
+        """Return how many tokens its longest part has."""
+        return max((len(part.tokens) for part in self.parts), default=0)
+
     def assemble(self, codec: Codec, found: Sequence[Hypothesis], alpha: float) -> Alternative:
         """Put the translations of the parts together; the score is that of one long translation."""
         texts = [decode(codec, one.tokens, part.unknown) for part, one in zip(self.parts, found, strict=True)]

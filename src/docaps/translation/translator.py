@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
 
 from docaps import progress
 from docaps.batches.batch import collate
@@ -21,6 +20,7 @@ from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.loading import TrainedModel
 from docaps.translation.ordering import Earlier, Found, Source, translate_in_order
 from docaps.translation.passages import Alternative, Passage, read_passage
+from docaps.translation.pieces import Carried, Grain, Piece
 from docaps.translation.places import Place
 from docaps.translation.routing import HistoryTrace, trace_window
 from docaps.translation.search import Hypothesis, search
@@ -56,21 +56,6 @@ class Wishes:
 
 
 TEXT = Wishes()
-
-Carried = list[Earlier]
-"""What sentences leave to those after them; only a translator looks into it."""
-
-Grain = Literal["sentence", "turn", "document"]
-"""Sentences in any order; each after the one before it, whose translation the model looks at; only all at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Consecutive sentences of a document, what those before them left, and how many tokens the longest has."""
-
-    sentences: tuple[str, ...]
-    carried: Carried
-    tokens: int = 0
 
 
 @dataclass
@@ -152,7 +137,7 @@ class Translator:
             shown: whether to show progress.
         """
         view = self._view(wishes)
-        place = Place(self.decoding.longest_source, self._warn)
+        place = self._place()
         with _task(shown) as task:
             pace = _Pace(task)
             carried = self._carry(self._read_history(wishes.history), view)
@@ -181,15 +166,17 @@ class Translator:
         """Return what the first piece of a document is given: the sentences before it."""
         return self._carry(self._read_history(wishes.history), self._view(wishes))
 
-    def cut_up(self, sentences: Sequence[str], wishes: Wishes) -> list[Piece]:
+    def read(self, sentences: Sequence[str]) -> list[Passage]:
+        """Get the sentences of a document ready."""
+        (source,) = self._read([Document(tuple(sentences))], [], self._place())
+        return source.passages
+
+    def cut_up(self, passages: Sequence[Passage], wishes: Wishes) -> list[Piece]:
         """Make each sentence of a document a piece, if the grain is a sentence."""
-        view = self._view(wishes)
-        carried = self.begin(wishes)
+        view, carried = self._view(wishes), self.begin(wishes)
         pieces = []
-        for sentence in sentences:
-            passage = self._passage(sentence)
-            longest = max((len(part.tokens) for part in passage.parts), default=0)
-            pieces.append(Piece((sentence,), carried, longest))
+        for passage in passages:
+            pieces.append(Piece((passage,), carried))
             carried = _leave([Source([passage], carried)], [], view)
         return pieces
 
@@ -198,16 +185,17 @@ class Translator:
     ) -> list[tuple[tuple[TranslatedSentence, ...], Carried]]:
         """Translate pieces of several documents together; say of each what it leaves to the next piece."""
         view = self._view(wishes)
-        sources: list[Source] = []
-        for piece in pieces:
-            place = Place(self.decoding.longest_source, self._warn)
-            sources += self._read([Document(piece.sentences)], piece.carried, place)
+        sources = [Source(list(piece.passages), piece.carried) for piece in pieces]
         found = iter(self._search_documents(sources, view, _Pace(progress.Task("pieces", None))))
         results = []
         for source in sources:
             own = list(islice(found, len(source.passages)))
             results.append((tuple(self._assemble(one, wishes) for one in own), _leave([source], own, view)))
         return results
+
+    def _place(self) -> Place:
+        """Begin to count documents and sentences."""
+        return Place(self.decoding.longest_source, self._warn)
 
     def _view(self, wishes: Wishes) -> View:
         """Return what of a document the model may look at."""

@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from docaps.config import DecodingSettings
-from docaps.translation.translator import Carried, Grain, Piece, TranslatedSentence, Translator, Wishes
-
-LETTERS = 4
-"""Letters of a token, about: for work that is reckoned before text becomes tokens."""
+from docaps.translation.pieces import Carried, Grain, Piece
+from docaps.translation.translator import TranslatedSentence, Translator, Wishes
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,7 @@ class Ticket:
     claimed: bool = False
     """Whether somebody looks at it for the first time."""
     _pieces: list[Piece] | None = None
+    _lengths: list[int] = field(default_factory=list)
     _carried: Carried = field(default_factory=list)
     _ready: dict[int, TranslatedSentence] = field(default_factory=dict)
     _handed: int = 0
@@ -76,19 +75,20 @@ class Ticket:
         """Get its pieces ready; the first is given the history."""
         wishes = Wishes(self.manner.use_context, self.history)
         self.grain = translator.grain(wishes)
-        pieces: list[Piece] = []
-        if self.grain == "sentence":
-            pieces = translator.cut_up(self.sentences, wishes)
-        elif self.grain == "document":
+        if self.grain == "document":
             self._carried = translator.begin(wishes)
-        else:  # the history must be translated too: sentence by sentence, so that nobody else waits for it
+        elif self.grain == "turn":  # the history must be translated too: by turns, so that nobody else waits for it
             self.sentences = (*self.history, *self.sentences)
             self.left, self._handed = list(range(len(self.sentences))), len(self.history)
-        self._pieces = pieces  # last: from now on it can be taken
+        passages = translator.read(self.sentences)
+        self._lengths = [passage.longest for passage in passages]
+        apart = self.grain == "sentence"
+        # Last: from now on it can be taken.
+        self._pieces = translator.cut_up(passages, wishes) if apart else [Piece((one,), []) for one in passages]
 
     def length(self, place: int) -> int:
-        """Return how many tokens a sentence has, as far as is known."""
-        return self._pieces[place].tokens if self._pieces else len(self.sentences[place]) // LETTERS + 1
+        """Return how many tokens a sentence has."""
+        return self._lengths[place]
 
     def offers(self) -> list[int]:
         """Return the places of the sentences that can be translated now."""
@@ -98,9 +98,11 @@ class Ticket:
 
     def pieces(self, places: list[int]) -> list[Piece]:
         """Return what is translated together for some places."""
-        if self.grain == "sentence" and self._pieces:
-            return [self._pieces[place] for place in places]
-        return [Piece(tuple(self.sentences[place] for place in places), self._carried)]
+        assert self._pieces is not None
+        pieces = [self._pieces[place] for place in places]
+        if self.grain == "sentence":
+            return pieces
+        return [Piece(tuple(passage for piece in pieces for passage in piece.passages), self._carried)]
 
     def finish(self, places: list[int], sentences: list[TranslatedSentence], carried: Carried) -> None:
         """Note what was found, and tell whoever waits for it."""

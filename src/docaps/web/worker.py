@@ -13,7 +13,8 @@ import torch
 
 from docaps.errors import DocapsError
 from docaps.translation.loading import TrainedModel
-from docaps.translation.translator import Piece, Translator
+from docaps.translation.pieces import Piece
+from docaps.translation.translator import Translator
 from docaps.web.metrics import Metrics
 from docaps.web.tickets import Manner, Ticket
 from docaps.web.turns import Batch, Queue

@@ -33,7 +33,8 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
     def wait(self: Any, pieces: Any, wishes: Any) -> Any:
         opened.wait(60)
-        if any(POISON in sentence for piece in pieces for sentence in piece.sentences):
+        (poison,) = self.read([POISON])
+        if any(poison in piece.passages for piece in pieces):
             raise RuntimeError("secret of the machine room")
         return translate(self, pieces, wishes)
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from docaps.config import DecodingSettings
-from docaps.translation.translator import Grain, Piece, TranslatedSentence
+from docaps.translation.passages import Part, Passage
+from docaps.translation.pieces import Grain, Piece
+from docaps.translation.translator import TranslatedSentence
 from docaps.web.tickets import Delivery, Manner, Ticket
 from docaps.web.turns import Batch, Queue, choose
 
@@ -28,8 +30,11 @@ class Fake:
     def begin(self, _: Any) -> list[Any]:
         return []
 
-    def cut_up(self, sentences: Any, _: Any) -> list[Piece]:
-        return [Piece((sentence,), [], len(sentence)) for sentence in sentences]
+    def read(self, sentences: Any) -> list[Passage]:
+        return [Passage([], (Part([0] * len(sentence)),), before=sentence) for sentence in sentences]
+
+    def cut_up(self, passages: Any, _: Any) -> list[Piece]:
+        return [Piece((passage,), []) for passage in passages]
 
 
 def ticket(
@@ -192,17 +197,17 @@ def test_where_the_history_is_translated_too_it_comes_first_and_is_not_handed_ou
     found = []
     while made.left:
         places = made.offers()
-        found.append(made.pieces(places)[0].sentences)
+        found += [passage.before for piece in made.pieces(places) for passage in piece.passages]
         made.finish(places, [sentence(place) for place in places], [])
-    assert found == [("a",), ("b",), ("c",), ("d",)]
+    assert found == ["a", "b", "c", "d"]
     assert told == [(sentence(2),), (sentence(3),)]
 
 
 def test_where_only_whole_documents_are_taken_they_are_whole() -> None:
     tickets = [ticket(*[60] * 30, grain="document") for _ in range(3)]
     assert choose(tickets) == {tickets[0]: list(range(30))}
-    little = [ticket(*[5] * 30, grain="document") for _ in range(30)]
-    assert len(choose(little)) == 7  # 30 sentences of 2 tokens each, by their letters, are 60 of 400
+    little = [ticket(*[2] * 30, grain="document") for _ in range(30)]
+    assert len(choose(little)) == 7  # 30 sentences of 2 tokens each are 60 of 400
 
 
 def test_whoever_waits_for_all_is_told_once_and_in_order() -> None:
