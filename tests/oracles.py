@@ -185,6 +185,11 @@ def layer_norm(weights: Weights, name: str, x: Tensor) -> Tensor:
     return weights[f"{name}.weight"] * normal + weights[f"{name}.bias"]
 
 
+def forward_sublayer(weights: Weights, x: Tensor) -> Tensor:
+    """x + FFN(norm(x))."""
+    return x + feed_forward(weights, "feed_forward", layer_norm(weights, "feed_forward_residual.norm", x))
+
+
 def gated_context(weights: Weights, name: str, heads: int, h: Tensor, context: list[Tensor]) -> Tensor:
     """Zhang et al. (2018), after a norm: what MultiHead(h, C, C) finds, and the gate in place of a sum."""
     found = multi_head(weights, f"{name}.attention", heads, layer_norm(weights, f"{name}.residual.norm", h), context)
@@ -195,8 +200,7 @@ def hierarchical_attention(weights: Weights, heads: int, h: Tensor, sentences: l
     """Miculicich et al. (2018) for one state: words of each sentence, then sentences, then the gate."""
     q_w, q_s = linear(weights, "word_query", h), linear(weights, "sentence_query", h)
     s = [multi_head(weights, "words", heads, q_w, words) for words in sentences]
-    d = feed_forward(weights, "feed_forward", multi_head(weights, "sentences", heads, q_s, s))
-    return gate(weights, "gate", h, d)
+    return gate(weights, "gate", h, forward_sublayer(weights, multi_head(weights, "sentences", heads, q_s, s)))
 
 
 def selective_attention(
@@ -222,5 +226,4 @@ def selective_attention(
         found.append(
             sum(alpha_s[j] * alpha_w[j][i] * values[j][i] for j in range(len(sentences)) for i in range(len(values[j])))
         )
-    c = feed_forward(weights, "feed_forward", linear(weights, "output", torch.cat(found)))
-    return gate(weights, "gate", h, c)
+    return gate(weights, "gate", h, forward_sublayer(weights, linear(weights, "output", torch.cat(found))))

@@ -18,7 +18,7 @@ from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.joining import close_up, join_vectors, oldest_first, without_gaps
 from docaps.model.context.memory import ContextMemory
 from docaps.model.context.san import SelectiveAttention
-from docaps.model.context.states import distinct, with_end_marks
+from docaps.model.context.states import FARTHEST, StatesTransformer, distinct, with_end_marks
 from docaps.model.shape import Shape
 from docaps.model.variants import build_model, count_parameters
 from docaps.training.objective import compute_loss
@@ -256,16 +256,32 @@ def test_what_a_system_looks_at(
     assert model.sampling == sampling
 
 
+def test_distances_are_told_apart_up_to_the_farthest() -> None:
+    model = tiny.build(tiny.mode("san-distances"))
+    assert isinstance(model, StatesTransformer)
+    assert model.distances is not None
+    words = torch.zeros(1, FARTHEST + 3, 1, 8, dtype=torch.float64)
+    placed, _ = model._placed(words, words[..., 0].bool())
+    table = model.distances.weight
+    torch.testing.assert_close(placed[0, :, 0], torch.cat((table, table[-1:].expand(3, -1))))
+    fresh = build_model(tiny.mode("san-distances"), vocabulary=11)
+    assert isinstance(fresh, StatesTransformer)
+    assert fresh.distances is not None
+    assert not fresh.distances.weight.any()  # at first, sentences are a set
+
+
 def test_modes_have_the_weights_they_need() -> None:
     plain = count_parameters(build_model(tiny.settings("transformer"), vocabulary=11))
     attention, forward, norm, matrix, linear = 288, 212, 16, 64, 72
-    hierarchical = 2 * linear + 2 * attention + forward + 2 * matrix
+    ending = forward + norm + 2 * matrix
+    hierarchical = 2 * linear + 2 * attention + ending
     counts = {
         "han": 2 * hierarchical,
         "han-encoder": hierarchical,
         "han-decoder": hierarchical,
-        "san": 6 * linear + forward + 2 * matrix,
-        "san-flat": 4 * linear + forward + 2 * matrix,
+        "han-distances": 2 * hierarchical + FARTHEST * 8,
+        "san": 6 * linear + ending,
+        "san-flat": 4 * linear + ending,
         "zhang": attention + forward + 2 * norm + norm + 4 * (attention + norm + 2 * matrix),
         "zhang-encoder": attention + forward + 2 * norm + norm + 2 * (attention + norm + 2 * matrix),
         "concat": 0,

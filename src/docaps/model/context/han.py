@@ -41,7 +41,7 @@ class HierarchicalAttention(Reader):
         self.word_query = initialised(nn.Linear(shape.size, shape.size))  # f_w
         self.sentence_query = initialised(nn.Linear(shape.size, shape.size))  # f_s
         self.words, self.sentences = shape.attention(), shape.attention()
-        self.feed_forward = shape.forward_part()
+        self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
         self.dropout = Dropout(shape.dropout)
         self.gate = Gate(size=shape.size)
 
@@ -53,8 +53,8 @@ class HierarchicalAttention(Reader):
         """Mix each state with what it finds; a row with nothing to look at is left as it is."""
         memory = cast(HanMemory, memory)
         present = memory.mask.any(dim=-1)  # (B, K)
-        found = self.feed_forward(self._look(states, self._summarise(states, memory, present), present))
-        mixed = self.gate(states, self.dropout(found))
+        found = self.dropout(self._look(states, self._summarise(states, memory, present), present))
+        mixed = self.gate(states, self.feed_forward_residual(found, self.feed_forward))
         return torch.where(present.any(dim=-1)[:, None, None], mixed, states)
 
     def _summarise(

@@ -54,7 +54,7 @@ class SelectiveAttention(Reader):
         hierarchical = attention == "hierarchical"
         self.sentence_query = _projection(shape) if hierarchical else None
         self.sentence_key = _projection(shape) if hierarchical else None
-        self.feed_forward = shape.forward_part()
+        self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
         self.dropout = Dropout(shape.dropout)
         self.gate = Gate(size=shape.size)
 
@@ -71,8 +71,8 @@ class SelectiveAttention(Reader):
         memory = cast(SanMemory, memory)
         weights = self._weigh(states, memory).flatten(3)  # (B, H, L, K N)
         found = weights.to(memory.values.dtype) @ memory.values.flatten(2, 3)  # (B, H, L, Dh)
-        context = self.feed_forward(self.output(found.transpose(1, 2).flatten(2)))
-        mixed = self.gate(states, self.dropout(context))
+        context = self.dropout(self.output(found.transpose(1, 2).flatten(2)))
+        mixed = self.gate(states, self.feed_forward_residual(context, self.feed_forward))
         return torch.where(memory.mask.flatten(1).any(dim=1)[:, None, None], mixed, states)
 
     def _weigh(self, states: Float[Tensor, "B L D"], memory: SanMemory) -> Float[Tensor, "B H L K N"]:

@@ -19,10 +19,12 @@ from docaps.batches.batch import Batch
 from docaps.corpus.vocabulary import BOS, EOS, PAD
 from docaps.model.embeddings import Embeddings, WordVectors
 from docaps.model.interface import DecoderState, Encoding
-from docaps.model.layers import Positions
 from docaps.model.precision import without_cast_weights
 from docaps.model.shape import Shape
 from docaps.model.transformer import Transformer, TransformerState
+
+FARTHEST = 16
+"""Distances that are told apart; sentences further away are all as far as this."""
 
 
 class Reader(nn.Module):
@@ -70,7 +72,7 @@ class StatesTransformer(Transformer):
         self.translations = readers.decoder is not None
         self.encoder_context, self.decoder_context = readers.encoder, readers.decoder
         self.gradient = readers.gradient
-        self.distances = Positions(size=shape.size) if readers.distances else None
+        self.distances = distance_vectors(shape.size) if readers.distances else None
 
     def _encode(
         self, batch: Batch, vectors: WordVectors, inputs: Float[Tensor, "B S D"], trace: bool = False
@@ -97,8 +99,8 @@ class StatesTransformer(Transformer):
         """Tell how far back each sentence is, if that is wanted: its words get the vector of a position."""
         if self.distances is None:
             return words, mask
-        vectors = self.distances(words.shape[1]).unsqueeze(1)  # (K, 1, D)
-        return words + vectors.to(words.dtype), mask
+        places = torch.arange(words.shape[1], device=words.device).clamp_max(FARTHEST - 1)
+        return words + self.distances(places).unsqueeze(1).to(words.dtype), mask
 
     def _source_states(self, history: Int[Tensor, "B K N"]) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
         """Return the encoder's states of source sentences, each distinct one read once."""
@@ -125,6 +127,13 @@ class StatesTransformer(Transformer):
         alone = Batch(sentences, sentences.new_zeros(len(sentences), 0, 0))
         vectors = self._look_up(alone)
         return super()._encode(alone, vectors, self._with_positions(vectors.source))
+
+
+def distance_vectors(size: int) -> nn.Embedding:
+    """Make a vector for each distance; they begin as zeros, so that at first sentences are a set."""
+    vectors = nn.Embedding(FARTHEST, size)
+    nn.init.zeros_(vectors.weight)
+    return vectors
 
 
 def distinct(sentences: Int[Tensor, "B K M"]) -> tuple[Int[Tensor, "U M"], Int[Tensor, "B K"]]:
