@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from docaps import progress
-from docaps.config import DecodingSettings, Recipe, as_known_now
+from docaps.config import DecodingSettings, Recipe
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.minidocs import generate_corpus
 from docaps.corpus.minidocs.phenomena import Phenomenon
@@ -24,6 +24,7 @@ from docaps.experiments.assess import Labels, assess
 from docaps.experiments.cards import write_card
 from docaps.experiments.minicorpus import labels_of_test, prepare_once, write_once
 from docaps.experiments.readings import Reading, apply
+from docaps.experiments.requests import is_same_request
 from docaps.experiments.speed import relative_speed
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.model.interface import TranslationModel
@@ -84,15 +85,14 @@ def check_request(comparison: Comparison) -> dict[str, Any]:
     """Refuse to mix up comparisons of different kinds in one directory; return what tells the kinds apart."""
     recipe = comparison.recipe.model_copy(update={"seed": 0})
     names = [phenomenon.name for phenomenon in comparison.phenomena]
-    request = {"recipe": recipe.model_dump(), "documents": comparison.documents, "phenomena": names}
+    others = {"documents": comparison.documents, "phenomena": names}
     there = comparison.directory
     if comparison.request.exists():
-        found = read_json(comparison.request, error=RunError)
-        if {**found, "recipe": as_known_now(Recipe, found.get("recipe", {}))} != request:
+        if not is_same_request(read_json(comparison.request, error=RunError), recipe, others):
             raise RunError("a comparison with other settings is here: choose another --dir", path=there)
     elif there.exists() and (not there.is_dir() or any(there.iterdir())):
         raise RunError("exists and is not a comparison: choose another --dir", path=there)
-    return request
+    return {"recipe": recipe.model_dump(), **others}
 
 
 def compare(comparison: Comparison) -> dict[str, Any]:

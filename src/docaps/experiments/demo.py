@@ -23,6 +23,7 @@ from docaps.errors import RunError
 from docaps.experiments.assess import assess
 from docaps.experiments.cards import write_card
 from docaps.experiments.minicorpus import items_path, labels_of_test, prepare_once, write_once
+from docaps.experiments.requests import is_same_request
 from docaps.files import read_json, write_json
 from docaps.report.page import write_report
 from docaps.report.results import read_results
@@ -94,7 +95,7 @@ def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: 
         raise RunError(
             f"an unfinished demo is here ({there}). Go on: --resume; start over: --overwrite", path=folder.path
         )
-    if read_json(folder.request, error=RunError) != request:
+    if not is_same_request(read_json(folder.request, error=RunError), recipe, {"documents": documents}):
         raise RunError(
             "the demo here has another seed or other settings: start over with --overwrite", path=folder.path
         )

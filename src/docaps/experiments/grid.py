@@ -22,6 +22,7 @@ from docaps.errors import RunError
 from docaps.experiments.claims import Claims
 from docaps.experiments.layouts import Layout
 from docaps.experiments.readings import Reading, apply
+from docaps.experiments.requests import is_same_request
 from docaps.files import read_json, write_json
 from docaps.runs import Run
 
@@ -151,8 +152,9 @@ def check_request(grid: Grid) -> None:
     """Refuse to mix up grids of different kinds in one folder."""
     there = grid.directory
     if grid.request.exists():
-        found, wanted = read_json(grid.request, error=RunError), grid.describe()
-        if not isinstance(found, dict) or {key: found.get(key) for key in wanted} != wanted:
+        others = {name: value for name, value in grid.describe().items() if name != "recipe"}
+        recipe = grid.recipe.model_copy(update={"seed": 0})
+        if not is_same_request(read_json(grid.request, error=RunError), recipe, others):
             raise RunError("a grid with other settings is here: choose another --dir", path=there)
     elif there.exists() and (not there.is_dir() or any(there.iterdir())):
         raise RunError("exists and is not a grid: choose another --dir", path=there)
