@@ -173,6 +173,19 @@ def test_a_dry_run_estimates_time_and_disk_and_writes_nothing(copy: Path, chain:
     assert listing(copy) == before
 
 
+def test_a_run_that_was_begun_is_reckoned_from_where_it_is(copy: Path, chain: Chain) -> None:
+    begun = copy / "seed-1" / "san"
+    begun.mkdir()
+    (begun / "metrics.jsonl").write_text('{"step": 1, "loss": 2.0}\n')
+    arguments = options(chain, copy, "--only", "san", "--dry-run")
+    found = json.loads(succeed(*arguments, "--json").out)["runs"][-1]
+    assert found["taken"] == 1
+    assert f"1 of {found['steps']}" in succeed(*arguments).out
+    (begun / "metrics.jsonl").write_text(f'{{"step": {found["steps"]}}}\n')
+    later = json.loads(succeed(*arguments, "--json").out)["runs"][-1]
+    assert later["taken"] == found["steps"]
+
+
 def test_a_budget_is_turned_into_the_same_steps_for_all_once(chain: Chain, tmp_path: Path) -> None:
     folder = tmp_path / "grid"
     wanted = ["experiment", "table2", "--dir", folder, "--corpus", chain.corpus, *settings(), "--only", "qcn"]

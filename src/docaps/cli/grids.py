@@ -209,6 +209,7 @@ def print_plan(wishes: Wishes, *, json: bool) -> None:
             "title": cell.row.title if cell.row else "the sentence model that all rows start from",
             "state": state_of(grid, cell).value,
             "steps": grid.recipe_of(cell).stage[cell.name].steps,
+            "taken": grid.steps_taken(cell),
             "seconds": round(costs[cell].seconds, 1) if cell in costs else None,
             "bytes": costs[cell].kept if cell in costs else None,
         }
@@ -229,7 +230,7 @@ def _print_plan(grid: "Grid", rows: Sequence[dict[str, Any]], seconds: float, di
             f"{row['row']}: {row['title']}",
             str(row["seed"]),
             row["state"],
-            f"{row['steps']:,}",
+            f"{row['taken']:,} of {row['steps']:,}" if 0 < row["taken"] < row["steps"] else f"{row['steps']:,}",
             "" if row["seconds"] is None else in_words(row["seconds"]),
         ]
         for row in rows

@@ -52,7 +52,7 @@ def corpus_to_measure(grid: Grid) -> Iterator[Store]:
 
 
 def estimate(grid: Grid, store: Store, cells: Sequence[Cell]) -> list[Cost]:
-    """Measure a few steps of each row, and work out the rest; seeds cost the same."""
+    """Measure a few steps of each row, and work out how long what is left of it takes; seeds cost the same."""
     held_out, paces, costs = count_held_out(store), dict[str, float](), []
     with progress.start("a few steps of each row", len({cell.name for cell in cells})) as task:
         for cell in cells:
@@ -60,7 +60,7 @@ def estimate(grid: Grid, store: Store, cells: Sequence[Cell]) -> list[Cost]:
             if cell.name not in paces:
                 paces[cell.name] = seconds_per_step(recipe, cell.name, store)
                 task.advance(1, cell.name)
-            step, steps = paces[cell.name], recipe.stage[cell.name].steps
+            step, steps = paces[cell.name], max(0, recipe.stage[cell.name].steps - grid.steps_taken(cell))
             measured = SENTENCE_IN_STEPS * held_out * step if cell.row else 0.0
             size = NUMBER * _parameters(grid, cell, store)
             costs.append(Cost(cell, step, steps * step + measured, size, (STATE + SNAPSHOTS) * size))

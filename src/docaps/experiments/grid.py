@@ -24,7 +24,7 @@ from docaps.experiments.layouts import Layout
 from docaps.experiments.readings import Reading, apply
 from docaps.experiments.requests import is_same_request
 from docaps.files import read_json, write_json
-from docaps.runs import Run
+from docaps.runs import Run, read_metrics
 
 SENTENCE = "sentence"
 VERSION = 1
@@ -122,6 +122,10 @@ class Grid:
         """Say whether a cell is trained and, but for the sentence model, measured."""
         run = self.run(cell)
         return run.finished and (cell.row is None or run.results.exists())
+
+    def steps_taken(self, cell: Cell) -> int:
+        """Return how far the training of a cell is, by its log."""
+        return max((row.get("step", 0) for row in read_metrics(self.run(cell).metrics)), default=0)
 
     def store(self) -> Store:
         """Open the corpus that all runs learn from; it must be there."""

@@ -18,6 +18,7 @@ from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
 from docaps.evaluation.bleu import bleu
 from docaps.evaluation.seeds import mean_of
+from docaps.experiments import estimates
 from docaps.experiments import work as working
 from docaps.experiments.gathering import gather
 from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
@@ -256,6 +257,18 @@ def test_what_somebody_else_does_is_left_to_them(copy: Path) -> None:
         assert not attempt(grid, cell, store)
         assert state_of(grid, cell) is State.RUNNING
     assert attempt(grid, cell, store)
+
+
+def test_what_is_trained_already_is_not_reckoned_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = toy(copy)
+    cell = Cell(1, grid.rows[0])
+    monkeypatch.setattr(estimates, "seconds_per_step", lambda *_: 3.0)
+    (done,) = estimates.estimate(grid, grid.store(), [cell])
+    grid.run(cell).metrics.write_text('{"step": 1}\n')
+    (begun,) = estimates.estimate(grid, grid.store(), [cell])
+    grid.run(cell).metrics.unlink()
+    (fresh,) = estimates.estimate(grid, grid.store(), [cell])
+    assert [fresh.seconds - one.seconds for one in (fresh, begun, done)] == pytest.approx([0.0, 3.0, 6.0])
 
 
 def test_a_grid_is_what_its_folder_says(copy: Path) -> None:
