@@ -262,7 +262,7 @@ def test_distances_are_told_apart_up_to_the_farthest() -> None:
     assert model.distances is not None
     words = torch.zeros(1, FARTHEST + 3, 1, 8, dtype=torch.float64)
     placed, _ = model._placed(words, words[..., 0].bool())
-    table = model.distances.weight
+    table = 8**0.5 * model.distances.weight
     torch.testing.assert_close(placed[0, :, 0], torch.cat((table, table[-1:].expand(3, -1))))
     fresh = build_model(tiny.mode("san-distances"), vocabulary=11)
     assert isinstance(fresh, StatesTransformer)

@@ -100,7 +100,8 @@ class StatesTransformer(Transformer):
         if self.distances is None:
             return words, mask
         places = torch.arange(words.shape[1], device=words.device).clamp_max(FARTHEST - 1)
-        return words + self.distances(places).unsqueeze(1).to(words.dtype), mask
+        vectors = self.scale * self.distances(places)  # scaled like word vectors, so that they learn as fast
+        return words + vectors.unsqueeze(1).to(words.dtype), mask
 
     def _source_states(self, history: Int[Tensor, "B K N"]) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
         """Return the encoder's states of source sentences, each distinct one read once."""
