@@ -63,6 +63,7 @@ bench: setup  ## Measure what is fast, as ratios
 	@for script in $(filter-out $(addprefix benchmarks/,measuring.py peers.py sentences.py translators.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
 stress: setup  ## Run what is too long for `make test`
+	DOCAPS_CHECKED=1 $(PARALLEL) tests/unit/model tests/invariants -m "not stress"
 	$(BIN)/python -m pytest -m stress $(ARGS)
 
 clean:  ## Remove what was built (not your runs and data)

@@ -1,13 +1,30 @@
 """Shared by all tests: shapes in annotations are checked at run time, and one demo in miniature is made."""
 
+import os
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
 HOOK = install_import_hook(
     ["docaps.model", "docaps.batches", "docaps.training", "docaps.translation"], "beartype.beartype"
 )
+
+
+CHECKED = int(os.environ.get("DOCAPS_CHECKED", "4"))
+"""One test in so many checks shapes, always the same ones: thousands call the same functions, and checks take long."""
+
+
+@pytest.fixture(autouse=True)
+def shapes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Check shapes in some tests only."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", zlib.crc32(request.node.nodeid.encode()) % CHECKED != 0)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture(scope="session")
