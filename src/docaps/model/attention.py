@@ -4,7 +4,6 @@ Dimensions: B batch, H heads, L queries, C keys, Dh size of a head.
 """
 
 import math
-from functools import cache
 
 import torch
 from jaxtyping import Bool, Float
@@ -26,8 +25,6 @@ def attend(
 ) -> Float[Tensor, "B H L Dh"]:
     """Let every query gather values by the likeness of their keys; `mask` is True where it may look."""
     if not causal and _prefers_products(queries, keys):
-        if queries.shape[2] == 1 and _are_side_by_side(keys) and _are_side_by_side(values):
-            return attend_with_all_heads(queries, keys, values, mask)
         return attend_by_products(queries, keys, values, mask)
     if _prefers_plain(queries, keys):
         return attend_plainly(queries, keys, values, mask, causal)
@@ -43,8 +40,8 @@ def _prefers_plain(queries: Float[Tensor, "B H L Dh"], keys: Float[Tensor, "B H 
 
 
 def _prefers_products(queries: Float[Tensor, "B H L Dh"], keys: Float[Tensor, "B H C Dh"]) -> bool:
-    """Say whether nobody wants a gradient and the work is small: the fused kernel is slow for many short rows."""
-    small = max(queries.shape[2], keys.shape[2]) <= PLAIN_KEYS
+    """Say whether nobody wants a gradient and the work is small: the fused kernel is slow for several short rows."""
+    small = 1 < queries.shape[2] <= PLAIN_KEYS and keys.shape[2] <= PLAIN_KEYS
     return small and torch.is_inference_mode_enabled() and queries.device.type == "cpu" and queries.dtype.itemsize > 2
 
 
@@ -63,38 +60,6 @@ def attend_by_products(
         scores.view(batch, heads, length, -1).add_(as_addend(mask, queries).unsqueeze(1))
     found = torch.bmm(torch.softmax(scores, dim=-1), values.reshape(batch * heads, -1, size))
     return found.view(batch, heads, length, size)
-
-
-def attend_with_all_heads(
-    queries: Float[Tensor, "B H 1 Dh"],
-    keys: Float[Tensor, "B H C Dh"],
-    values: Float[Tensor, "B H C Dh"],
-    mask: Mask | None = None,
-) -> Float[Tensor, "B H 1 Dh"]:
-    """Do the same for one position, its heads together: one larger product is quicker than many tiny ones.
-
-    Each head's query stands among zeros, so that it meets only its own part of the keys; of what it gathers, its own
-    part is kept.
-    """
-    batch, heads, _, size = queries.shape
-    joint_keys, joint_values = (one.transpose(1, 2).flatten(2) for one in (keys, values))  # (B, C, D)
-    spread = queries.reshape(batch, 1, heads * size) * _own_parts(heads, size, queries.dtype)  # (B, H, D)
-    scores = torch.bmm(spread, joint_keys.transpose(1, 2))  # (B, H, C)
-    if mask is not None:
-        scores.add_(as_addend(mask, queries))
-    found = torch.bmm(torch.softmax(scores, dim=-1), joint_values)  # (B, H, D)
-    return found.view(batch, heads, heads, size).diagonal(dim1=1, dim2=2).transpose(1, 2).unsqueeze(2)
-
-
-@cache
-def _own_parts(heads: int, size: int, dtype: torch.dtype) -> Float[Tensor, "1 H D"]:
-    """Return for each head what its part of a vector is multiplied by; 0 elsewhere."""
-    return (torch.eye(heads, dtype=dtype) / math.sqrt(size)).repeat_interleave(size, dim=1).unsqueeze(0)
-
-
-def _are_side_by_side(vectors: Float[Tensor, "B H C Dh"]) -> bool:
-    """Say whether the heads of a position lie in memory one after the other."""
-    return vectors.stride(3) == 1 and vectors.stride(1) == vectors.shape[3]
 
 
 def attend_plainly(

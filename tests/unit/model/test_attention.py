@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.model import attention
-from docaps.model.attention import attend, attend_plainly, attend_with_all_heads
+from docaps.model.attention import attend, attend_by_products, attend_plainly
 
 MASK = torch.tensor([[[True, True, True, True, True]], [[True, False, True, False, False]]])
 
@@ -35,22 +35,23 @@ def test_plain_products_equal_the_fused_kernel(length: int, masked: bool, causal
 
 
 @pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize(("length", "by_products"), [(1, False), (2, True), (5, True), (6, False)])
 @torch.inference_mode()
-def test_one_position_looks_with_all_heads_at_once(masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_translating_several_short_rows_look_by_products(
+    masked: bool, length: int, by_products: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = []
+    monkeypatch.setattr(attention, "PLAIN_KEYS", 5)
     monkeypatch.setattr(
-        attention, "attend_with_all_heads", lambda *parts: calls.append(parts) or attend_with_all_heads(*parts)
+        attention, "attend_by_products", lambda *parts: calls.append(parts) or attend_by_products(*parts)
     )
-    queries, keys, values = (part.detach() for part in sample(1))
-    side_by_side = [part.transpose(1, 2).contiguous().transpose(1, 2) for part in (keys, values)]
+    queries, keys, values = (part.detach() for part in sample(length))
     mask = MASK if masked else None
-    expected = F.scaled_dot_product_attention(
-        queries, keys, values, attn_mask=None if mask is None else mask.unsqueeze(1)
-    )
-    torch.testing.assert_close(attend(queries, *side_by_side, mask), expected)
-    assert len(calls) == 1
-    torch.testing.assert_close(attend(queries, keys, values, mask), expected)
-    assert len(calls) == 1  # other orders in memory go another way
+    expected = attend_plainly(queries, keys, values, mask)
+    for order in ((0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3)):  # in which they lie in memory
+        parts = [part.permute(order).contiguous().permute(order) for part in (keys, values)]
+        torch.testing.assert_close(attend(queries, *parts, mask), expected)
+    assert bool(calls) == by_products
 
 
 @pytest.mark.parametrize(
