@@ -7,20 +7,20 @@ line of the table is copied.
 Dimensions: B sentences, W hypotheses of each, C places of words written, H heads, Dh size of a head.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from docaps.model.hypotheses import IMPOSSIBLE, NextWords
+from docaps.model.hypotheses import IMPOSSIBLE, NextWords, best_words
 from docaps.model.interface import DecoderState
 from docaps.model.layers import KeysAndValues
 
 WIDEST = 16
 """Hypotheses that share a row. Each looks at all places of its row, so the work grows with the square of the beam."""
-ROOM = 32
-"""Places that a row has at the beginning."""
+MARGIN = 8
+"""A row has room for so many words more than its source has, for each hypothesis; more is made when it is needed."""
 
 
 PLAIN, ACROSS, SIDE_BY_SIDE = (0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3)
@@ -30,12 +30,12 @@ PLAIN, ACROSS, SIDE_BY_SIDE = (0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3)
 class Cache:
     """Keys and values of the words written so far: new ones are put behind them, into room that is there already.
 
-    Several queries read keys fastest across, (B, H, Dh, C). One of each head reads them as they are projected, with
-    heads side by side, and then a new word is written in one piece.
+    Several queries read keys fastest across, (B, H, Dh, C). A single one reads them as they are projected, with heads
+    side by side, and then a new word is written in one piece.
     """
 
-    def __init__(self, width: int) -> None:
-        self._width = width
+    def __init__(self, width: int, source: int = 0) -> None:
+        self._width, self._source = width, source
         self._orders = (SIDE_BY_SIDE, SIDE_BY_SIDE) if width == 1 else (ACROSS, PLAIN)
         self._kept: list[Tensor] = []  # keys and values, (B, H, room, Dh)
         self._length = 0
@@ -61,9 +61,9 @@ class Cache:
         return self
 
     def _make_room(self, length: int, like: Float[Tensor, "B H W Dh"]) -> None:
-        """Double the room."""
+        """Make room for translations as long as the source, or double it."""
         batch, heads, _, size = like.shape
-        shape = batch, heads, max(ROOM, 2 * length), size
+        shape = batch, heads, max(self._width * (self._source + MARGIN), 2 * length), size
         larger = [like.new_empty([shape[axis] for axis in order]).permute(order) for order in self._orders]
         for kept, place in zip(self._kept, larger, strict=False):
             place[:, :, : self._length] = kept[:, :, : self._length]
@@ -71,7 +71,7 @@ class Cache:
 
     def select(self, rows: Int[Tensor, " R"]) -> "Cache":
         """Pick rows of the batch, in the given order."""
-        picked = Cache(self._width)
+        picked = Cache(self._width, self._source)
         picked._length = self._length
         picked._kept = [kept[rows] for kept in self._kept]  # in the same order in memory
         return picked
@@ -101,22 +101,27 @@ class Ancestry:
         self._hidden = self._hidden[rows]
 
 
-Extend = Callable[[Tensor, int, DecoderState, Tensor | None], tuple[NextWords, DecoderState]]
-"""Takes the next words, how many are to be found, what the decoder remembers, and which places are hidden."""
+Write = Callable[[Tensor, DecoderState, Tensor | None], tuple[Tensor, DecoderState]]
+"""Takes the next words, what the decoder remembers, and which places are hidden; returns its last states."""
+Score = Callable[[Tensor], tuple[Iterator[Tensor], Tensor | None]]
+"""Takes last states and returns the scores of all words, piece by piece, and what rows are to be multiplied by."""
 
 
 class SharedHypotheses:
     """Hypotheses that share their source and never move what they wrote."""
 
-    def __init__(self, extend: Extend, state: DecoderState, ancestry: Ancestry) -> None:
-        self._extend = extend
+    def __init__(self, write: Write, score: Score, state: DecoderState, ancestry: Ancestry) -> None:
+        self._write = write
+        self._score = score
         self._state = state
         self._ancestry = ancestry
 
-    def extend(self, words: Int[Tensor, "B W"], count: int) -> NextWords:
+    def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
         """Let each hypothesis look at its own words, all at the source."""
-        found, self._state = self._extend(words, count, self._state, self._ancestry.write(words.shape[1]))
-        return found
+        hidden = self._ancestry.write(words.shape[1])
+        states, self._state = self._write(words, self._state, hidden)
+        pieces, scale = self._score(states.flatten(0, 1))
+        return best_words(pieces, count, scale, normalise)
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
         """Copy only who descends from whom."""

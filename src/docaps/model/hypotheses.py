@@ -5,6 +5,7 @@ Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -15,8 +16,8 @@ from docaps.corpus.vocabulary import BOS, EOS, PAD
 
 GROUP = 32
 """Words are looked through in groups of so many: the best words are among the groups with the best maxima."""
-PIECE = 8192
-"""Words whose scores are held at a time."""
+PIECE = 4096
+"""Words whose scores are held at a time: few enough for a cache."""
 FEW_ROWS = 16
 NEVER_WRITTEN = [PAD, BOS]
 IMPOSSIBLE = float("-inf")
@@ -24,7 +25,11 @@ IMPOSSIBLE = float("-inf")
 
 @dataclass(frozen=True, slots=True)
 class NextWords:
-    """The most probable words after each hypothesis, and how probable its end is; never padding or a begin mark."""
+    """The most probable words after each hypothesis, and how probable its end is; never padding or a begin mark.
+
+    If only the order of words counts, nobody need `normalise`: log-probabilities then lack a number that is the same
+    for all words of a row, to find which takes an exponential of each of them.
+    """
 
     log_probabilities: Float[Tensor, "R C"]
     words: Int[Tensor, "R C"]
@@ -35,7 +40,7 @@ class NextWords:
 class Hypotheses(Protocol):
     """What a decoder remembers of all hypotheses of a batch; every sentence has the same number of them, W."""
 
-    def extend(self, words: Int[Tensor, "B W"], count: int) -> NextWords:
+    def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
         """Add a word to each hypothesis and return the `count` best words after it, row by row."""
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
@@ -45,35 +50,38 @@ class Hypotheses(Protocol):
         """Forget all sentences but these."""
 
 
-def best_words(pieces: Iterable[Tensor], count: int, scale: Float[Tensor, "R 1"] | None = None) -> NextWords:
+def best_words(
+    pieces: Iterable[Tensor], count: int, scale: Float[Tensor, "R 1"] | None = None, normalise: bool = True
+) -> NextWords:
     """Find the best of all words without ever holding the scores of all, which come piece by piece and are used up.
 
     `scale` is what the scores of each row are still to be multiplied by; it is above 0, so it does not change an order.
     """
-    tops, sums, offset, ending = [], [], 0, None
+    candidates, sums, offset, ending = [], [], 0, None
     for scores in _joined(pieces):
         piece = scores.float() if scores.dtype.itemsize == 2 else scores
         if ending is None:
             ending, kept = piece[:, EOS].clone(), piece[:, NEVER_WRITTEN]
             piece[:, NEVER_WRITTEN] = IMPOSSIBLE
-            values, words = _best_of(piece, count)
+            values, words = _candidates(piece, count, offset)
             piece[:, NEVER_WRITTEN] = kept  # never written, but they have their share of the probability
-            highest = torch.maximum(values[:, :1], kept.amax(dim=1, keepdim=True))
+            highest = torch.maximum(values.amax(dim=1, keepdim=True), kept.amax(dim=1, keepdim=True))
         else:
-            values, words = _best_of(piece, count)
-            highest = values[:, :1]
-        tops.append((values, words + offset))
+            values, words = _candidates(piece, count, offset)
+            highest = values.amax(dim=1, keepdim=True)
+        candidates.append((values, words))
         offset += piece.shape[1]
-        sums.append(_log_sum_of_exponentials(piece, highest, scale))
+        if normalise:
+            sums.append(_log_sum_of_exponentials(piece, highest, scale))
     assert ending is not None
-    values, words = (torch.cat(parts, dim=1) for parts in zip(*tops, strict=True))
-    if len(tops) > 1:
-        values, order = values.topk(min(count, values.shape[1]), dim=1)
-        words = words.gather(1, order)
+    values, words = (torch.cat(parts, dim=1) for parts in zip(*candidates, strict=True))
+    values, places = values.topk(min(count, values.shape[1]), dim=1)
     if scale is not None:
         values, ending = values * scale, ending * scale.squeeze(1)
-    total = torch.cat(sums, dim=1).logsumexp(dim=1) if len(sums) > 1 else sums[0].squeeze(1)  # (R)
-    return NextWords(values - total.unsqueeze(1), words, ending - total)
+    if normalise:
+        total = torch.cat(sums, dim=1).logsumexp(dim=1)  # (R)
+        values, ending = values - total.unsqueeze(1), ending - total
+    return NextWords(values, words.gather(1, places), ending)
 
 
 def _joined(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
@@ -87,30 +95,39 @@ def _joined(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
     yield from rest
 
 
-def _best_of(scores: Float[Tensor, "R P"], count: int) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
-    """Find the best words, and where they stand; a maximum of many columns at once is quicker than a selection."""
+def _candidates(
+    scores: Float[Tensor, "R P"], count: int, offset: int
+) -> tuple[Float[Tensor, "R some"], Int[Tensor, "R some"]]:
+    """Return the scores and numbers of some words of a piece, the best among them, whose first word has this number.
+
+    They are the members of the groups with the best maxima: many maxima at once are quicker than a selection.
+    """
     rows, columns = scores.shape
     groups = columns // GROUP
     if groups < 4 * count:
-        return scores.topk(min(count, columns), dim=1)
+        values, places = scores.topk(min(count, columns), dim=1)
+        return values, places + offset
     # Group g has the columns g, g + groups, g + 2 x groups, ...
     grouped = scores[:, : groups * GROUP].view(rows, GROUP, groups)
-    best_groups = grouped.amax(dim=1).topk(count, dim=1).indices  # (R, C)
-    members = grouped.gather(2, best_groups.unsqueeze(1).expand(-1, GROUP, -1)).flatten(1)  # (R, GROUP x C)
-    left = scores[:, groups * GROUP :]  # too few for a group
-    values, places = torch.cat((members, left), dim=1).topk(count, dim=1)
-    in_group = places.div(count, rounding_mode="floor") * groups + best_groups.gather(1, places % count)
-    beyond = places - GROUP * count  # 0 or more for those in no group
-    return values, torch.where(beyond < 0, in_group, groups * GROUP + beyond)
+    best_groups = grouped.amax(dim=1).topk(count, dim=1, sorted=False).indices.unsqueeze(2)  # (R, C, 1)
+    places = (best_groups + _first_members(groups, scores.device)).flatten(1)  # (R, C x GROUP)
+    if columns > groups * GROUP:
+        left = torch.arange(groups * GROUP, columns, device=scores.device)  # too few for a group
+        places = torch.cat((places, left.expand(rows, -1)), dim=1)
+    return scores.gather(1, places), places.add_(offset)
+
+
+@cache
+def _first_members(groups: int, device: torch.device) -> Int[Tensor, " G"]:
+    """Return where the members of the first group stand."""
+    return torch.arange(GROUP, device=device) * groups
 
 
 def _log_sum_of_exponentials(
     scores: Float[Tensor, "R P"], highest: Float[Tensor, "R 1"], scale: Float[Tensor, "R 1"] | None
 ) -> Float[Tensor, "R 1"]:
     """Add up what the scores stand for; they are overwritten."""
-    if scale is None:
-        scores.sub_(highest)
-    else:
+    if scale is not None:  # a product, then a difference: for both at once torch has no fast way with one number a row
+        scores.mul_(scale)
         highest = highest * scale
-        torch.addcmul(-highest, scores, scale, out=scores)
-    return scores.exp_().sum(dim=1, keepdim=True).log_().add_(highest)
+    return scores.sub_(highest).exp_().sum(dim=1, keepdim=True).log_().add_(highest)

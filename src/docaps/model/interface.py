@@ -138,10 +138,10 @@ class CopiedHypotheses:
         self._state = model.start(encoding)
         self._width = 1
 
-    def extend(self, words: Int[Tensor, "B W"], count: int) -> NextWords:
+    def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
         """Score all words that may follow."""
         logits, self._state = self._model.decode_step(words.flatten(), self._state)
-        return best_words([logits], count)
+        return best_words([logits], count, normalise=normalise)
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
         """Copy rows."""

@@ -19,7 +19,7 @@ from docaps.model.beams import WIDEST, Ancestry, Cache, SharedHypotheses
 from docaps.model.context.memory import ContextMemory, ContextSublayer, Look
 from docaps.model.dropout import Dropout
 from docaps.model.embeddings import Embeddings, WordVectors
-from docaps.model.hypotheses import Hypotheses, NextWords, best_words
+from docaps.model.hypotheses import Hypotheses
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
 from docaps.model.layers import KeysAndValues, Positions
 from docaps.model.precision import for_products
@@ -226,7 +226,7 @@ class Transformer(TranslationModel):
 
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Take the last word of each translation and score all words that may follow."""
-        states, after = self._write(tokens.unsqueeze(1), cast(TransformerState, state))
+        states, after = self._write(tokens.unsqueeze(1), state)
         return self.embeddings.logits(states.squeeze(1)), after
 
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
@@ -238,27 +238,22 @@ class Transformer(TranslationModel):
         looks_further = encoding.besides is not None or any(layer.context is not None for layer in state.layers)
         if width > WIDEST or looks_further:
             return super().hypothesise(encoding, width)
+        length = encoding.states.shape[1]
         layers = tuple(
-            replace(one, source=one.source.laid_out() if width > 1 else one.source, written=Cache(width))
+            replace(one, source=one.source.laid_out() if width > 1 else one.source, written=Cache(width, length))
             for one in state.layers
         )
         padded = not bool(encoding.mask.all())
         mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
         ancestry = Ancestry(len(encoding.states), encoding.states)
-        return SharedHypotheses(self._extend, replace(state, layers=layers, source_mask=mask), ancestry)
-
-    def _extend(
-        self, words: Int[Tensor, "B W"], count: int, state: DecoderState, written: Mask | None
-    ) -> tuple[NextWords, TransformerState]:
-        """Add a word to each hypothesis and find the best words after it."""
-        states, after = self._write(words, cast(TransformerState, state), written)
-        pieces, scale = self.embeddings.score_pieces(states.flatten(0, 1))
-        return best_words(pieces, count, scale), after
+        state = replace(state, layers=layers, source_mask=mask)
+        return SharedHypotheses(self._write, self.embeddings.score_pieces, state, ancestry)
 
     def _write(
-        self, words: Int[Tensor, "B W"], state: TransformerState, written: Mask | None = None
+        self, words: Int[Tensor, "B W"], remembered: DecoderState, written: Mask | None = None
     ) -> tuple[Float[Tensor, "B W D"], TransformerState]:
         """Take the next word of each hypothesis, all at the same position of their translations."""
+        state = cast(TransformerState, remembered)
         inputs = self._with_step_positions(self.embeddings.target(words), state)
         states, layers = self._decode(inputs, state, self._visible(state) if written is None else written)
         return self._finish(states, state), replace(state, layers=layers, position=state.position + 1)

@@ -7,7 +7,8 @@ among its best ones any more, of which there are `nbest`.
 Dimensions: B sentences, W beam (1 before the first word), C continuations of a hypothesis, L words written so far.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -59,19 +60,27 @@ class Beams:
 
 
 @torch.inference_mode()
-def search(model: TranslationModel, batch: Batch, settings: DecodingSettings) -> list[list[Hypothesis]]:
-    """Return for each sentence its finished hypotheses, best first."""
+def search(
+    model: TranslationModel, batch: Batch, settings: DecodingSettings, *, scored: bool = True
+) -> list[list[Hypothesis]]:
+    """Return for each sentence its finished hypotheses, best first.
+
+    If nobody wants scores, greedy search does without them (they are not numbers then): the words are the same.
+    """
+    normalise = scored or settings.beam > 1
     beams = _begin(model, batch, settings)
     finished: list[list[Hypothesis]] = [[] for _ in beams.sentences]
     first_limit, length = min(beams.limits.tolist(), default=0), 0
     while beams.sentences:
         length += 1
-        following = beams.decoder.extend(beams.tokens[:, :, -1], settings.beam)
+        following = beams.decoder.extend(beams.tokens[:, :, -1], settings.beam, normalise)
         choices = _force_end(beams, following, length) if length >= first_limit else following
         _advance(beams, choices, settings.beam)
         _collect(beams, finished, length, settings)
         if any(finished) or length >= first_limit:
             _drop_done(beams)
+    if not normalise:
+        return [[replace(one, score=math.nan, log_probability=math.nan) for one in found] for found in finished]
     return [sorted(found, key=lambda one: -one.score) for found in finished]
 
 

@@ -74,7 +74,7 @@ class _Pace:
 
 
 class Translator:
-    """Translate documents with a trained model."""
+    """Translate documents with a trained model; if scores are not wanted, greedy search leaves them out."""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class Translator:
         decoding: DecodingSettings | None = None,
         *,
         window: int | None = None,
+        scored: bool = True,
         warn: Callable[[str], None] = progress.say,
     ) -> None:
-        self._trained = trained
+        self._trained, self._scored, self._warn = trained, scored, warn
         self.window = window or WINDOW
-        self._warn = warn
         self.decoding = decoding or trained.decoding
 
     def translate(
@@ -289,7 +289,7 @@ class Translator:
         trained = self._trained
         batch = collate(windows, trained.model.view).to(trained.device)
         with trained.autocast():
-            found = search(trained.packed or trained.model, batch, self.decoding)
+            found = search(trained.packed or trained.model, batch, self.decoding, scored=self._scored)
         if not all(found):
             raise RunError("the model finds no translation: its scores are not numbers (NaN). Train it again")
         return found

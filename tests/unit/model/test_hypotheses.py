@@ -13,12 +13,12 @@ def scores_of(rows: int, words: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.parametrize("rows", [2, FEW_ROWS + 3])
-@pytest.mark.parametrize("piece", [997, 300, 150])
+@pytest.mark.parametrize("piece", [1297, 600, 300, 150])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_best_words_are_those_of_a_softmax(rows: int, piece: int, scaled: bool) -> None:
-    scores = scores_of(rows, 997)
+    scores = scores_of(rows, 1297)
     scores[:, [PAD, BOS]] += 9  # never written, but they take their share
-    scores[0, 996] = 30  # the last word, in no group
+    scores[0, 1296] = 30  # the last word, in no group
     scale = torch.linspace(0.1, 3, rows, dtype=torch.float64).unsqueeze(1) if scaled else None
     expected = torch.log_softmax(scores if scale is None else scores * scale, dim=1)
     ending = expected[:, EOS].clone()
@@ -28,6 +28,11 @@ def test_best_words_are_those_of_a_softmax(rows: int, piece: int, scaled: bool) 
     torch.testing.assert_close(found.log_probabilities, values)
     assert torch.equal(found.words, words)
     torch.testing.assert_close(found.ending, ending)
+    plain = best_words([part.clone() for part in scores.split(piece, dim=1)], 4, scale, normalise=False)
+    assert torch.equal(plain.words, words)
+    lacking = plain.log_probabilities - found.log_probabilities  # the same for all words of a row
+    torch.testing.assert_close(lacking, lacking[:, :1].expand(-1, 4))
+    torch.testing.assert_close(plain.ending - found.ending, lacking[:, 0])
 
 
 def test_fewer_words_than_asked_for_are_all_found() -> None:

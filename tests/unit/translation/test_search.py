@@ -275,3 +275,14 @@ def noting(step: Callable[..., object], seen: list[int]) -> Callable[..., object
         return step(tokens, state)
 
     return noted
+
+
+@pytest.mark.parametrize("name", ["transformer", "qcn", "zhang"])
+@pytest.mark.parametrize("beam", [1, 2])
+def test_without_scores_the_words_are_the_same(name: str, beam: int) -> None:
+    model, batch = tiny.build(tiny.settings(name)), tiny.sample_batch()
+    decoding = DecodingSettings(beam=beam, length_factor=0.1, length_margin=6)
+    scored, plain = (search(model, batch, decoding, scored=wanted) for wanted in (True, False))
+    assert [[one.tokens for one in found] for found in plain] == [[one.tokens for one in found] for found in scored]
+    missing = [math.isnan(one.score) and math.isnan(one.log_probability) for found in plain for one in found]
+    assert set(missing) == {beam == 1}  # a beam compares hypotheses by their scores

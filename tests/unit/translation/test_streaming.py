@@ -193,7 +193,9 @@ def test_routing_is_kept_if_wanted(trained: TrainedModel) -> None:
 
 
 def test_scores_that_are_no_numbers_are_told(trained: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(model: TranslationModel, batch: Batch, decoding: DecodingSettings) -> list[list[Hypothesis]]:
+    def nothing(
+        model: TranslationModel, batch: Batch, decoding: DecodingSettings, *, scored: bool
+    ) -> list[list[Hypothesis]]:
         return [[] for _ in batch.source]
 
     monkeypatch.setattr(translating, "search", nothing)
