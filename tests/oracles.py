@@ -227,3 +227,27 @@ def selective_attention(
             sum(alpha_s[j] * alpha_w[j][i] * values[j][i] for j in range(len(sentences)) for i in range(len(values[j])))
         )
     return gate(weights, "gate", h, forward_sublayer(weights, linear(weights, "output", torch.cat(found))))
+
+    c = feed_forward(weights, "feed_forward", linear(weights, "output", torch.cat(found)))
+    return gate(weights, "gate", h, c)
+
+
+def calibrated_linear(values: Tensor, weight: Tensor, bias: Tensor, largest: Tensor, levels: int) -> list[list[float]]:
+    """A product of integers, number by number: a step for each column of the values, one for each row of the weight.
+
+    Levels of 127 are for numbers of both signs, 255 for those that are never below 0.
+    """
+    columns, rows = range(weight.shape[1]), range(weight.shape[0])
+    ratio = [math.sqrt(float(largest[c]) / max(abs(float(weight[r, c])) for r in rows)) for c in columns]
+    common = max(float(largest[c]) / ratio[c] for c in columns) / levels
+    steps = [common * ratio[c] for c in columns]
+    found = []
+    for value in values.tolist():
+        integers = [min(levels, max(0 if levels == 255 else -levels, round(value[c] / steps[c]))) for c in columns]
+        found.append([])
+        for r in rows:
+            weights = [float(weight[r, c]) * steps[c] for c in columns]
+            step = max(map(abs, weights)) / 127
+            total = sum(integers[c] * round(weights[c] / step) for c in columns)
+            found[-1].append(total * step + float(bias[r]))
+    return found

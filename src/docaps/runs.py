@@ -7,6 +7,7 @@ state.safetensors   while training: weights, optimiser and place in the corpus, 
 snapshots/          while training: weights of earlier steps that the final model may be made of
 text/               how text becomes token ids: BPE codes, vocabulary, languages
 precision.json      how well the model translates in lower precision, if that was measured
+ranges.safetensors  the ranges by which int8 then rounds numbers
 assessment/         translations, scores, contrastive accuracy, routing (files that the report reads)
 diagnosis.json      whether context is used, and what tells it; there once the run was diagnosed
 results.json        every score with its signature, data and machine; counts.json what significance is computed from
@@ -93,6 +94,11 @@ class Run:
     def precision(self) -> Path:
         """Path of what `docaps precision` found: how well lower precisions translate."""
         return self.path / "precision.json"
+
+    @property
+    def ranges(self) -> Path:
+        """Path of the ranges of numbers that `docaps precision` met; int8 rounds by them."""
+        return self.path / "ranges.safetensors"
 
     def read(self) -> dict[str, Any]:
         """Return the run's description."""

@@ -330,6 +330,7 @@ def test_precisions_are_checked_and_remembered(chain: Chain, tmp_path: Path) -> 
     assert all(one["sentences_per_second"] > 0 and one["good"] == (one["loss"] <= 0.3) for one in found.values())
     text = [succeed("translate", run, "--scores", "--precision", name, stdin=STORY).out for name in ("float32", "int8")]
     assert text[0] != text[1]
+    assert (run / "ranges.safetensors").exists() == found["int8"]["calibrated"]
     notes = json.loads((run / "precision.json").read_text())
     for speed, expected in ((2.0, text[1]), (0.5, text[0])):  # int8 is taken only if it is good and faster
         notes["int8"] |= {"good": True, "sentences_per_second": speed}
@@ -339,3 +340,7 @@ def test_precisions_are_checked_and_remembered(chain: Chain, tmp_path: Path) -> 
             assert succeed("translate", run, "--scores", stdin=STORY).out == expected
     (run / "precision.json").write_text("nonsense")
     succeed("translate", run, stdin=STORY)
+    (run / "ranges.safetensors").write_text("nonsense")
+    refused = docaps("translate", run, "--precision", "int8", stdin=STORY)
+    assert refused.code == 1
+    assert f"{run / 'ranges.safetensors'}: not the ranges that were written: `docaps precision` makes" in refused.err

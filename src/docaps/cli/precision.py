@@ -22,8 +22,9 @@ def precision(
     """Check how well and how fast a model translates in float32, bfloat16 and int8.
 
     Prints BLEU, what is lost against float32, and sentences a second. A precision is good if it loses at most 0.3 BLEU.
-    The run remembers the result (precision.json): on CPUs without fast bfloat16, docaps translate takes int8 by itself
-    only for a model that was checked, and for which int8 was found good and faster than float32.
+    int8 rounds numbers by ranges that are met in the first 500 sentences, if that is good. The run remembers the result
+    (precision.json) and the ranges (ranges.safetensors): on CPUs without fast bfloat16, docaps translate takes int8 by
+    itself only for a model that was checked, and for which int8 was found good and faster than float32.
 
     Example: docaps precision runs/demo/runs/document dev.en dev.de
     """
@@ -42,5 +43,7 @@ def precision(
     for name, one in found.items():
         good = "yes" if one.good else "no"
         typer.echo(f"{name:<10} {one.bleu:5.2f}  {one.loss:5.2f}  {one.sentences_per_second:11.1f}  {good}")
+    rounding = "the ranges met in this text" if found["int8"].calibrated else "the largest number of each row"
+    typer.echo(f"int8 rounds by {rounding}", err=True)
     chosen = "int8" if is_int8_better(Run(run)) else "float32"
     typer.echo(f"docaps translate {run} takes {chosen} on CPUs without fast bfloat16", err=True)

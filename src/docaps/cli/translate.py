@@ -195,7 +195,7 @@ def _make_job(order: _Order, trained: "TrainedModel", inputs: "Inputs", search: 
     writers = {"json": write_json, "table": write_table, "text": text_writer(codec.source.code, codec.target.code)}
     return Job(
         inputs,
-        Translator(trained, search.decoding(trained.decoding)),
+        Translator(trained, search.decoding(trained.decoding), scored=order.kind != "text"),
         Wishes(not search.no_context, given, search.routing),
         writers[order.kind],
         order.file_by_file,
@@ -284,11 +284,15 @@ def _request(order: _Order, job: "Job", search: _Search, trained: "TrainedModel"
     from docaps.files import sha256
     from docaps.runs import Run
 
+    run = Run(order.run)
+    precision = str(trained.writes_in).removeprefix("torch.")
+    if precision == "int8" and run.ranges.exists():
+        precision += f", ranges {sha256(run.ranges)}"
     return {
-        "run": sha256(Run(order.run).weights),
+        "run": sha256(run.weights),
         **job.inputs.describe(),
         "history": list(job.wishes.history[-trained.model.history :]) if trained.model.history else [],
         "search": job.translator.decoding.model_dump(),
         "options": [order.kind, search.no_context, search.routing],
-        "precision": str(trained.writes_in).removeprefix("torch."),
+        "precision": precision,
     }

@@ -121,12 +121,16 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(size, inner)
         self.output = nn.Linear(inner, size)
+        self.packed: nn.Module | None = None
+        """Both maps, in a model that is packed."""
         for projection in (self.inner, self.output):
             nn.init.xavier_uniform_(projection.weight)
             nn.init.zeros_(projection.bias)
 
     def forward(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Transform each position."""
+        if self.packed is not None:
+            return self.packed(states)  # type: ignore[no-any-return]
         inner = F.relu(self.inner(states), inplace=not torch.is_grad_enabled())
         return self.output(inner)  # type: ignore[no-any-return]
 

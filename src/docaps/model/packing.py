@@ -3,85 +3,140 @@
 Only products with weights of attention, feed-forward networks and the output layer are made in the lower precision.
 All else (word vectors, attention, sums, norms, routing, log-probabilities) stays in float32.
 
-Reference for int8: each row of a weight, and each row of numbers that it meets, has a scale of its own, so that a
-sentence's translation does not depend on its neighbours in the batch. Dimensions: R rows, D size, N outputs.
+Dimensions: R rows, D size, N outputs, V vocabulary.
 """
 
 import copy
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.errors import DocapsError
 from docaps.model.embeddings import Embeddings
 from docaps.model.hypotheses import PIECE
+from docaps.model.int8 import (
+    LEVELS,
+    POSITIVE_LEVELS,
+    CalibratedInt8FeedForward,
+    CalibratedInt8Linear,
+    Int8FeedForward,
+    Int8Linear,
+    Int8Output,
+    check_int8,
+    step_sizes,
+)
 from docaps.model.interface import TranslationModel
 from docaps.model.layers import Attention, FeedForward
 
-LEVELS = 127
-"""Numbers become integers from -127 to 127."""
-SMALLEST = 1e-30
-"""The least scale: a row of zeros must not be divided by 0."""
-LEAST, HIGHEST_BIT = torch.tensor(SMALLEST), torch.tensor(LEVELS + 1, dtype=torch.uint8)
-"""Tensors already: to make one of a number at each call takes as long as to work with it."""
+Ranges = Mapping[str, Float[Tensor, " D"]]
+"""The largest number met in each column of what a packed map reads, by the name of the map."""
 
 
-class Int8Linear(nn.Module):
-    """A linear map by products of 8-bit integers, which are exact; oneDNN adds them up in 32 bits."""
+@runtime_checkable
+class Form(Protocol):
+    """A way to multiply: what maps are replaced by."""
 
-    packed: Tensor
-    scales: Tensor
-    zeros: Tensor
-    bias: Tensor
+    def linear(self, name: str, weight: Tensor, bias: Tensor) -> nn.Module:
+        """Make a linear map."""
 
-    def __init__(self, weight: Float[Tensor, "N D"], bias: Float[Tensor, " N"] | None = None) -> None:
-        super().__init__()
-        levels = weight_levels()
-        scales = weight.abs().amax(dim=1).clamp_min(SMALLEST) / levels  # (N)
-        integers = (weight / scales.unsqueeze(1)).round().to(torch.int8)
-        self.register_buffer("packed", _onednn().qlinear_prepack(integers, None))
-        self.register_buffer("scales", scales)
-        self.register_buffer("zeros", torch.zeros(len(weight), dtype=torch.int64))
-        self.register_buffer("bias", None if bias is None else bias.clone())
+    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> nn.Module:
+        """Make two linear maps with a ReLU between them."""
 
-    def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
-        """Round each row to integers, multiply, and scale back."""
-        integers, scale = quantise(values.flatten(0, -2))
-        products = self.multiply(integers)
-        products = torch.addcmul(self.bias, products, scale, out=products)
-        return products.view(*values.shape[:-1], -1)
-
-    def multiply(self, integers: UInt8[Tensor, "R D"]) -> Float[Tensor, "R N"]:
-        """Multiply rows that are integers already; the result is still to be multiplied by their scales."""
-        arguments = (integers, 1.0, LEVELS + 1, self.packed, self.scales, self.zeros, None, 1.0, 0)
-        products: Tensor = _onednn().qlinear_pointwise(*arguments, torch.float32, "none", [], "")
-        return products
+    def output(self, name: str, weight: Tensor) -> nn.Module:
+        """Make an output layer, which returns scores piece by piece and what rows are still to be multiplied by."""
 
 
-def quantise(values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[Tensor, "R 1"]]:
-    """Round each row to integers from 1 to 255, where 128 stands for 0; return them and the rows' scales."""
-    largest = values.abs().amax(dim=1, keepdim=True)
-    scale = torch.add(LEAST, largest, alpha=1 / LEVELS)
-    integers = values.div(scale).round_().to(torch.int8)
-    # To flip the highest bit is to add 128; torch turns numbers into signed bytes much faster than into others.
-    return integers.view(torch.uint8).bitwise_xor_(HIGHEST_BIT), scale
+def pack(model: TranslationModel, dtype: torch.dtype, ranges: Ranges | None = None) -> TranslationModel:
+    """Return a model that multiplies in int8 or half precision; what stays as it is, both models share.
+
+    With ranges, int8 rounds numbers by them; maps without one round each row by its own largest number.
+    """
+    if dtype == torch.float32:
+        return model
+    return replace_maps(model, Int8(ranges or {}) if dtype == torch.int8 else Half(dtype))
 
 
-class Int8Output(nn.Module):
-    """The output layer by products of 8-bit integers, a piece of the vocabulary at a time."""
+def replace_maps(model: TranslationModel, form: Form) -> TranslationModel:
+    """Return a model whose maps have another form."""
+    with torch.no_grad():
+        shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+        packed = copy.deepcopy(model, shared)
+        for name, module in list(packed.named_modules()):
+            if isinstance(module, Attention):
+                _pack_attention(name, module, form)
+            elif isinstance(module, FeedForward):
+                module.packed = form.feed_forward(name, module.inner, module.output)
+                module.inner, module.output = (cast(nn.Linear, nn.Identity()) for _ in range(2))
+            elif isinstance(module, Embeddings):
+                module.packed = form.output(name, module.output.weight)
+    return packed
 
-    def __init__(self, weight: Float[Tensor, "V D"]) -> None:
-        super().__init__()
-        self.parts = nn.ModuleList(Int8Linear(part) for part in weight.split(PIECE))
 
-    def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"]]:
-        """Return the scores of all words, to be multiplied by a scale for each row."""
-        integers, scale = quantise(states)
-        return (cast(Int8Linear, part).multiply(integers) for part in self.parts), scale
+def _pack_attention(name: str, attention: Any, form: Form) -> None:
+    """Make one product of those that read the same states."""
+
+    def join(own: str, parts: list[Any]) -> nn.Module:
+        weight, bias = (torch.cat([getattr(part, kind) for part in parts]) for kind in ("weight", "bias"))
+        return form.linear(f"{name}.{own}", weight, bias)
+
+    looked_at = [attention.key, attention.value]
+    attention.joint = join("joint", [attention.query, *looked_at] if attention.inward else looked_at)
+    attention.query = nn.Identity() if attention.inward else join("query", [attention.query])
+    attention.key, attention.value = nn.Identity(), nn.Identity()
+    attention.output = join("output", [attention.output])
+
+
+class Int8:
+    """Products of 8-bit integers."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        check_int8()
+        self._ranges = ranges
+
+    def linear(self, name: str, weight: Tensor, bias: Tensor) -> Int8Linear:
+        """Round by a range if there is one."""
+        largest = self._ranges.get(name)
+        if largest is None:
+            return Int8Linear(weight, bias)
+        return CalibratedInt8Linear(weight, bias, step_sizes(weight, largest, LEVELS))
+
+    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> Int8FeedForward:
+        """Round what is between the maps, which is never below 0, to integers of its own."""
+        largest = [self._ranges.get(f"{name}.{part}") for part in ("inner", "output")]
+        if largest[0] is None or largest[1] is None:
+            return Int8FeedForward(Int8Linear(inner.weight, inner.bias), Int8Linear(output.weight, output.bias))
+        steps = step_sizes(inner.weight, largest[0], LEVELS), step_sizes(output.weight, largest[1], POSITIVE_LEVELS)
+        return CalibratedInt8FeedForward(
+            CalibratedInt8Linear(inner.weight, inner.bias, steps[0]),
+            CalibratedInt8Linear(output.weight, output.bias, steps[1], positive=True),
+        )
+
+    def output(self, name: str, weight: Tensor) -> Int8Output:
+        """Share one range between all words."""
+        return Int8Output(weight, PIECE, self._ranges.get(name))
+
+
+class Half:
+    """Products in half precision."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self._dtype = dtype
+
+    def linear(self, name: str, weight: Tensor, bias: Tensor) -> "HalfLinear":  # noqa: ARG002
+        """Cast weight and bias."""
+        return HalfLinear(weight, bias, self._dtype)
+
+    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> nn.Module:
+        """Cast both maps."""
+        both = [self.linear(name, one.weight, one.bias) for one in (inner, output)]
+        return nn.Sequential(both[0], nn.ReLU(inplace=True), both[1])
+
+    def output(self, name: str, weight: Tensor) -> "HalfOutput":  # noqa: ARG002
+        """Cast the output layer."""
+        return HalfOutput(weight, self._dtype)
 
 
 class HalfLinear(nn.Module):
@@ -121,58 +176,5 @@ class HalfOutput(nn.Module):
         return (part(states) for part in self.parts), None
 
 
-def pack(model: TranslationModel, dtype: torch.dtype) -> TranslationModel:
-    """Return a model that multiplies in int8 or half precision; what stays as it is, both models share."""
-    if dtype == torch.float32:
-        return model
-    if dtype == torch.int8:
-        check_int8()
-    with torch.no_grad():
-        shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-        packed = copy.deepcopy(model, shared)
-        make = Int8Linear if dtype == torch.int8 else lambda weight, bias: HalfLinear(weight, bias, dtype)
-        for module in list(packed.modules()):
-            if isinstance(module, Attention):
-                _pack_attention(module, make)
-            elif isinstance(module, FeedForward):
-                module.inner, module.output = (_pack_linear([part], make) for part in (module.inner, module.output))
-            elif isinstance(module, Embeddings):
-                weight = module.output.weight
-                module.packed = Int8Output(weight) if dtype == torch.int8 else HalfOutput(weight, dtype)
-    return packed
-
-
-Make = Callable[[Tensor, Tensor], nn.Module]
-
-
-def _pack_attention(attention: Any, make: Make) -> None:
-    """Make one product of those that read the same states."""
-    looked_at = [attention.key, attention.value]
-    attention.joint = _pack_linear([attention.query, *looked_at] if attention.inward else looked_at, make)
-    attention.query = nn.Identity() if attention.inward else _pack_linear([attention.query], make)
-    attention.key, attention.value = nn.Identity(), nn.Identity()
-    attention.output = _pack_linear([attention.output], make)
-
-
-def _pack_linear(parts: list[Any], make: Make) -> Any:
-    return make(torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts]))
-
-
-def check_int8() -> None:
-    """Refuse int8 where it cannot be multiplied."""
-    if not (torch.backends.mkldnn.is_available() and hasattr(_onednn(), "qlinear_prepack")):
-        raise DocapsError("int8 needs a torch with oneDNN (x86 CPUs): use --precision float32 here")
-
-
-def weight_levels() -> int:
-    """Return the largest integer of a weight: without VNNI, sums of two products must fit into 16 bits."""
-    has_vnni = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
-    return LEVELS if has_vnni() else LEVELS // 2
-
-
 def _has_blocks() -> bool:
     return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-
-
-def _onednn() -> Any:
-    return torch.ops.onednn

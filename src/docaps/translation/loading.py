@@ -12,9 +12,10 @@ from docaps.config import DecodingSettings, SystemSettings, TranslationPrecision
 from docaps.corpus.codec import Codec, load_codec
 from docaps.errors import CheckpointError, DocapsError, RunError
 from docaps.files import read_json, sha256
+from docaps.model.calibration import read_ranges
 from docaps.model.checkpoint import load_weights
 from docaps.model.interface import TranslationModel
-from docaps.model.packing import pack
+from docaps.model.packing import Ranges, pack
 from docaps.model.precision import autocast, choose_device, choose_translation_precision
 from docaps.model.variants import build_model
 from docaps.runs import Run, open_run
@@ -52,8 +53,15 @@ def load_trained(path: Path, precision: TranslationPrecision = "float32") -> Tra
     model.to(device).eval()
     chosen = choose_translation_precision(precision, device, int8_checked=is_int8_better(run))
     scoring = torch.float32 if chosen == torch.int8 else chosen
-    packed = None if chosen == torch.float32 else pack(model, chosen)
+    packed = None if chosen == torch.float32 else pack(model, chosen, _find_ranges(run, chosen))
     return TrainedModel(model, codec, decoding, device, scoring, packed, chosen)
+
+
+def _find_ranges(run: Run, precision: torch.dtype) -> Ranges | None:
+    """Return the ranges by which int8 rounds, if some were found for these weights."""
+    if precision != torch.int8 or not run.ranges.exists():
+        return None
+    return read_ranges(run.ranges, weights=sha256(run.weights))
 
 
 def is_int8_better(run: Run) -> bool:

@@ -7,7 +7,8 @@ from torch import nn
 
 from docaps.batches.batch import collate
 from docaps.config import DecodingSettings
-from docaps.model.packing import HalfLinear, Int8Linear, Int8Output, pack, quantise
+from docaps.model.int8 import Int8Linear, Int8Output, quantise
+from docaps.model.packing import HalfLinear, pack
 from docaps.model.precision import choose_translation_precision
 from docaps.translation.search import search
 
@@ -43,13 +44,12 @@ def test_neighbours_change_nothing_in_int8() -> None:
 
 
 @torch.inference_mode()
-def test_the_output_layer_scores_all_words_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docaps.model.packing.PIECE", 16)
+def test_the_output_layer_scores_all_words_piece_by_piece() -> None:
     weight, states = random(40, 64), random(5, 64, seed=2)
-    pieces, scale = Int8Output(weight)(states)
+    pieces, scale = Int8Output(weight, 16)(states)
     scores = torch.cat(list(pieces), dim=1) * scale
     torch.testing.assert_close(scores, states @ weight.T, atol=0.6, rtol=0)
-    assert torch.equal(scores, Int8Output(weight)(states)[1] * Int8Linear(weight).multiply(quantise(states)[0]))
+    assert torch.equal(scores, Int8Output(weight, 16)(states)[1] * Int8Linear(weight).multiply(quantise(states)[0]))
 
 
 @pytest.mark.parametrize("name", ["transformer", "qcn"])
