@@ -17,7 +17,9 @@ from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.config import DecodingSettings, SystemName, bundled_recipes, load_recipe
 from docaps.corpus.vocabulary import BOS, EOS, PAD, UNK
-from docaps.model.packing import pack
+from docaps.model.calibration import observe, ranges_of
+from docaps.model.interface import TranslationModel
+from docaps.model.packing import Ranges, pack
 from docaps.model.variants import build_model
 from docaps.translation.search import search
 from docaps.translation.workers import work_side_by_side
@@ -25,6 +27,8 @@ from docaps.translation.workers import work_side_by_side
 Sentences = Sequence[Sequence[int]]
 Translate = Callable[[Sequence[Sentences], int, int], None]
 """Translate batches with a beam of this width, so many batches side by side."""
+CALIBRATION = 8
+"""Sentences from which ranges of int8 are found."""
 DTYPES = {"int8": torch.int8, "float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -61,20 +65,29 @@ def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
     model = build_model(settings, vocabulary=sizes.vocabulary, seed=1).eval()
     with torch.no_grad():
         model.get_parameter("embeddings.source.weight")[EOS] = 0  # so the end comes only when it is forced
-    packed = pack(model, DTYPES[precision])
-
-    def translate_batch(sentences: Sentences, beam: int) -> None:
-        longest = max(map(len, sentences))
-        settings = DecodingSettings(beam=beam, length_factor=(sizes.tokens - 20 + 0.5) / longest)
-        histories = [sentences[max(0, place - 3) : place][::-1] for place in range(len(sentences))]
-        windows = [Window([*one, EOS], tuple(history)) for one, history in zip(sentences, histories, strict=True)]
-        found = search(packed, collate(windows, model.history), settings)
-        assert all(len(one.tokens) == sizes.tokens - 1 for hypotheses in found for one in hypotheses)
+    packed = pack(model, DTYPES[precision], _calibrate(model, sizes) if precision == "int8" else None)
 
     def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
-        list(work_side_by_side(lambda batch: translate_batch(batch, beam), batches, workers))
+        list(work_side_by_side(lambda batch: _search(packed, batch, beam, sizes), batches, workers))
 
     return translate
+
+
+def _search(model: TranslationModel, sentences: Sentences, beam: int, sizes: Sizes) -> None:
+    """Translate a batch; exactly as many tokens as they should are written."""
+    longest = max(map(len, sentences))
+    settings = DecodingSettings(beam=beam, length_factor=(sizes.tokens - 20 + 0.5) / longest)
+    histories = [sentences[max(0, place - 3) : place][::-1] for place in range(len(sentences))]
+    windows = [Window([*one, EOS], tuple(history)) for one, history in zip(sentences, histories, strict=True)]
+    found = search(model, collate(windows, model.history), settings, scored=False)
+    assert all(len(one.tokens) == sizes.tokens - 1 for hypotheses in found for one in hypotheses)
+
+
+def _calibrate(model: TranslationModel, sizes: Sizes) -> Ranges:
+    """Find ranges on sentences other than those that are measured."""
+    observed = observe(model)
+    _search(observed, random_sentences(CALIBRATION, sizes.tokens - 1, sizes.vocabulary, seed=3), 1, sizes)
+    return ranges_of(observed)
 
 
 def make_ctranslate2(sizes: Sizes, precision: str, threads: int) -> Translate:
@@ -172,9 +185,9 @@ def make_hugging_face(sizes: Sizes) -> Translate:
     return translate
 
 
-def random_sentences(count: int, words: int, vocabulary: int) -> list[list[int]]:
+def random_sentences(count: int, words: int, vocabulary: int, seed: int = 2) -> list[list[int]]:
     """Draw sentences of the same length."""
-    generator = np.random.default_rng(2)
+    generator = np.random.default_rng(seed)
     first = max(PAD, BOS, EOS, UNK) + 1
     drawn: list[list[int]] = generator.integers(first, vocabulary, (count, words)).tolist()
     return drawn
