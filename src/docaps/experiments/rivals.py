@@ -5,8 +5,8 @@ from typing import Any
 
 from docaps.experiments.readings import Reading
 
-# Concatenation has no new weights: at the share of the rate that old ones get, it would hardly learn.
-FULL_RATE = {"stage.document.inherited_rate": 1.0}
+# Concatenation has no new weights, and its sentences are longer than any before: it learns at the sentence model's rate.
+FULL_RATE = {"stage.document.inherited_rate": 1.0, "stage.document.learning_rate": 2e-3}
 
 # Both need to know which of two things was mentioned last, and states that were trained to tell the gender of a thing:
 # as published, the pronouns of the mini-documents stay near chance in as many steps.
