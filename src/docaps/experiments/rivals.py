@@ -5,7 +5,7 @@ from typing import Any
 
 from docaps.experiments.readings import Reading
 
-# Concatenation has no new weights, and its sentences are longer than any before: it learns at the sentence model's rate.
+# Concatenation has no new weights, and its sentences are longer than any before: it learns as the sentence model did.
 FULL_RATE = {"stage.document.inherited_rate": 1.0, "stage.document.learning_rate": 2e-3}
 
 # Both need to know which of two things was mentioned last, and states that were trained to tell the gender of a thing:
