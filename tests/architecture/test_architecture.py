@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,6 +113,11 @@ def test_the_pattern_of_such_places_finds_them() -> None:
     for place in (*(f"/{home}/x" for home in ("home/anna", "root")), "/Users/anna", "C:\\Users\\anna"):
         assert HOME.search(f"see {place}")
     assert not HOME.search("docs/home/page and runs/place/x")
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert not [name for name, count in names.items() if count > 1]  # pytest imports them by name
 
 
 def test_every_module_says_what_it_is() -> None:

@@ -169,9 +169,11 @@ def test_the_beam_is_the_one_asked_for(
 ) -> None:
     asked = []
 
-    def spy(model: TranslationModel, batch: Batch, decoding: DecodingSettings) -> list[list[Hypothesis]]:
+    def spy(
+        model: TranslationModel, batch: Batch, decoding: DecodingSettings, *, scored: bool
+    ) -> list[list[Hypothesis]]:
         asked.append(decoding.beam)
-        return search(model, batch, decoding)
+        return search(model, batch, decoding, scored=scored)
 
     monkeypatch.setattr("docaps.translation.translator.search", spy)
     succeed("translate", chain.document, *options, stdin="A man.\n")

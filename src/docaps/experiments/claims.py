@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import platform
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -94,11 +95,8 @@ class Claims:
 
     def _now(self) -> float:
         """Return the time by the clock that dates the files, which may be another machine's."""
-        clock = self.folder / f".clock-{os.getpid()}"
-        clock.touch()
-        now = clock.stat().st_mtime
-        clock.unlink(missing_ok=True)
-        return now
+        with tempfile.TemporaryFile(dir=self.folder) as clock:  # a name of one's own: machines number processes alike
+            return os.fstat(clock.fileno()).st_mtime
 
 
 def _is_of(path: Path, name: str) -> bool:
