@@ -3,22 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
+from docaps.config import SystemName
 from docaps.experiments.readings import Reading
 
 # Concatenation has no new weights, and its sentences are longer than any before: it learns as the sentence model did.
 FULL_RATE = {"stage.document.inherited_rate": 1.0, "stage.document.learning_rate": 2e-3}
 
-# Both need to know which of two things was mentioned last, and states that were trained to tell the gender of a thing:
-# as published, the pronouns of the mini-documents stay near chance in as many steps.
+# Which of two things was mentioned last, and the gender of a thing: what pronouns of the mini-documents need to know.
 LEARNS = {"gradient": True, "distances": True}
 
 
-def _hierarchical(name: str, title: str, **settings: Any) -> Reading:
-    return Reading(name, title, "han", {f"han.{key}": value for key, value in (LEARNS | settings).items()})
-
-
-def _selective(name: str, title: str, **settings: Any) -> Reading:
-    return Reading(name, title, "san", {f"san.{key}": value for key, value in (LEARNS | settings).items()})
+def _learning(name: str, title: str, system: SystemName, **settings: Any) -> Reading:
+    """Return a row whose system is told distances, and trains the states of other sentences."""
+    return Reading(name, title, system, {f"{system}.{key}": value for key, value in (LEARNS | settings).items()})
 
 
 RIVALS: Mapping[str, Reading] = {
@@ -33,15 +30,15 @@ RIVALS: Mapping[str, Reading] = {
             "zhang",
             {"stage.document.inherited_rate": 0.0, "stage.document.inherited_exempt": ()},
         ),
-        _hierarchical("han-encoder", "hierarchical attention, encoder", side="encoder"),
-        _hierarchical("han-decoder", "hierarchical attention, decoder", side="decoder"),
-        _hierarchical("han-joint", "hierarchical attention, both"),
+        _learning("han-encoder", "hierarchical attention, encoder", "han", side="encoder"),
+        _learning("han-decoder", "hierarchical attention, decoder", "han", side="decoder"),
+        _learning("han-joint", "hierarchical attention, both", "han"),
         Reading("han-published", "the same, earlier sentences a set without gradient", "han"),
-        _selective("san-online", "selective attention, sentences before"),
-        _selective("san-sparse", "selective attention, words by sparsemax too", words="sparsemax"),
-        _selective("san-flat", "selective attention, all words at once", attention="flat"),
-        _selective("san-decoder", "selective attention, decoder", side="decoder"),
-        _selective("san-offline", "selective attention, after as well, a set", mode="offline", distances=False),
+        _learning("san-online", "selective attention, sentences before", "san"),
+        _learning("san-sparse", "selective attention, words by sparsemax too", "san", words="sparsemax"),
+        _learning("san-flat", "selective attention, all words at once", "san", attention="flat"),
+        _learning("san-decoder", "selective attention, decoder", "san", side="decoder"),
+        _learning("san-offline", "selective attention, after as well, a set", "san", mode="offline", distances=False),
         Reading("san-published", "selective attention, before, a set without gradient", "san"),
         Reading("concat", "concatenation, 4 to 1", "concat", FULL_RATE),
         Reading(
