@@ -174,6 +174,17 @@ def test_the_rivals_are_the_rows_of_the_other_experiment(tmp_path: Path) -> None
     assert not (tmp_path / "new").exists()
 
 
+def test_a_row_that_begins_with_the_model_of_another_has_it_trained_first(tmp_path: Path) -> None:
+    small = ["--dir", tmp_path, *TINY, "--only", "han-joint"]
+    succeed("experiment", "rivals", *small)
+    runs = tmp_path / "seed-1" / "runs"
+    begun = [
+        json.loads((runs / name / "run.json").read_text())["begun_from"]["run"] for name in ("han-encoder", "han-joint")
+    ]
+    assert begun == ["sentence", "han-encoder"]
+    assert "finished already, kept" in succeed("experiment", "rivals", *small, "--only", "han-encoder").err
+
+
 NEW = ["--dir", "new"]
 FAULTS = [
     (["--dir", "routing", "--documents", "61"], "routing: a comparison with other settings is here: choose another"),

@@ -122,14 +122,22 @@ def _compare_with_seed(comparison: Comparison, seed: int) -> None:
 
 def _train_and_assess(comparison: Comparison, recipe: Recipe, reading: Reading, store: Store, labels: Labels) -> None:
     """Train one reading, watching its choices, and assess it."""
-    changed = apply(reading, recipe, check_every=CHECK_EVERY)
-    run = comparison.run(recipe.seed, reading.name)
-    train_recipe(changed, store, run.path.parent, stages=[reading.name], probe=watch_choices(store, recipe.decoding))
+    run, changed = _train(comparison, recipe, reading, store)
     assess(run, store, labels=labels)
     write_card(run)
     speed = run.assessment / SPEED
     if comparison.timed and not speed.exists():
         write_json(speed, {"share": relative_speed(changed, reading.name, store)})
+
+
+def _train(comparison: Comparison, recipe: Recipe, reading: Reading, store: Store) -> tuple[Run, Recipe]:
+    """Train one reading, and before it the one it starts from; return its run and its own recipe."""
+    first = _train(comparison, recipe, reading.after, store)[0].path if reading.after else None
+    changed = apply(reading, recipe, check_every=CHECK_EVERY)
+    runs = comparison.run(recipe.seed, reading.name).path.parent
+    probe = watch_choices(store, recipe.decoding)
+    (run,) = train_recipe(changed, store, runs, stages=[reading.name], init_from=first, probe=probe)
+    return run, changed
 
 
 def watch_choices(store: Store, decoding: DecodingSettings) -> Probe:

@@ -16,6 +16,8 @@ class Reading:
     system: SystemName = "qcn"
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Dotted keys of the recipe and their values; those of the document stage are `stage.document.KEY`."""
+    after: "Reading | None" = None
+    """The reading whose model it starts from; the sentence model if there is none."""
 
 
 READINGS: Mapping[str, Reading] = {

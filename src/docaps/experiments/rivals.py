@@ -13,10 +13,13 @@ FULL_RATE = {"stage.document.inherited_rate": 1.0, "stage.document.learning_rate
 LEARNS = {"gradient": True, "distances": True}
 
 
-def _learning(name: str, title: str, system: SystemName, **settings: Any) -> Reading:
+def _learning(name: str, title: str, system: SystemName, after: Reading | None = None, **settings: Any) -> Reading:
     """Return a row whose system is told distances, and trains the states of other sentences."""
-    return Reading(name, title, system, {f"{system}.{key}": value for key, value in (LEARNS | settings).items()})
+    changes = {f"{system}.{key}": value for key, value in (LEARNS | settings).items()}
+    return Reading(name, title, system, changes, after)
 
+
+HAN_ENCODER = _learning("han-encoder", "hierarchical attention, encoder", "han", side="encoder")
 
 RIVALS: Mapping[str, Reading] = {
     rival.name: rival
@@ -30,9 +33,10 @@ RIVALS: Mapping[str, Reading] = {
             "zhang",
             {"stage.document.inherited_rate": 0.0, "stage.document.inherited_exempt": ()},
         ),
-        _learning("han-encoder", "hierarchical attention, encoder", "han", side="encoder"),
+        HAN_ENCODER,
         _learning("han-decoder", "hierarchical attention, decoder", "han", side="decoder"),
-        _learning("han-joint", "hierarchical attention, both", "han"),
+        _learning("han-joint", "hierarchical attention, the decoder's after the encoder's", "han", HAN_ENCODER),
+        _learning("han-at-once", "hierarchical attention, both at once", "han"),
         Reading("han-published", "the same, earlier sentences a set without gradient", "han"),
         _learning("san-online", "selective attention, sentences before", "san"),
         _learning("san-sparse", "selective attention, words by sparsemax too", "san", words="sparsemax"),

@@ -45,6 +45,8 @@ class Ticket:
     grain: Grain = "sentence"
     turn: int = 0
     """Sentences that were taken since it last had to stand at the back."""
+    passed: int = 0
+    """How often others were taken though it was the first."""
     left: list[int] = field(default_factory=list)
     """Places of the sentences that are still to be translated."""
     taken: set[int] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Whose turn it is: a batch is made for the first who waits, and filled up with sentences of like length of others.
+"""Whose turn it is: a batch is made of sentences of like length of all who wait, and the first of them is soon in one.
 
 So batches are full and even, as those of `docaps translate`, though every client brings little; and nobody waits for a
 giant: who has had a few sentences done stands at the back again.
@@ -17,31 +17,54 @@ SHARE = 8
 """Sentences that a request gets before it stands at the back."""
 POOL = 1000
 """Sentences among which those of like length are looked for."""
+PATIENCE = 1
+"""How often the first in the queue may be passed over for a better batch."""
+STEP = 12
+"""What a step costs whatever it does, in sentences."""
 
 Batch = dict[Ticket, list[int]]
 """The places of the sentences that are taken of each ticket."""
 
 
 def choose(tickets: Sequence[Ticket], share: int = SHARE, pool: int = POOL, takers: int = 1) -> Batch:
-    """Choose a batch: the next sentence of the first ticket, and what is nearest to it in length.
+    """Choose a batch of like lengths that makes good use of its steps, with the first ticket's next sentence in it.
 
-    Where there is little, each of those who take leaves the others their part of it.
+    That sentence may be passed over, but not again and again. Where there is little, each of those who take leaves the
+    others their part of it.
     """
     head = tickets[0]
     company = [ticket for ticket in tickets if ticket.manner == head.manner]
     if head.grain == "document":
         return _take_whole(company)
-    (_, first), *others = offers = list(islice(_go_round(company, share), pool))
-    room = min(head.manner.room, math.ceil(sum(ticket.length(place) for ticket, place in offers) / takers))
-    wanted = longest = head.length(first)
-    batch, count = {head: [first]}, 1
-    for ticket, place in sorted(others, key=lambda offer: abs(offer[0].length(offer[1]) - wanted)):
-        longest = max(longest, ticket.length(place))
-        count += 1
-        if count * longest > room:
-            break
+    offers = list(islice(_go_round(company, share), pool))
+    first, lengths = offers[0], [ticket.length(place) for ticket, place in offers]
+    room = min(head.manner.room, math.ceil(sum(lengths) / takers))
+    order = sorted(range(len(offers)), key=lengths.__getitem__)
+    start, end = _best_window([lengths[i] for i in order], room, None if head.passed < PATIENCE else order.index(0))
+    chosen = [offers[i] for i in order[start:end]]
+    head.passed = 0 if first in chosen else head.passed + 1
+    batch: Batch = {}
+    for ticket, place in chosen:
         batch.setdefault(ticket, []).append(place)
     return {ticket: sorted(places) for ticket, places in batch.items()}
+
+
+def _best_window(lengths: Sequence[int], room: int, inside: int | None) -> tuple[int, int]:
+    """Return where the neighbours begin and end that get most tokens done in a time; `inside` must be one of them.
+
+    The time of a batch is the number of its steps, which the longest decides, times what a step costs.
+    """
+    best, found = -1.0, (0, 1)
+    start = tokens = 0
+    for end, longest in enumerate(lengths, start=1):
+        tokens += longest
+        while (end - start) * longest > room and end - start > 1:
+            tokens -= lengths[start]
+            start += 1
+        value = tokens / (longest * (end - start + STEP))
+        if value > best and (inside is None or start <= inside < end):
+            best, found = value, (start, end)
+    return found
 
 
 def _go_round(tickets: Sequence[Ticket], share: int) -> Iterator[tuple[Ticket, int]]:

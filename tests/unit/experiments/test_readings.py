@@ -39,8 +39,8 @@ def test_a_rival_changes_its_own_settings_only(rival: Reading) -> None:
 
 def test_every_system_of_table_2_and_every_control_is_a_rival() -> None:
     assert {rival.system for rival in RIVALS.values()} >= {"zhang", "han", "san", "concat", "qcn-shuffled", "qcn-noise"}
-    systems = [(apply(rival, RECIPE, check_every=7), name) for name, rival in RIVALS.items()]
-    described = [(recipe.system(name), recipe.stage[name].inherited_rate) for recipe, name in systems]
+    recipes = [(apply(rival, RECIPE, check_every=7), rival) for rival in RIVALS.values()]
+    described = [(one.system(rival.name), one.stage[rival.name].inherited_rate, rival.after) for one, rival in recipes]
     assert [one for place, one in enumerate(described) if one in described[:place]] == []
 
 
