@@ -7,8 +7,9 @@ READY := $(VENV)/.ready
 ARGS ?=
 EUROPARL ?= runs/europarl
 ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang han
-# One process for each core, each with one thread, and each file of tests in one of them: what a file shares is made once.
-PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+# One process for each core, each with one thread, and each file of tests in one of them, in the order of tests/conftest.py:
+# what a file shares is made once.
+PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo table2 europarl test check lint fast bench stress clean
 .DEFAULT_GOAL := help

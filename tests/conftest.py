@@ -18,6 +18,15 @@ CHECKED = int(os.environ.get("DOCAPS_CHECKED", "4"))
 """One test in so many checks shapes, always the same ones: thousands call the same functions, and checks take long."""
 
 
+LONG = ("tests/cli/test_readme.py", "tests/cli/", "tests/learning/", "tests/browser/", "tests/invariants/")
+"""What takes long begins first, so that no process has a long file left when the others have nothing."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put long files first; tests of a file stay as they are."""
+    items.sort(key=lambda item: next((n for n, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG)))
+
+
 @pytest.fixture(autouse=True)
 def shapes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Check shapes in some tests only."""
