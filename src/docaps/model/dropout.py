@@ -33,7 +33,9 @@ class Dropout(nn.Module):
         return values * self._draw(values) * self._scale()
 
     def add(self, states: Float[Tensor, "*any"], values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
-        """Drop some of the values and add the rest to the states."""
+        """Drop some of the values and add the rest to the states; where no gradient is wanted, in the values' place."""
+        if not self._acts() and torch.is_inference_mode_enabled() and values.dtype == states.dtype:
+            return values + states if values is states else values.add_(states)
         if not self._acts() or values.device.type != "cpu":
             return states + self.forward(values)
         return torch.add(states, values * self._draw(values), alpha=self._scale())

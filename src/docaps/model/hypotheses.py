@@ -19,6 +19,8 @@ GROUP = 32
 PIECE = 4096
 """Words whose scores are held at a time: few enough for a cache."""
 FEW_ROWS = 16
+HARMLESS = 40.0
+"""Exponentials of numbers up to this one, and of its opposite, are far from all limits of float32, and so are sums."""
 NEVER_WRITTEN = [PAD, BOS]
 IMPOSSIBLE = float("-inf")
 
@@ -130,4 +132,8 @@ def _log_sum_of_exponentials(
     if scale is not None:  # a product, then a difference: for both at once torch has no fast way with one number a row
         scores.mul_(scale)
         highest = highest * scale
-    return scores.sub_(highest).exp_().sum(dim=1, keepdim=True).log_().add_(highest)
+    if not float(highest.abs().max()) > HARMLESS:
+        return scores.exp_().sum(dim=1, keepdim=True).log_()
+    # By nothing in the other rows: what is found in a row does not depend on its neighbours.
+    shift = torch.where(highest.abs() > HARMLESS, highest, torch.zeros_like(highest))
+    return scores.sub_(shift).exp_().sum(dim=1, keepdim=True).log_().add_(shift)

@@ -76,3 +76,13 @@ def test_adding_to_states_is_dropping_and_then_adding(dtype: torch.dtype) -> Non
     gradients = [torch.autograd.grad(one.sum(), [states, found]) for one in (together, apart)]
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=0.01, atol=0)
+
+
+@torch.inference_mode()
+def test_where_no_gradient_is_wanted_the_states_are_left_alone() -> None:
+    module, states, found = Dropout(0.5).eval(), torch.randn(3, 4), torch.randn(3, 4)
+    before, expected = states.clone(), states + found
+    assert torch.equal(module.add(states, found), expected)
+    assert torch.equal(module.add(states, states), 2 * before)
+    assert torch.equal(states, before)
+    assert module.add(states, found.double()).dtype == torch.float64

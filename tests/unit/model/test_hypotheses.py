@@ -47,3 +47,15 @@ def test_huge_scores_do_not_overflow() -> None:
     found = best_words(list(scores.split(200, dim=1)), 2)
     assert found.words[:, 0].eq(7).all()
     assert found.log_probabilities[:, 0].tolist() == pytest.approx([-2e3] * len(scores))
+
+
+def test_scores_far_below_zero_do_not_vanish_and_leave_their_neighbours_alone() -> None:
+    scores = scores_of(FEW_ROWS + 2, 600).float()
+    alone = best_words([part.clone() for part in scores.split(200, dim=1)], 4)
+    moved = scores.clone()
+    moved[0] -= 1e4
+    moved[1] += 100
+    found = best_words([part.clone() for part in moved.split(200, dim=1)], 4)
+    assert torch.equal(found.words[2:], alone.words[2:])
+    assert torch.equal(found.log_probabilities[2:], alone.log_probabilities[2:])  # to the last bit
+    torch.testing.assert_close(found.log_probabilities[:2], alone.log_probabilities[:2], rtol=0, atol=5e-3)

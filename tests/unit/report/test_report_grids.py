@@ -184,6 +184,25 @@ def test_the_papers_numbers_stand_beside_ours(page: str, grids: list[Grid]) -> N
     assert ends.search(cells["qcn+reg"][0]).groups() == (f"{mean['low']:.2f}", f"{mean['high']:.2f}")  # type: ignore[union-attr]
 
 
+def test_every_cell_of_table_2_is_the_number_of_its_row_and_its_score(page: str, folder: Path) -> None:
+    table = re.search(r'<table id="table2".*?</table>', page, flags=re.DOTALL)
+    assert table is not None
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", table.group())[2:]]
+    rows = json.loads((folder / "table2.json").read_text(encoding="utf-8"))["rows"]
+    assert len(cells) == len(rows) == 11
+    for row, found in zip(rows, cells, strict=True):
+        runs = [json.loads((folder / run["path"] / "results.json").read_text(encoding="utf-8")) for run in row["runs"]]
+        for place, score in enumerate(("bleu", "dbleu", "chrf", "meteor")):
+            measured = [run["parts"]["test"]["scores"][score]["score"] for run in runs]
+            ends, against = row["means"][score], row.get("against", {}).get(score)
+            assert found[place].startswith(f"{sum(measured) / len(measured):.2f}<"), (row["row"], score)
+            assert f">[{ends['low']:.2f}, {ends['high']:.2f}]<" in found[place]
+            worst = max(against["p_bootstrap"], against["p_randomisation"]) if against else 1
+            assert found[place].count("*") == (2 if worst < 0.01 else 1 if worst < 0.05 else 0)
+            assert not found[place].count("*") or f"difference {against['difference']:+.2f}, p = 0.0019" in found[place]
+        assert found[4] == f"{100 * row['choices']['mean']:.1f}"
+
+
 def test_a_corpus_of_the_paper_is_known_by_its_sizes() -> None:
     sizes = {part: [size for size, _ in row] for part, row in TABLE1.items()}
     for place, name in enumerate(CORPORA):
