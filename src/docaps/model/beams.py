@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from docaps.model.hypotheses import IMPOSSIBLE, NextWords, best_words
+from docaps.model.hypotheses import IMPOSSIBLE, NextWords, best_words_of
 from docaps.model.interface import DecoderState
 from docaps.model.layers import KeysAndValues
 
@@ -120,8 +120,7 @@ class SharedHypotheses:
         """Let each hypothesis look at its own words, all at the source."""
         hidden = self._ancestry.write(words.shape[1])
         states, self._state = self._write(words, self._state, hidden)
-        pieces, scale = self._score(states.flatten(0, 1))
-        return best_words(pieces, count, scale, normalise)
+        return best_words_of(states.flatten(0, 1), self._score, count, normalise)
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
         """Copy only who descends from whom."""

@@ -3,7 +3,7 @@
 Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for, P words of a piece of all.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol, runtime_checkable
@@ -16,8 +16,10 @@ from docaps.corpus.vocabulary import BOS, EOS, PAD
 
 GROUP = 32
 """Words are looked through in groups of so many: the best words are among the groups with the best maxima."""
-PIECE = 4096
-"""Words whose scores are held at a time: few enough for a cache."""
+PIECE = 32_768
+"""Words whose scores are held at a time: mostly all of them, as every piece costs a selection of its own."""
+ROWS = 256
+"""Rows whose scores are held at a time."""
 FEW_ROWS = 16
 HARMLESS = 40.0
 """Exponentials of numbers up to this one, and of its opposite, are far from all limits of float32, and so are sums."""
@@ -50,6 +52,23 @@ class Hypotheses(Protocol):
 
     def keep(self, rows: Int[Tensor, " R"]) -> None:
         """Forget all sentences but these."""
+
+
+def best_words_of(
+    states: Float[Tensor, "R D"],
+    score: Callable[[Tensor], tuple[Iterator[Tensor], Tensor | None]],
+    count: int,
+    normalise: bool = True,
+) -> NextWords:
+    """Score all words after these states, some rows and some words at a time, and find the best."""
+    parts = []
+    for rows in states.split(ROWS):
+        pieces, scale = score(rows)
+        parts.append(best_words(pieces, count, scale, normalise))
+    if len(parts) == 1:
+        return parts[0]
+    names = ("log_probabilities", "words", "ending")
+    return NextWords(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
 
 
 def best_words(
@@ -132,8 +151,9 @@ def _log_sum_of_exponentials(
     if scale is not None:  # a product, then a difference: for both at once torch has no fast way with one number a row
         scores.mul_(scale)
         highest = highest * scale
-    if not float(highest.abs().max()) > HARMLESS:
+    high = highest.abs() > HARMLESS
+    if not bool(high.any()):
         return scores.exp_().sum(dim=1, keepdim=True).log_()
     # By nothing in the other rows: what is found in a row does not depend on its neighbours.
-    shift = torch.where(highest.abs() > HARMLESS, highest, torch.zeros_like(highest))
+    shift = torch.where(high, highest, torch.zeros_like(highest))
     return scores.sub_(shift).exp_().sum(dim=1, keepdim=True).log_().add_(shift)

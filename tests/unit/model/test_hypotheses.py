@@ -1,11 +1,13 @@
 """The best words and their log-probabilities, found piece by piece, are those of a plain softmax."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from torch import Tensor
 
 from docaps.corpus.vocabulary import BOS, EOS, PAD
-from docaps.model.hypotheses import FEW_ROWS, best_words
+from docaps.model.hypotheses import FEW_ROWS, ROWS, best_words, best_words_of
 
 
 def scores_of(rows: int, words: int, seed: int = 0) -> Tensor:
@@ -59,3 +61,21 @@ def test_scores_far_below_zero_do_not_vanish_and_leave_their_neighbours_alone() 
     assert torch.equal(found.words[2:], alone.words[2:])
     assert torch.equal(found.log_probabilities[2:], alone.log_probabilities[2:])  # to the last bit
     torch.testing.assert_close(found.log_probabilities[:2], alone.log_probabilities[:2], rtol=0, atol=5e-3)
+
+
+@pytest.mark.parametrize("rows", [0, 1, ROWS, ROWS + 1, 2 * ROWS + 3])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_some_rows_at_a_time_are_all_rows(rows: int, normalise: bool) -> None:
+    states, weight = scores_of(rows, 8), scores_of(200, 8, seed=1)
+    held = []
+
+    def score(part: Tensor) -> tuple[Iterator[Tensor], None]:
+        held.append(len(part))
+        return iter((part @ weight.T).split(60, dim=1)), None
+
+    found = best_words_of(states, score, 3, normalise)
+    whole = best_words((states @ weight.T).split(60, dim=1), 3, normalise=normalise)
+    assert torch.equal(found.words, whole.words)
+    torch.testing.assert_close(found.log_probabilities, whole.log_probabilities)
+    torch.testing.assert_close(found.ending, whole.ending)
+    assert max(held) <= ROWS
