@@ -21,6 +21,8 @@ PIECE = 32_768
 ROWS = 256
 """Rows whose scores are held at a time."""
 FEW_ROWS = 16
+SKIMMED = 2**17
+"""Scores that are looked through at a time: few enough for a cache."""
 HARMLESS = 40.0
 """Exponentials of numbers up to this one, and of its opposite, are far from all limits of float32, and so are sums."""
 NEVER_WRITTEN = [PAD, BOS]
@@ -74,7 +76,7 @@ def best_words_of(
 def best_words(
     pieces: Iterable[Tensor], count: int, scale: Float[Tensor, "R 1"] | None = None, normalise: bool = True
 ) -> NextWords:
-    """Find the best of all words without ever holding the scores of all, which come piece by piece and are used up.
+    """Find the best of all words; their scores come piece by piece, and are changed.
 
     `scale` is what the scores of each row are still to be multiplied by; it is above 0, so it does not change an order.
     """
@@ -82,18 +84,15 @@ def best_words(
     for scores in _joined(pieces):
         piece = scores.float() if scores.dtype.itemsize == 2 else scores
         if ending is None:
-            ending, kept = piece[:, EOS].clone(), piece[:, NEVER_WRITTEN]
+            ending, never = piece[:, EOS].clone(), piece[:, NEVER_WRITTEN]
             piece[:, NEVER_WRITTEN] = IMPOSSIBLE
-            values, words = _candidates(piece, count, offset)
-            piece[:, NEVER_WRITTEN] = kept  # never written, but they have their share of the probability
-            highest = torch.maximum(values.amax(dim=1, keepdim=True), kept.amax(dim=1, keepdim=True))
-        else:
-            values, words = _candidates(piece, count, offset)
-            highest = values.amax(dim=1, keepdim=True)
+            sums.append(never if scale is None else never * scale)  # they have their share of the probability
+        maxima, total = _skim(piece, scale) if normalise else (_group_maxima(piece), None)
+        values, words = _candidates(piece, maxima, count, offset)
         candidates.append((values, words))
         offset += piece.shape[1]
-        if normalise:
-            sums.append(_log_sum_of_exponentials(piece, highest, scale))
+        if total is not None:
+            sums.append(_logarithms(total, piece, values.amax(dim=1, keepdim=True), scale))
     assert ending is not None
     values, words = (torch.cat(parts, dim=1) for parts in zip(*candidates, strict=True))
     values, places = values.topk(min(count, values.shape[1]), dim=1)
@@ -117,25 +116,28 @@ def _joined(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 def _candidates(
-    scores: Float[Tensor, "R P"], count: int, offset: int
+    scores: Float[Tensor, "R P"], maxima: Float[Tensor, "R G"], count: int, offset: int
 ) -> tuple[Float[Tensor, "R some"], Int[Tensor, "R some"]]:
     """Return the scores and numbers of some words of a piece, the best among them, whose first word has this number.
 
     They are the members of the groups with the best maxima: many maxima at once are quicker than a selection.
     """
-    rows, columns = scores.shape
-    groups = columns // GROUP
+    (rows, columns), groups = scores.shape, maxima.shape[1]
     if groups < 4 * count:
         values, places = scores.topk(min(count, columns), dim=1)
         return values, places + offset
-    # Group g has the columns g, g + groups, g + 2 x groups, ...
-    grouped = scores[:, : groups * GROUP].view(rows, GROUP, groups)
-    best_groups = grouped.amax(dim=1).topk(count, dim=1, sorted=False).indices.unsqueeze(2)  # (R, C, 1)
+    best_groups = maxima.topk(count, dim=1, sorted=False).indices.unsqueeze(2)  # (R, C, 1)
     places = (best_groups + _first_members(groups, scores.device)).flatten(1)  # (R, C x GROUP)
     if columns > groups * GROUP:
         left = torch.arange(groups * GROUP, columns, device=scores.device)  # too few for a group
         places = torch.cat((places, left.expand(rows, -1)), dim=1)
     return scores.gather(1, places), places.add_(offset)
+
+
+def _group_maxima(scores: Float[Tensor, "R P"]) -> Float[Tensor, "R G"]:
+    """Return the highest score of each group; group g has the columns g, g + groups, g + 2 x groups, ..."""
+    groups = scores.shape[1] // GROUP
+    return scores[:, : groups * GROUP].view(len(scores), GROUP, groups).amax(dim=1)
 
 
 @cache
@@ -144,16 +146,41 @@ def _first_members(groups: int, device: torch.device) -> Int[Tensor, " G"]:
     return torch.arange(GROUP, device=device) * groups
 
 
-def _log_sum_of_exponentials(
-    scores: Float[Tensor, "R P"], highest: Float[Tensor, "R 1"], scale: Float[Tensor, "R 1"] | None
+def _skim(
+    scores: Float[Tensor, "R P"], scale: Float[Tensor, "R 1"] | None, shift: Float[Tensor, "R 1"] | None = None
+) -> tuple[Float[Tensor, "R G"], Float[Tensor, "R 1"]]:
+    """Return the maxima of groups, and the sum of all exponentials, of some rows at a time, which stay in a cache.
+
+    Before that, each row is multiplied by its scale, and what it should be shifted by is taken away.
+    """
+    rows, columns = scores.shape
+    strip = max(1, SKIMMED // columns) if scores.device.type == "cpu" else max(1, rows)
+    maxima, sums, work = [], [], torch.empty_like(scores[:strip])
+    for start in range(0, max(1, rows), strip):
+        own = slice(start, start + strip)
+        part = scores[own]
+        place = work[: len(part)]
+        maxima.append(_group_maxima(part))
+        if scale is not None:
+            part = torch.mul(part, scale[own], out=place)
+        if shift is not None:
+            part = torch.sub(part, shift[own], out=place)
+        sums.append(torch.exp(part, out=place).sum(dim=1, keepdim=True))
+    return torch.cat(maxima), torch.cat(sums)
+
+
+def _logarithms(
+    sums: Float[Tensor, "R 1"],
+    scores: Float[Tensor, "R P"],
+    highest: Float[Tensor, "R 1"],
+    scale: Float[Tensor, "R 1"] | None,
 ) -> Float[Tensor, "R 1"]:
-    """Add up what the scores stand for; they are overwritten."""
-    if scale is not None:  # a product, then a difference: for both at once torch has no fast way with one number a row
-        scores.mul_(scale)
+    """Return the logarithms of sums of exponentials; scores that are too high or too low for these are shifted."""
+    if scale is not None:
         highest = highest * scale
     high = highest.abs() > HARMLESS
     if not bool(high.any()):
-        return scores.exp_().sum(dim=1, keepdim=True).log_()
+        return sums.log_()
     # By nothing in the other rows: what is found in a row does not depend on its neighbours.
     shift = torch.where(high, highest, torch.zeros_like(highest))
-    return scores.sub_(shift).exp_().sum(dim=1, keepdim=True).log_().add_(shift)
+    return _skim(scores, scale, shift)[1].log_().add_(shift)
