@@ -48,7 +48,9 @@ class _Sparsemax(torch.autograd.Function):
         ordered = scores.sort(dim=-1, descending=True).values
         sums = ordered.cumsum(dim=-1)
         ranks = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
-        count = (1 + ranks * ordered > sums).sum(dim=-1, keepdim=True)  # how many get weight
+        count = (
+            (1 + ranks * ordered > sums).sum(dim=-1, keepdim=True).clamp_min(1)
+        )  # how many get weight (of NaNs, none)
         tau = (sums.gather(-1, count - 1) - 1) / count
         weights = (scores - tau).clamp_min(0)
         ctx.save_for_backward(weights)

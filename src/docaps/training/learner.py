@@ -88,11 +88,15 @@ class Learner:
         self._seed = seed
         self._team = team
         freeze(model, settings.freeze)
+        held_back = {name for name in inherited if not name.startswith(settings.inherited_exempt)}
+        if settings.inherited_rate == 0:  # no gradient either: the others would be clipped for its sake
+            for name, weight in model.named_parameters():
+                weight.requires_grad_(weight.requires_grad and name not in held_back)
         self.objective = Objective(
             model, label_smoothing=settings.label_smoothing, regulariser_weight=regulariser_weight, device=device
         )
         team.shard(self.objective)
-        self.optimizer = _optimizer(model, inherited, settings)
+        self.optimizer = _optimizer(model, held_back, settings)
         self._module: nn.Module | None = None
 
     def compute(self, step: int, data: StepData) -> dict[str, float]:
@@ -158,12 +162,11 @@ def freeze(model: nn.Module, names: Sequence[str]) -> None:
             weight.requires_grad_(False)
 
 
-def _optimizer(model: TranslationModel, inherited: Collection[str], settings: StageSettings) -> torch.optim.Optimizer:
-    """Make the optimiser; weights that were taken over may learn at a rate of their own."""
+def _optimizer(model: TranslationModel, held_back: Collection[str], settings: StageSettings) -> torch.optim.Optimizer:
+    """Make the optimiser; weights that are held back learn at a rate of their own."""
     weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
     if not weights:
-        raise ConfigError("freeze: no weight is left to train")
-    held_back = {name for name in inherited if not name.startswith(settings.inherited_exempt)}
+        raise ConfigError("freeze, inherited_rate: no weight is left to train")
     groups = [
         {"params": [weight for name, weight in weights.items() if (name in held_back) == slow], "share": share}
         for slow, share in ((False, 1.0), (True, settings.inherited_rate))

@@ -55,6 +55,25 @@ def test_a_sentence_model_takes_the_test_as_well(tmp_path: Path) -> None:
     assert [answer.translation for answer in with_history] == [answer.translation for answer in without]
 
 
+def test_a_control_never_sees_the_own_document_when_it_translates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny.trained(tiny.prepared(tmp_path), "qcn-shuffled")
+    items = [
+        task(f"{film}{n}", document=film, history=(f"{film} {n}",) * 5) for film in ("one", "two") for n in range(3)
+    ]
+    given: list[tuple[str, ...]] = []
+    plain = Translator._read_history
+    monkeypatch.setattr(
+        Translator, "_read_history", lambda self, text: (given.append(tuple(text)), plain(self, text))[1]
+    )
+    assert [answer.item for answer in take_test(model, items)] == items
+    assert len(given) == 6
+    for item, history in zip(items, given, strict=True):
+        assert len(history) == model.model.history
+        assert all(sentence.split()[0] not in (item.document, "it") for sentence in history)
+
+
 def set_of(items: list[AnyItem]) -> ContrastiveSet:
     return ContrastiveSet(tuple(items), {"file": len(items)})
 

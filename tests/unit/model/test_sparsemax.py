@@ -1,5 +1,6 @@
 """Sparsemax against its printed form and its gradient; masks; and softmax beside it."""
 
+import math
 from typing import Any
 
 import pytest
@@ -73,3 +74,10 @@ def test_large_scores_are_told_apart_in_float32() -> None:
     z = torch.tensor([1e8, 1e8, -1e8])
     torch.testing.assert_close(sparsemax(z - z.max()), torch.tensor([0.5, 0.5, 0.0]))
     torch.testing.assert_close(weigh(z, torch.ones(3, dtype=torch.bool), "sparsemax"), torch.tensor([0.5, 0.5, 0.0]))
+
+
+def test_what_is_no_number_gives_no_number() -> None:
+    scores = torch.tensor([[0.3, math.nan, 0.1], [0.2, 0.1, -3.0]])
+    found = sparsemax(scores)
+    assert found[0].isnan().any()
+    torch.testing.assert_close(found[1], sparsemax(scores[1]))

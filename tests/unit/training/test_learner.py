@@ -107,6 +107,20 @@ def test_gradients_are_scaled_down_to_the_limit_and_never_up(clip: float) -> Non
         torch.testing.assert_close(gradient, before[name] * min(1.0, clip / norm), rtol=1e-4, atol=1e-8)
 
 
+def test_weights_that_do_not_move_have_no_gradient_and_no_part_in_clipping() -> None:
+    model = fresh("qcn", dropout=0.0)
+    inherited = tiny.parameter_names(model, containing=["embeddings", "decoder"])
+    one = learner(model, inherited_rate=0.0, inherited=inherited, inherited_exempt=["decoder.0"])
+    with torch.random.fork_rng():
+        one.compute(1, next(corpus()))
+    still = {name for name, weight in model.named_parameters() if weight.grad is None}
+    assert still == {name for name in inherited if not name.startswith("decoder.0")}
+    found = gradients(one)
+    assert one.apply(1) == pytest.approx(sum(one.square().sum().item() for one in found.values()) ** 0.5, rel=1e-4)
+    with pytest.raises(ConfigError, match="inherited_rate: no weight is left to train"):
+        learner(fresh(), inherited_rate=0.0, inherited=[name for name, _ in fresh().named_parameters()])
+
+
 def test_freezing_what_does_not_exist_is_refused_with_what_does() -> None:
     with pytest.raises(ConfigError, match=r"no weight's name begins with 'encodr'; there are .*encoder\.0"):
         learner(fresh(), freeze=["encodr"])
