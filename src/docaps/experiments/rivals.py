@@ -1,4 +1,4 @@
-"""The systems of the paper's Table 2 and the controls, as rows of one table: all from the same sentence model."""
+"""The systems of the paper's Table 2 and the controls, as rows of one table that begin with the same sentence model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,21 +35,23 @@ RIVALS: Mapping[str, Reading] = {
         ),
         HAN_ENCODER,
         _learning("han-decoder", "hierarchical attention, decoder", "han", side="decoder"),
-        _learning("han-joint", "hierarchical attention, the decoder's after the encoder's", "han", HAN_ENCODER),
-        _learning("han-at-once", "hierarchical attention, both at once", "han"),
-        Reading("han-published", "the same, earlier sentences a set without gradient", "han"),
+        _learning(
+            "han-joint", "hierarchical attention, both; as many steps more after han-encoder", "han", HAN_ENCODER
+        ),
+        _learning("han-at-once", "hierarchical attention, both from the beginning", "han"),
+        Reading("han-plain", "the same, earlier sentences a set without gradient", "han"),
         _learning("san-online", "selective attention, sentences before", "san"),
         _learning("san-sparse", "selective attention, words by sparsemax too", "san", words="sparsemax"),
         _learning("san-flat", "selective attention, all words at once", "san", attention="flat"),
         _learning("san-decoder", "selective attention, decoder", "san", side="decoder"),
         _learning("san-offline", "selective attention, after as well, a set", "san", mode="offline", distances=False),
-        Reading("san-published", "selective attention, before, a set without gradient", "san"),
+        Reading("san-plain", "selective attention, sentences before a set without gradient", "san"),
         Reading("concat", "concatenation, 4 to 1", "concat", FULL_RATE),
         Reading(
             "concat-2-to-2",
-            "concatenation, 2 to 2",
+            "concatenation, 2 to 2, in twice the steps; it sees one sentence before",
             "concat",
-            {"concat.mode": "2-to-2", "history.sentences": 1, **FULL_RATE},
+            {"concat.mode": "2-to-2", "history.sentences": 1, "stage.document.steps": 3600, **FULL_RATE},
         ),
         Reading("qcn-shuffled", "control: histories of other documents", "qcn-shuffled"),
         Reading("qcn-noise", "control: a random memory", "qcn-noise"),

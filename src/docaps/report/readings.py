@@ -4,7 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Row = Mapping[str, Any]
-SPEED = " Speed: target tokens a second in training, as a share of the sentence model's, both measured in turn."
+SPEED = (
+    " Speed: target tokens a second in training, as a share of the sentence model's, both measured in turn, each with "
+    "batches of its own."
+)
 
 
 def as_markdown(results: Mapping[str, Any]) -> str:
@@ -23,8 +26,9 @@ def _caption(results: Mapping[str, Any]) -> str:
     return (
         f"Right choices in % on {results['items']:,} contrastive items, by phenomenon and distance; {over}. "
         f"Recipe `{results['recipe']}`, {results['documents']:,} training documents, {results['steps']:,} document "
-        f"steps from one sentence model per seed. Steps: until {results['learnt']:.0%} of the choices on every "
-        f"{results['checked_items']}th item were right, looked up every {results['check_every']} steps (–: never)."
+        "steps from one sentence model per seed, if nothing else is said. Steps: until "
+        f"{results['learnt']:.0%} of the choices on every {results['checked_items']}th item were right, looked up "
+        f"every {results['check_every']} steps (–: never)."
         f"{SPEED if any(row.get('speed') for row in results['rows']) else ''}"
     )
 
@@ -37,7 +41,7 @@ def as_rows(results: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         for phenomenon, by_distance in chance["by_phenomenon_and_distance"].items()
         for distance in by_distance
     ]
-    timed = all(row.get("speed") is not None for row in results["rows"])
+    timed = any(row.get("speed") is not None for row in results["rows"])
     cost = ["parameters", "speed"] if timed else []
     header = ["reading", *cost, "all", *(f"{name} {distance}" for name, distance in groups), "steps", "BLEU"]
     names = list(dict.fromkeys(row["reading"] for row in results["rows"]))
@@ -68,8 +72,9 @@ def _bleu(cells: Sequence[Row]) -> str:
 
 
 def _speed(cells: Sequence[Row]) -> str:
-    """Average the shares of the sentence model's speed."""
-    return f"{sum(cell['speed'] for cell in cells) / len(cells):.2f}"
+    """Average the shares of the sentence model's speed, as far as they were measured."""
+    shares = [cell["speed"] for cell in cells if cell["speed"] is not None]
+    return f"{sum(shares) / len(shares):.2f}" if shares else "–"
 
 
 def mean_and_range(values: Sequence[float]) -> str:

@@ -54,8 +54,8 @@ def test_the_markdown_is_a_caption_and_a_table() -> None:
     caption, empty, *table = as_markdown(ONE_SEED).splitlines()
     assert caption == (
         "Right choices in % on 2,400 contrastive items, by phenomenon and distance; seed 3. Recipe `minidocs`, 8,000 "
-        "training documents, 1,800 document steps from one sentence model per seed. Steps: until 90% of the choices "
-        "on every 7th item were right, looked up every 100 steps (–: never)."
+        "training documents, 1,800 document steps from one sentence model per seed, if nothing else is said. "
+        "Steps: until 90% of the choices on every 7th item were right, looked up every 100 steps (–: never)."
     )
     assert empty == ""
     assert table == [
@@ -75,8 +75,12 @@ def test_cost_stands_beside_accuracy_where_it_was_measured() -> None:
     header, found = as_rows(results(*rows))
     assert header[:4] == ["reading", "parameters", "speed", "all"]
     assert [cells[1:3] for cells in found] == [["1,234,567", "0.75"], ["1,234,567", "1.10"], ["", ""]]
+    partly = [{**row, "speed": None} if row["reading"] == "joint" else row for row in rows]
+    assert [cells[1:3] for cells in as_rows(results(*partly))[1]][:2] == [["1,234,567", "0.75"], ["1,234,567", "–"]]
     assert {len(cells) for cells in found} == {len(header)}
-    assert "as a share of the sentence model's, both measured in turn." in as_markdown(results(*rows))
+    assert "as a share of the sentence model's, both measured in turn, each with batches of its own." in as_markdown(
+        results(*rows)
+    )
     assert "as a share" not in as_markdown(TWO_SEEDS)
 
 
