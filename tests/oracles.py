@@ -185,9 +185,12 @@ def layer_norm(weights: Weights, name: str, x: Tensor) -> Tensor:
     return weights[f"{name}.weight"] * normal + weights[f"{name}.bias"]
 
 
-def forward_sublayer(weights: Weights, x: Tensor) -> Tensor:
-    """x + FFN(norm(x))."""
-    return x + feed_forward(weights, "feed_forward", layer_norm(weights, "feed_forward_residual.norm", x))
+def forward_sublayer(weights: Weights, x: Tensor, norm: str) -> Tensor:
+    """x + FFN(norm(x)), or norm(x + FFN(x))."""
+    name = "feed_forward_residual.norm"
+    if norm == "pre":
+        return x + feed_forward(weights, "feed_forward", layer_norm(weights, name, x))
+    return layer_norm(weights, name, x + feed_forward(weights, "feed_forward", x))
 
 
 def gated_context(weights: Weights, name: str, heads: int, h: Tensor, context: list[Tensor]) -> Tensor:
@@ -196,15 +199,21 @@ def gated_context(weights: Weights, name: str, heads: int, h: Tensor, context: l
     return gate(weights, f"{name}.residual.gate", h, found)
 
 
-def hierarchical_attention(weights: Weights, heads: int, h: Tensor, sentences: list[list[Tensor]]) -> Tensor:
+def hierarchical_attention(weights: Weights, heads: int, h: Tensor, sentences: list[list[Tensor]], norm: str) -> Tensor:
     """Miculicich et al. (2018) for one state: words of each sentence, then sentences, then the gate."""
     q_w, q_s = linear(weights, "word_query", h), linear(weights, "sentence_query", h)
     s = [multi_head(weights, "words", heads, q_w, words) for words in sentences]
-    return gate(weights, "gate", h, forward_sublayer(weights, multi_head(weights, "sentences", heads, q_s, s)))
+    return gate(weights, "gate", h, forward_sublayer(weights, multi_head(weights, "sentences", heads, q_s, s), norm))
 
 
 def selective_attention(
-    weights: Weights, heads: int, h: Tensor, sentences: list[list[Tensor]], by_sentence: str | None, by_word: str
+    weights: Weights,
+    heads: int,
+    h: Tensor,
+    sentences: list[list[Tensor]],
+    by_sentence: str | None,
+    by_word: str,
+    norm: str,
 ) -> Tensor:
     """Maruf et al. (2019) for one state; without a way to weigh sentences, all words at once (flat)."""
     weigh = {"sparsemax": sparsemax, "softmax": lambda z: torch.stack(softmax(list(z)))}
@@ -226,10 +235,7 @@ def selective_attention(
         found.append(
             sum(alpha_s[j] * alpha_w[j][i] * values[j][i] for j in range(len(sentences)) for i in range(len(values[j])))
         )
-    return gate(weights, "gate", h, forward_sublayer(weights, linear(weights, "output", torch.cat(found))))
-
-    c = feed_forward(weights, "feed_forward", linear(weights, "output", torch.cat(found)))
-    return gate(weights, "gate", h, c)
+    return gate(weights, "gate", h, forward_sublayer(weights, linear(weights, "output", torch.cat(found)), norm))
 
 
 def calibrated_linear(values: Tensor, weight: Tensor, bias: Tensor, largest: Tensor, levels: int) -> list[list[float]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import docaps
+from docaps.config import SYSTEMS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "docaps").rglob("*.py"))
@@ -32,6 +33,15 @@ LIGHT = [
     "docaps.report.page",
 ]
 HOME = re.compile(r"(?<!\w)/(?:home|Users|root|work)/\w|[A-Z]:\\Users")
+
+
+@pytest.mark.parametrize("folder", ["batches", "evaluation", "training", "translation"])
+def test_no_system_is_known_by_its_name(folder: str) -> None:
+    """What a model looks at, it says itself (`TranslationModel.view`)."""
+    names = {*SYSTEMS, *(system.context for system in SYSTEMS.values())} - {"none"}
+    for path in (ROOT / "src" / "docaps" / folder).rglob("*.py"):
+        words = {node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)}
+        assert words & names == set(), path
 
 
 def test_layers_import_only_what_lies_below_them() -> None:

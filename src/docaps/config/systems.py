@@ -42,6 +42,8 @@ class System:
     """The row of the paper's Table 2; None for what the paper does not have."""
     sees: str = "earlier source sentences"
     """What the system looks at besides the sentence, in a few words."""
+    control: bool = False
+    """Whether it looks at something that cannot help, to compare."""
 
 
 SYSTEMS: Mapping[SystemName, System] = {
@@ -59,8 +61,10 @@ SYSTEMS: Mapping[SystemName, System] = {
     ),
     "san": System("selective attention (Maruf et al. 2019)", "san", paper="SAN-DocNMT", sees="the whole document"),
     "concat": System("concatenation (Tiedemann and Scherrer 2017)", "concat", sees="earlier sentences"),
-    "qcn-shuffled": System("control: QCN with other histories", "qcn-shuffled", sees="sentences of other documents"),
-    "qcn-noise": System("control: QCN with a random memory", "qcn-noise", sees="noise, always the same"),
+    "qcn-shuffled": System(
+        "control: QCN with other histories", "qcn-shuffled", sees="sentences of other documents", control=True
+    ),
+    "qcn-noise": System("control: QCN with a random memory", "qcn-noise", sees="noise, always the same", control=True),
 }
 SYSTEM_TITLES: Mapping[SystemName, str] = {name: system.title for name, system in SYSTEMS.items()}
 

@@ -6,7 +6,7 @@ from typing import Any
 from docaps.config import SYSTEMS
 from docaps.report.provenance import flatten
 from docaps.report.results import RunResults
-from docaps.report.wording import describe_system, duration, percent_with_sign, sentence_case, thousands
+from docaps.report.wording import describe_system, duration, is_control, percent_with_sign, sentence_case, thousands
 
 _KEPT = ("model.", "history.", "stage.steps", "stage.batch_tokens", "stage.accumulate", "stage.learning_rate")
 _KEPT_TOO = ("stage.schedule", "stage.warmup", "stage.dropout", "stage.label_smoothing", "decoding.")
@@ -108,7 +108,7 @@ def _limits(run: RunResults) -> str:
         "The model knows the words and constructions of its training text and nothing else.",
         "It can be wrong fluently: do not use its output unread where a mistake can hurt.",
     ]
-    if run.system in ("qcn-shuffled", "qcn-noise"):
+    if is_control(run.system):
         limits.insert(0, "It is a control: it was trained with a wrong history, and is not meant to be used.")
     if run.status != "finished":
         limits.insert(0, f"Its training has not come to its end (status: {run.status}).")

@@ -9,6 +9,7 @@ from docaps.report.wording import (
     count,
     decimal,
     describe_system,
+    is_control,
     label_runs,
     listing,
     percent_with_sign,
@@ -16,14 +17,11 @@ from docaps.report.wording import (
     small_number,
 )
 
-CONTROLS = ("qcn-shuffled", "qcn-noise")
-"""Systems that see a history, but not that of the sentence."""
-
 
 def state_result(results: Sequence[RunResults]) -> str:
     """Say in one sentence what context brought; empty unless two runs took the contrastive test."""
     measured = [(run, run.contrastive) for run in results if run.contrastive is not None]
-    with_context = [pair for pair in measured if sees_context(pair[0].system) and pair[0].system not in CONTROLS]
+    with_context = [pair for pair in measured if sees_context(pair[0].system) and not is_control(pair[0].system)]
     without = [pair for pair in measured if not sees_context(pair[0].system)]
     if with_context and without:
         return _with_and_without(_best(with_context), _best(without), len(with_context), len(without))

@@ -45,12 +45,19 @@ def _circumstances(results: Sequence[RunResults]) -> Markup:
         ("run directory", [run.path for run in results]),
         ("status", [run.status for run in results]),
     ]
-    for key in ("seed", "steps", "precision", "created", "init_from"):
-        rows.append((key.replace("_", " "), [run.description.get(key) for run in results]))
+    for key in ("seed", "steps", "precision", "created"):
+        rows.append((key, [run.description.get(key) for run in results]))
+    rows.append(("began with the weights of", [_beginning(run) for run in results]))
     versions = dict.fromkeys(name for run in results for name in run.versions)
     rows += [(f"{name} version", [run.versions.get(name) for run in results]) for name in versions]
     rows += [(f"corpus {key}", [run.corpus.get(key) for run in results]) for key in ("path", "hash")]
     return _by_run("The runs", rows, results)
+
+
+def _beginning(run: RunResults) -> str | None:
+    """Name the run whose weights were taken over, if any."""
+    begun = run.description.get("begun_from")
+    return begun["run"] if begun else run.description.get("init_from")
 
 
 def _settings(results: Sequence[RunResults]) -> Markup:

@@ -4,13 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from docaps.config import SYSTEM_TITLES
+from docaps.config import SYSTEM_TITLES, SYSTEMS
 from docaps.report.results import RunResults
 
 MISSING = "–"
 _NARROW_SPACE = "\u202f"
 
-# Systems of the paper's Table 2 that have no settings class yet, but may appear in a run directory.
+# What the paper calls the systems of its Table 2.
 _OTHER_TITLES = {
     "concat": "Transformer on joined sentences",
     "zhang": "Transformer-DocNMT (Zhang et al. 2018)",
@@ -33,6 +33,11 @@ def describe_system(system: str) -> str:
 def sees_context(system: str) -> bool:
     """Tell whether a system looks at the sentences before."""
     return system.removesuffix(_REGULARISED) != "transformer"
+
+
+def is_control(system: str) -> bool:
+    """Tell whether a system is there only to be compared with."""
+    return any(one.control for name, one in SYSTEMS.items() if name == system)
 
 
 def label_runs(results: Sequence[RunResults]) -> list[str]:

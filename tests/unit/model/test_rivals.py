@@ -23,9 +23,13 @@ from docaps.model.shape import Shape
 from docaps.model.variants import build_model, count_parameters
 from docaps.training.objective import compute_loss
 
-SHAPE = Shape(size=6, heads=2, feed_forward=5, dropout=0.0, norm="pre")
+NORMS: list[Any] = ["pre", "post"]
 B, L, K, N, D = 3, 2, 3, 4, 6
 LENGTHS = [[4, 2, 3], [1, 0, 2], [0, 0, 0]]
+
+
+def shape(norm: Any) -> Shape:
+    return Shape(size=6, heads=2, feed_forward=5, dropout=0.0, norm=norm)
 
 
 def draw(*shape: int, seed: int = 1, scale: float = 1.0) -> Tensor:
@@ -73,18 +77,20 @@ def assert_equal_with_gradients(module: nn.Module, attend: Callable[[dict[str, T
         torch.testing.assert_close(one, torch.zeros_like(one) if other is None else other, atol=1e-9, rtol=0)
 
 
-def test_hierarchical_attention_equals_the_loops_gradients_included() -> None:
-    module = randomised(HierarchicalAttention(shape=SHAPE))
-    assert_equal_with_gradients(module, lambda weights, h, s: oracles.hierarchical_attention(weights, 2, h, s))
+@pytest.mark.parametrize("norm", NORMS)
+def test_hierarchical_attention_equals_the_loops_gradients_included(norm: Any) -> None:
+    module = randomised(HierarchicalAttention(shape=shape(norm)))
+    assert_equal_with_gradients(module, lambda weights, h, s: oracles.hierarchical_attention(weights, 2, h, s, norm))
 
 
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("sentences", ["sparsemax", "softmax", None])
 @pytest.mark.parametrize("words", ["sparsemax", "softmax"])
-def test_selective_attention_equals_the_loops_gradients_included(sentences: Any, words: Any) -> None:
+def test_selective_attention_equals_the_loops_gradients_included(sentences: Any, words: Any, norm: Any) -> None:
     how = "flat" if sentences is None else "hierarchical"
-    module = SelectiveAttention(shape=SHAPE, attention=how, sentences=sentences or "softmax", words=words)
+    module = SelectiveAttention(shape=shape(norm), attention=how, sentences=sentences or "softmax", words=words)
     assert_equal_with_gradients(
-        randomised(module), lambda weights, h, s: oracles.selective_attention(weights, 2, h, s, sentences, words)
+        randomised(module), lambda weights, h, s: oracles.selective_attention(weights, 2, h, s, sentences, words, norm)
     )
 
 
@@ -124,8 +130,13 @@ def test_the_context_encoder_is_a_layer_over_the_joined_history() -> None:
     after = [x + oracles.feed_forward(weights, "feed_forward", y) for x, y in zip(attended, normal, strict=True)]
     last = dict(network.norm.named_parameters())
     expected = torch.stack([oracles.layer_norm({f"n.{k}": v for k, v in last.items()}, "n", x) for x in after])
-    torch.testing.assert_close(memory.vectors[0, : len(words)], expected, atol=1e-9, rtol=0)
+    found = memory.vectors[0, : len(words)]
+    torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
     assert memory.mask.sum(dim=1).tolist() == [6, 0, 5, 5, 0]
+    slopes, asked = draw(*expected.shape, seed=6), [model.embeddings.source.weight, *network.parameters()]
+    ours, theirs = (torch.autograd.grad((one * slopes).sum(), asked) for one in (found, expected))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-9, rtol=0)
 
 
 def test_sentences_are_joined_oldest_first_without_gaps() -> None:
@@ -196,7 +207,6 @@ def test_states_of_translations_are_those_of_the_sentence_model() -> None:
 
 @pytest.mark.parametrize("name", ["han", "san", "san-decoder"])
 def test_gradients_flow_into_the_states_of_others_only_if_asked_to(name: str) -> None:
-    """With every layer of the sentence itself cut off, what is left comes by way of the history."""
     system, tables = tiny.MODES.get(name, (name, {}))
     batch = tiny.sample_batch()
     for gradient in (False, True):

@@ -1,5 +1,6 @@
 """Hierarchical attention: to the words of each earlier sentence, then to what was found in each of them.
 
+Departure from the paper: FFN is a whole sub-layer, with a sum and a norm; a row without any history is left alone.
 Reference: Miculicich et al. (2018). Dimensions: B batch, L length, K history sentences, N words of a history sentence,
 D model size.
 """

@@ -15,7 +15,7 @@ SEED = 1_234_567
 
 
 class FixedNoise(nn.Module):
-    """As many vectors as the QCN would have capsules, drawn once; the history only tells how many are shown."""
+    """As many vectors as the QCN has capsules for each sentence, drawn once; the history tells how many are shown."""
 
     memory: Tensor
 

@@ -1,7 +1,8 @@
 """Selective attention: few sentences of the whole document, and in them the words that matter.
 
-Reference: Maruf et al. (2019). Dimensions: B batch, L length, K other sentences, N words of such a sentence, H heads,
-Dh size of a head, D model size.
+Departure from the paper: the feed-forward network is a whole sub-layer, with a sum and a norm; a row without any other
+sentence is left alone. Reference: Maruf et al. (2019). Dimensions: B batch, L length, K other sentences, N words of
+such a sentence, H heads, Dh size of a head, D model size.
 """
 
 import math

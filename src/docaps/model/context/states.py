@@ -96,7 +96,7 @@ class StatesTransformer(Transformer):
     def _placed(
         self, words: Float[Tensor, "B K M D"], mask: Bool[Tensor, "B K M"]
     ) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
-        """Tell how far back each sentence is, if that is wanted: its words get the vector of a position."""
+        """Tell how far back each sentence is, if that is wanted: its words get the vector of this distance."""
         if self.distances is None:
             return words, mask
         places = torch.arange(words.shape[1], device=words.device).clamp_max(FARTHEST - 1)
