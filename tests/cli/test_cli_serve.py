@@ -79,8 +79,9 @@ def test_sigterm_answers_what_was_accepted_and_refuses_what_comes_later(chain: C
 def test_a_token_comes_from_the_environment_or_a_file(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DOCAPS_TOKEN", "from the environment")
-    with running(chain.sentence) as (_, url):
+    monkeypatch.setenv("DOCAPS_TOKEN", "from the environment ")
+    with running(chain.sentence, "--host", "127.0.0.2") as (_, url):
+        assert url.startswith("http://127.0.0.2:")
         assert ask(url, ["x"])[0] == 401
         assert ask(url, ["x"], "from the environment")[0] == 200
     (tmp_path / "token").write_text("from a file\n", encoding="utf-8")
@@ -89,12 +90,21 @@ def test_a_token_comes_from_the_environment_or_a_file(
         assert ask(url, ["x"], "from a file")[0] == 200
 
 
-def test_faults_are_told_before_anything_is_served(chain: Chain, tmp_path: Path) -> None:
+def test_faults_are_told_before_anything_is_served(
+    chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = docaps("serve", tmp_path / "none", "--port", "0")
     assert (found.code, found.err) == (1, f"docaps: {tmp_path}/none: no such run\n")
     (tmp_path / "token").write_text("\n", encoding="utf-8")
     found = docaps("serve", chain.sentence, "--token-file", tmp_path / "token")
     assert "holds no token" in found.err
+    (tmp_path / "token").write_text("Schlüssel\n", encoding="utf-8")
+    found = docaps("serve", chain.sentence, "--token-file", tmp_path / "token")
+    assert "a token is of printable ASCII characters" in found.err
+    monkeypatch.setenv("DOCAPS_TOKEN", " ")
+    found = docaps("serve", chain.sentence)
+    assert (found.code, found.err) == (1, "docaps: DOCAPS_TOKEN is empty: unset it\n")
+    monkeypatch.delenv("DOCAPS_TOKEN")
     found = docaps("serve", chain.sentence, "--token-file", tmp_path / "nothing")
     assert "cannot read the token" in found.err
     found = docaps("serve", chain.sentence, chain.sentence, "--port", "0")

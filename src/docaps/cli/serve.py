@@ -78,19 +78,23 @@ def _serve(runs: list[Path], door: _Door, limits: Limits, precision: Translation
         typer.echo(f"docaps: {', '.join(service.workers)} at {address_of(listening)} (Ctrl-C ends)", err=True)
         if json:
             print_json({"url": address_of(listening), "models": list(service.workers)})
-        access = Access(door.token, LOCAL_NAMES if local else None)
-        serve(build_app(service, access, origins=door.origins), service, listening)
-    typer.echo("docaps: stopped; all accepted requests were answered", err=True)
+        own = f"[{door.host}]" if ":" in door.host else door.host.lower()
+        access = Access(door.token, LOCAL_NAMES | {own} if local else None)
+        answered = serve(build_app(service, access, origins=door.origins), service, listening)
+    how = "all accepted requests were answered" if answered else "some accepted requests were not answered"
+    typer.echo(f"docaps: stopped; {how}", err=True)
 
 
 def _read_token(path: Path | None) -> str | None:
     """Read the token from a file or the environment, never from the command line, which others can see."""
-    if path is None:
-        return os.environ.get(TOKEN) or None
+    if path is None and TOKEN not in os.environ:
+        return None
     try:
-        token = path.read_text(encoding="utf-8").strip()
+        token = (os.environ[TOKEN] if path is None else path.read_text(encoding="utf-8")).strip()
     except (OSError, UnicodeDecodeError) as fault:
         raise DocapsError(f"cannot read the token: {fault}", path=path) from None
     if not token:
-        raise DocapsError("holds no token: write one into it", path=path)
+        raise DocapsError("holds no token: write one into it" if path else f"{TOKEN} is empty: unset it", path=path)
+    if not (token.isascii() and token.isprintable()):  # nothing else goes through a header unharmed
+        raise DocapsError("a token is of printable ASCII characters", path=path)
     return token

@@ -5,6 +5,8 @@ from typing import TypeVar
 
 Value = TypeVar("Value")
 LIMIT = 500_000
+LONGEST = 60
+"""Longer texts are hardly words, and hardly come again."""
 
 
 class Memo(dict[str, Value]):
@@ -16,6 +18,8 @@ class Memo(dict[str, Value]):
         self._limit = limit
 
     def __missing__(self, text: str) -> Value:
+        if len(text) > LONGEST:
+            return self._make(text)
         if len(self) >= self._limit:
             self.clear()
         value = self[text] = self._make(text)

@@ -42,6 +42,11 @@ class Passage:
         """Return how many tokens its longest part has."""
         return max((len(part.tokens) for part in self.parts), default=0)
 
+    @property
+    def size(self) -> int:
+        """Return how many tokens all its parts have."""
+        return sum(len(part.tokens) for part in self.parts)
+
     def assemble(self, codec: Codec, found: Sequence[Hypothesis], alpha: float) -> Alternative:
         """Put the translations of the parts together; the score is that of one long translation."""
         texts = [decode(codec, one.tokens, part.unknown) for part, one in zip(self.parts, found, strict=True)]

@@ -1,5 +1,6 @@
 """The routes: what can be asked, and what is answered."""
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from docaps import __version__
 from docaps.web.faults import RefusalError
-from docaps.web.guard import Access, Guard
+from docaps.web.guard import BEGUN, Access, Guard
 from docaps.web.messages import Answer, Detail, Health, ModelCards, Order, describe, dump
 from docaps.web.resources import Resource, load_resources
 from docaps.web.service import Service
@@ -54,6 +55,7 @@ def build_app(service: Service, access: Access | None = None, *, origins: Collec
         summary="Translate whole documents, each sentence with the sentences before it in view.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         lifespan=at_work,
     )
     _add_translations(app, service)
@@ -74,13 +76,16 @@ def build_app(service: Service, access: Access | None = None, *, origins: Collec
 
 def _add_translations(app: FastAPI, service: Service) -> None:
     """Add what the service is for."""
-    seconds = service.limits.seconds
+
+    def left(request: Request) -> float:
+        """Return how many seconds of the time for this request are left; its first byte began it."""
+        return float(request.scope[BEGUN]) + service.limits.seconds - time.monotonic()
 
     @app.post("/v1/translate", response_model=Answer, responses=REFUSALS, tags=["translation"])
     async def translate(request: Request, order: Order) -> Response:
         """Translate a document: as many translations come back as sentences went in, in their order."""
         reception = await service.accept(order)
-        answer = await collect(reception, request, seconds)
+        answer = await collect(reception, request, left(request))
         return Response(dump(answer), media_type="application/json")
 
     @app.post(
@@ -89,10 +94,10 @@ def _add_translations(app: FastAPI, service: Service) -> None:
         responses={**REFUSALS, **EVENTS},
         tags=["translation"],
     )
-    async def stream(order: Order) -> StreamingResponse:
+    async def stream(request: Request, order: Order) -> StreamingResponse:
         """Translate a long document: sentences are sent as soon as they are finished, as server-sent events."""
         reception = await service.accept(order, promptly=True)
-        return StreamingResponse(events(reception, seconds), media_type="text/event-stream")
+        return StreamingResponse(events(reception, left(request)), media_type="text/event-stream")
 
     @app.get("/v1/models", responses={401: describe(401), 421: describe(421)}, tags=["translation"])
     async def models() -> ModelCards:
@@ -144,9 +149,9 @@ def _add_faults(app: FastAPI) -> None:
     async def invalid(_: Request, fault: RequestValidationError) -> Response:
         details = [
             Detail(where=_printable(".".join(map(str, one["loc"][1:]))), message=_printable(_say(one["msg"])))
-            for one in fault.errors()
+            for one in fault.errors()[:20]
         ]
-        return _answer(RefusalError(422, "the request is not as described in /openapi.json", details[:20]))
+        return _answer(RefusalError(422, "the request is not as described in /openapi.json", details))
 
     @app.exception_handler(HTTPException)
     async def refused(_: Request, fault: HTTPException) -> Response:

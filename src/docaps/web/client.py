@@ -8,6 +8,7 @@ print([one.translation for one in answer.translations])
 
 """
 
+import contextlib
 import json
 import urllib.error
 import urllib.request
@@ -48,7 +49,7 @@ class Client:
 
     def models(self) -> list[ModelCard]:
         """List the models, the default first."""
-        with self._open("/v1/models") as answer:
+        with self._open("/v1/models") as answer, _understood():
             return ModelCards.model_validate_json(answer.read()).models
 
     def translate(self, document: Sequence[str] | str, **options: Any) -> Answer:
@@ -58,12 +59,12 @@ class Client:
             document: the sentences in order, or one text, which the service splits.
             options: history, model, context, beam, nbest, routing; see `docaps.web.messages.Order`.
         """
-        with self._open("/v1/translate", _order(document, options)) as answer:
+        with self._open("/v1/translate", _order(document, options)) as answer, _understood():
             return Answer.model_validate_json(answer.read())
 
     def stream(self, document: Sequence[str] | str, **options: Any) -> Iterator[Step]:
         """Translate a long document and go through its sentences as they are finished."""
-        with self._open("/v1/translate/stream", _order(document, options)) as answer:
+        with self._open("/v1/translate/stream", _order(document, options)) as answer, _understood():
             for name, data in _events(answer):
                 if name == "error":
                     raise ServiceError(Fault.model_validate_json(data).error, 200)
@@ -87,6 +88,17 @@ class Client:
         except (OSError, HTTPException) as fault:
             raise ServiceError(f"{self._url} cannot be reached: {fault}") from None
         return answer
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """Turn an answer that breaks off, or is none, into an error of the service."""
+    try:
+        yield
+    except (OSError, HTTPException) as fault:
+        raise ServiceError(f"the connection broke off: {fault}") from None
+    except (ValidationError, UnicodeDecodeError):
+        raise ServiceError("the answer is not one of docaps") from None
 
 
 def _order(document: Sequence[str] | str, options: Mapping[str, Any]) -> Order:

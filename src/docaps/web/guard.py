@@ -23,6 +23,10 @@ from docaps.web.service import Service
 LOG = logging.getLogger("docaps.web")
 PATIENCE, DISCARDED = 1.0, 8 * 2**20
 """For how many seconds, and how many bytes, a request is read that is refused already."""
+STALLED = 20.0
+"""Seconds after which a client that does not read its answer is given up."""
+BEGUN = "docaps.begun"
+"""Where the scope of a request says when it began."""
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
@@ -36,6 +40,10 @@ HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+
+class StalledError(Exception):
+    """The client does not read what it is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +124,11 @@ class _Exchange:
             headers.setdefault("Cache-Control", "no-store")
             if self.service.draining or not self.complete:
                 headers["Connection"] = "close"
-        await self.send(message)
+        try:
+            async with timeout(STALLED):
+                await self.send(message)
+        except TimeoutError:
+            raise StalledError from None
 
     async def _discard(self) -> None:
         """Read the rest of a request that is refused: who is cut off while writing may never see the answer.
@@ -155,6 +167,7 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         exchange = _Exchange(self._service, scope, receive, send)
+        scope[BEGUN] = exchange.start
         translating = scope["path"].startswith("/v1/translate")
         self._service.active += translating
         try:
@@ -176,6 +189,8 @@ class Guard:
             await self._app(exchange.scope, exchange.take, exchange.give)
         except RefusalError as refusal:
             await exchange.refuse(refusal)
+        except StalledError:
+            LOG.warning("a client did not read its answer")
         except Exception:
             number = uuid.uuid4().hex[:8]
             LOG.exception("request %s failed", number)

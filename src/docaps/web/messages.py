@@ -25,7 +25,18 @@ def _checked(text: str) -> str:
     return text
 
 
+def _up_to_fault(texts: list[Any]) -> list[Any]:
+    """Return a list up to and with the first thing in it that is no text."""
+    for place, text in enumerate(texts):
+        try:
+            _checked(text)
+        except (TypeError, AttributeError, ValueError):
+            return texts[: place + 1]
+    return texts
+
+
 Text = Annotated[str, AfterValidator(_checked)]
+MOST_KEYS = 100
 
 
 class Order(BaseModel):
@@ -47,6 +58,17 @@ class Order(BaseModel):
         1, description="How many of the best translations of each sentence come as `alternatives`."
     )
     routing: bool = Field(False, description="Whether to tell what the routing did with each word of the history.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_faults(cls, given: Any) -> Any:
+        """Leave out what comes after a first fault: to tell of half a million would keep everybody waiting."""
+        if not isinstance(given, dict):
+            return given
+        if len(given) > MOST_KEYS:
+            raise ValueError(f"{len(given)} fields are too many")
+        lists = {name: given[name] for name in ("sentences", "history") if isinstance(given.get(name), list)}
+        return {**given, **{name: _up_to_fault(texts) for name, texts in lists.items()}}
 
     @model_validator(mode="after")
     def _one_document(self) -> "Order":

@@ -1,7 +1,9 @@
 """The process: it listens, and when it is told to stop it first answers whom it has let in."""
 
+import asyncio
 import contextlib
 import gc
+import importlib.util
 import logging
 import signal
 import socket
@@ -9,6 +11,7 @@ import threading
 from collections.abc import Generator
 from dataclasses import dataclass
 from types import FrameType
+from typing import Literal
 
 import uvicorn
 from fastapi import FastAPI
@@ -80,6 +83,7 @@ def make_server(app: FastAPI, service: Service) -> Server:
     """Make a server that says little of itself."""
     config = uvicorn.Config(
         app,
+        http=_protocol(),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -91,9 +95,20 @@ def make_server(app: FastAPI, service: Service) -> Server:
     return Server(config, service)
 
 
-def serve(app: FastAPI, service: Service, listening: socket.socket) -> None:
-    """Answer requests until a signal comes."""
+def _protocol() -> "type[asyncio.Protocol] | Literal['auto']":
+    """Choose what reads requests: ours, if the parser is there that it needs."""
+    if importlib.util.find_spec("httptools") is None:
+        return "auto"
+    from docaps.web.connections import Connection
+
+    return Connection
+
+
+def serve(app: FastAPI, service: Service, listening: socket.socket) -> bool:
+    """Answer requests until a signal comes; say whether all that were accepted were answered."""
     logging.getLogger("docaps.web").addHandler(logging.StreamHandler())
     gc.collect()
     gc.freeze()  # what is loaded stays: no need to look through it again and again while clients wait
-    make_server(app, service).run(sockets=[listening])
+    server = make_server(app, service)
+    server.run(sockets=[listening])
+    return not server.force_exit and not service.active

@@ -5,8 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from docaps.config import DecodingSettings
+from docaps.translation.passages import Passage
 from docaps.translation.pieces import Carried, Grain, Piece
 from docaps.translation.translator import TranslatedSentence, Translator, Wishes
+
+READ_AT_ONCE = 16
+"""Sentences that are got ready before somebody looks whether the client is still there."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Ticket:
         self.left = list(range(len(self.sentences)))
 
     @property
+    def characters(self) -> int:
+        """Return how long all of it is."""
+        return sum(map(len, self.sentences)) + sum(map(len, self.history))
+
+    @property
     def waiting(self) -> int:
         """Return how many sentences are still to be translated."""
         return 0 if self.cancelled else len(self.left)
@@ -82,21 +91,32 @@ class Ticket:
         elif self.grain == "turn":  # the history must be translated too: by turns, so that nobody else waits for it
             self.sentences = (*self.history, *self.sentences)
             self.left, self._handed = list(range(len(self.sentences))), len(self.history)
-        passages = translator.read(self.sentences)
-        self._lengths = [passage.longest for passage in passages]
+        passages: list[Passage] = []
+        for start in range(0, len(self.sentences), READ_AT_ONCE):
+            if self.cancelled:
+                return
+            passages += translator.read(self.sentences[start : start + READ_AT_ONCE])
+        self._lengths = [max(1, passage.size) for passage in passages]
         apart = self.grain == "sentence"
         # Last: from now on it can be taken.
         self._pieces = translator.cut_up(passages, wishes) if apart else [Piece((one,), []) for one in passages]
 
     def length(self, place: int) -> int:
-        """Return how many tokens a sentence has."""
+        """Return how many tokens a sentence has, one at least."""
         return self._lengths[place]
 
     def offers(self) -> list[int]:
         """Return the places of the sentences that can be translated now."""
-        if self.grain == "sentence":
-            return [place for place in self.left if place not in self.taken]
-        return [] if self.taken else self.left[:1] if self.grain == "turn" else self.left
+        with self._lock:
+            if self.grain == "sentence":
+                return [place for place in self.left if place not in self.taken]
+            return [] if self.taken else self.left[:1] if self.grain == "turn" else self.left
+
+    def take(self, places: list[int]) -> None:
+        """Note that somebody translates these places now."""
+        with self._lock:
+            self.taken |= set(places)
+        self.turn += len(places)
 
     def pieces(self, places: list[int]) -> list[Piece]:
         """Return what is translated together for some places."""
@@ -104,15 +124,17 @@ class Ticket:
         pieces = [self._pieces[place] for place in places]
         if self.grain == "sentence":
             return pieces
-        return [Piece(tuple(passage for piece in pieces for passage in piece.passages), self._carried)]
+        with self._lock:
+            return [Piece(tuple(passage for piece in pieces for passage in piece.passages), self._carried)]
 
     def finish(self, places: list[int], sentences: list[TranslatedSentence], carried: Carried) -> None:
         """Note what was found, and tell whoever waits for it."""
         with self._lock:
-            self.left = [place for place in self.left if place not in set(places)]
-            self.taken -= set(places)
+            done = set(places)
             self._ready |= dict(zip(places, sentences, strict=True))
             self._carried = carried
+            self.left = [place for place in self.left if place not in done]
+            self.taken -= done
             if self.cancelled or (self.left and not self.promptly):
                 return
             finished = tuple(_in_order(self._ready, self._handed))

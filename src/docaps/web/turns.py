@@ -126,8 +126,7 @@ class Queue:
         with self._changed:
             if not self._has_work():
                 self._changed.wait_for(lambda: self._closed or self._has_work())
-                if not self._closed and self.linger:
-                    self._changed.wait(self.linger)
+                self._changed.wait_for(lambda: self._closed, self.linger)
             return not self._closed
 
     def _has_work(self) -> bool:
@@ -140,12 +139,21 @@ class Queue:
         with self._changed:
             self._changed.notify_all()
 
-    def fresh(self) -> list[Ticket]:
-        """Return the tickets that nobody has looked at yet; they are for the one who asks."""
+    def claim(self) -> Ticket | None:
+        """Return the smallest ticket that nobody has looked at yet, if any; it is for the one who asks."""
         with self._changed:
-            found = [one for one in self._tickets if one.is_fresh and not one.claimed and one.waiting]
-            for one in found:
-                one.claimed = True
+            fresh = [one for one in self._tickets if one.is_fresh and not one.claimed and one.waiting]
+            if not fresh:
+                return None
+            smallest = min(fresh, key=lambda one: one.characters)
+            smallest.claimed = True
+            return smallest
+
+    def clear(self) -> list[Ticket]:
+        """Forget all tickets; return those that somebody still waits for."""
+        with self._changed:
+            found = [ticket for ticket in self._tickets if ticket.waiting]
+            self._tickets.clear()
             return found
 
     def take(self) -> Batch:
@@ -155,9 +163,9 @@ class Queue:
             ready = [ticket for ticket in self._tickets if not ticket.is_fresh and ticket.offers()]
             batch = choose(ready, self.share, takers=self.takers) if ready else {}
             for ticket, places in batch.items():
-                ticket.taken |= set(places)
-                ticket.turn += len(places)
-            for ticket in [one for one in batch if one.turn >= self.share]:
+                ticket.take(places)
+            # Who was passed over stays until the next turn.
+            for ticket in [one for one in self._tickets if one in batch and one.turn >= self.share and not one.passed]:
                 ticket.turn = 0
                 self._tickets.remove(ticket)
                 self._tickets.append(ticket)

@@ -20,6 +20,8 @@ from docaps.web.tickets import Manner, Ticket
 from docaps.web.turns import Batch, Queue
 
 LOG = logging.getLogger("docaps.web")
+PREPARING = 0.2
+"""Seconds after which one who gets requests ready turns to those that are."""
 
 
 class Engine:
@@ -73,14 +75,20 @@ class Worker:
 
     def _run(self) -> None:
         while self.queue.wait():
-            self._engine.pool.submit(self._work).result()
+            try:
+                self._engine.pool.submit(self._work).result()
+            except Exception as fault:  # of the queue itself: whoever waits in it is told, and the next may come
+                for ticket in self.queue.clear():
+                    self._give_up(ticket, fault)
             self.queue.look_again()
 
     def _work(self) -> None:
         """Translate a batch, in a thread of the engine."""
         start = time.monotonic()
-        for ticket in self.queue.fresh():
+        while (ticket := self.queue.claim()) is not None:
             self._prepare(ticket)
+            if time.monotonic() - start > PREPARING:
+                break  # others wait who are ready
         batch = self.queue.take()
         self.queue.look_again()  # there may be enough for another, now that it is known what there is
         if not batch:

@@ -1,5 +1,7 @@
 """What a client may not do, and what it is told then."""
 
+import asyncio
+import contextlib
 import json
 import socket
 import threading
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from docaps.translation.translator import Translator
+from docaps.web import connections, guard, turns
 from docaps.web.guard import HEADERS, Access, is_loopback
 from docaps.web.limits import Limits
 from serving import Served, models, serving, wait_until
@@ -66,6 +69,7 @@ def ask(served: Served, body: Any, **options: Any) -> Any:
         ({}, "", "either 'sentences' or 'text'"),
         ({"sentences": ["x"], "beam": 1, "nbest": 2}, "", "found beam 1"),
         ({"sentences": ["x"], "frobnicate": 1}, "frobnicate", "not permitted"),
+        ({str(key): 0 for key in range(101)}, "", "101 fields are too many"),
     ],
 )
 def test_what_is_beyond_the_limits_is_named(strict: Served, body: Any, where: str, found: str) -> None:
@@ -248,6 +252,80 @@ def test_a_crash_is_told_without_a_trace_and_only_to_its_client(
     assert "secret of the machine room" in caplog.text
     assert served.post({"sentences": [POISON]}, "/v1/translate/stream").text.startswith("event: error\ndata: ")
     assert served.get("/readyz").status_code == 200
+
+
+def test_a_fault_of_the_queue_is_told_to_those_who_wait_and_the_next_are_served(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("secret of the queue")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(turns, "choose", fail)
+        answer = served.post({"sentences": ["x", ""]})
+    assert (answer.status_code, "secret" in answer.text) == (500, False)
+    assert "secret of the queue" in caplog.text
+    assert served.post({"sentences": ["", "x"]}).status_code == 200
+    assert served.get("/readyz").status_code == 200
+
+
+def test_of_many_faults_the_first_is_enough(served: Served) -> None:
+    answer = served.post({"sentences": [1] * 100_000})
+    assert answer.status_code == 422
+    assert [one["where"] for one in answer.json()["details"]] == ["sentences.0"]
+
+
+def test_a_head_may_be_neither_endless_nor_slow(tiny_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SLOWEST_HEAD", 0.3)
+    with serving(models(tiny_demo)[1:]) as running:
+        host, port = running.url.removeprefix("http://").split(":")
+        for sent, status in (
+            (b"", b"408"),
+            (b"GET /healthz HTTP/1.1\r\nHost: loc", b"408"),
+            (b"GET /healthz HTTP/1.1\r\n" + b"X: yyyyyyy\r\n" * 200_000, b"431"),
+            (b"no request at all\r\n\r\n", b"400"),
+        ):
+            with socket.create_connection((host, int(port)), timeout=30) as raw:
+                with contextlib.suppress(OSError):  # it may hang up while we still write
+                    raw.sendall(sent)
+                with contextlib.suppress(ConnectionResetError):
+                    answer = b"".join(iter(lambda: raw.recv(65536), b""))
+                    head, _, body = answer.partition(b"\r\n\r\n")
+                    assert head.startswith(b"HTTP/1.1 " + status)
+                    assert b"nosniff" in head
+                    assert json.loads(body)["error"]
+        with running.client() as client:  # a slow client between requests is none
+            assert client.get("/healthz").status_code == 200
+            time.sleep(0.5)
+            assert client.get("/healthz").status_code == 200
+
+
+def test_a_client_that_does_not_read_is_given_up(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(guard, "STALLED", 0.05)
+    sent: list[str] = []
+
+    async def answer(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            assert served.service.active == 1
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+        if len(sent) > 3:
+            await asyncio.sleep(60)  # nobody takes it
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/translate/stream", "headers": []}
+    door = guard.Guard(answer, service=served.service, access=Access())
+    asyncio.run(asyncio.wait_for(door(scope, receive, send), 30))
+    assert len(sent) == 4
+    assert served.service.active == 0
+    assert "a client did not read its answer" in caplog.text
 
 
 def test_a_fault_of_the_server_itself_is_told_without_a_trace(

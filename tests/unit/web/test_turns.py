@@ -13,7 +13,7 @@ from docaps.config import DecodingSettings
 from docaps.translation.passages import Part, Passage
 from docaps.translation.pieces import Grain, Piece
 from docaps.translation.translator import TranslatedSentence
-from docaps.web.tickets import Delivery, Manner, Ticket
+from docaps.web.tickets import READ_AT_ONCE, Delivery, Manner, Ticket
 from docaps.web.turns import PATIENCE, STEP, Batch, Queue, _best_window, choose
 
 MANNER = Manner(DecodingSettings(beam=1, batch_tokens=400))
@@ -126,9 +126,24 @@ def test_who_waits_sleeps_while_others_do_all_there_is_and_wakes_when_there_is_m
 
 
 def test_one_who_is_new_is_looked_at_once() -> None:
-    waiting = queue(Ticket(("x",), (), MANNER, lambda _: None))
-    assert len(waiting.fresh()) == 1
-    assert waiting.fresh() == []
+    tickets = [Ticket(("x" * size,), (), MANNER, lambda _: None) for size in (9, 2, 5)]
+    waiting = queue(*tickets)
+    assert [waiting.claim() for _ in range(4)] == [tickets[1], tickets[2], tickets[0], None]  # the smallest first
+
+
+def test_one_whose_client_has_gone_is_not_got_ready() -> None:
+    read: list[int] = []
+    made = Ticket(("x",) * 100, (), MANNER, lambda _: None)
+
+    class Reader(Fake):
+        def read(self, sentences: Any) -> list[Passage]:
+            read.append(len(sentences))
+            made.cancelled = len(read) > 1
+            return super().read(sentences)
+
+    made.prepare(Reader())  # type: ignore[arg-type]
+    assert read == [READ_AT_ONCE, READ_AT_ONCE]
+    assert made.is_fresh
 
 
 def test_a_giant_does_not_starve_small_requests() -> None:
@@ -167,7 +182,7 @@ def test_a_batch_is_of_like_length() -> None:
 
 
 @given(
-    st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=12), min_size=1, max_size=12),
+    st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=12), min_size=1, max_size=12),
     st.integers(1, 8),
     st.integers(1, 3),
 )
@@ -179,11 +194,32 @@ def test_batches_fit_are_neighbours_and_the_first_waits_once_at_most(
         batch = choose(tickets, share, takers=takers)
         taken = [one.length(place) for one, places in batch.items() for place in places]
         assert len(taken) == 1 or len(taken) * max(taken) <= MANNER.room
-        between = [length for lengths in documents for length in lengths if min(taken) < length < max(taken)]
+        lengths = [max(1, length) for lengths in documents for length in lengths]  # an empty sentence counts as 1
+        between = [length for length in lengths if min(taken) < length < max(taken)]
         assert [length for length in sorted(taken) if min(taken) < length < max(taken)] == sorted(between)
         if 0 in batch.get(tickets[0], []):
             return
     raise AssertionError("the first was passed over again and again")
+
+
+def test_who_is_passed_over_is_in_the_next_batch_whatever_else_of_it_was_taken() -> None:
+    odd = ticket(*[60] * 2, *[LENGTH] * 50)
+    waiting = queue(odd, sized(8))
+    first = waiting.take()
+    assert 0 not in first[odd]
+    assert len(first[odd]) >= waiting.share  # enough to go to the back
+    assert 0 in waiting.take()[odd]
+
+
+def test_a_sentence_of_many_parts_counts_with_all_of_them() -> None:
+    class Cutter(Fake):
+        def read(self, sentences: Any) -> list[Passage]:
+            return [Passage([], tuple(Part([0] * 100) for _ in range(5))) for _ in sentences]
+
+    made = Ticket(("x",) * 3, (), MANNER, lambda _: None)
+    made.prepare(Cutter())  # type: ignore[arg-type]
+    assert made.length(0) == 500
+    assert choose([made]) == {made: [0]}
 
 
 def test_the_best_window_is_the_best_of_all() -> None:
@@ -291,10 +327,10 @@ def test_who_has_gone_takes_no_turn_and_no_room() -> None:
 def test_who_was_not_looked_at_is_not_taken() -> None:
     fresh = Ticket(("x",), (), MANNER, lambda _: None)
     waiting = queue(fresh)
-    assert waiting.fresh() == [fresh]
+    assert waiting.claim() is fresh
     assert waiting.take() == {}
     fresh.prepare(Fake())  # type: ignore[arg-type]
-    assert waiting.fresh() == []
+    assert waiting.claim() is None
     assert waiting.take() == {fresh: [0]}
 
 
@@ -324,6 +360,8 @@ def test_the_first_waits_a_moment_for_company(linger: float) -> None:
     if not linger:
         taker.join(10)
     time.sleep(0.05)
-    waiting.put(sized(1), most=10)
+    for _ in range(2):
+        waiting.put(sized(1), most=10)
+        time.sleep(0.05)
     taker.join(10)
-    assert found == [2 if linger else 1]
+    assert found == [3 if linger else 1]
