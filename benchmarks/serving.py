@@ -139,6 +139,8 @@ async def put_under_load(url: str, documents: Documents, clients: int, seconds: 
     supply = itertools.cycle(documents)
     watcher = asyncio.create_task(watch(url, load))
     await asyncio.gather(*(be_client(url, supply, start + seconds, load) for _ in range(clients)))
+    if watcher.done():
+        watcher.result()  # it failed: say why
     watcher.cancel()
     load.seconds = time.monotonic() - start
     return load

@@ -217,7 +217,7 @@ def test_other_sites_may_not_ask_unless_they_are_named(served: Served, tiny_demo
 @pytest.mark.parametrize(
     "path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/etc/passwd", "/static/", "//"]
 )
-def test_no_path_reaches_the_file_system(served: Served, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_path_reaches_the_file_system(served: Served, path: str) -> None:
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as raw:
         raw.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
