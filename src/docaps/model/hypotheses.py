@@ -108,11 +108,12 @@ def _joined(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
     """Make one piece of all if there are few rows: each piece costs some calls."""
     rest = iter(pieces)
     first = next(rest)
-    if len(first) <= FEW_ROWS:
-        yield torch.cat((first, *rest), dim=1)
+    if len(first) > FEW_ROWS:
+        yield first
+        yield from rest
         return
-    yield first
-    yield from rest
+    parts = [first, *rest]
+    yield first if len(parts) == 1 else torch.cat(parts, dim=1)
 
 
 def _candidates(
