@@ -22,7 +22,7 @@ class WordVectors:
     """The vectors of a batch's words, as the tables have them: not scaled, without positions."""
 
     source: Float[Tensor, "B S D"]
-    history: Float[Tensor, "B K N D"] | None
+    history: Float[Tensor, "B K N _"] | None
     target: Float[Tensor, "B T D"] | None
 
 
@@ -37,10 +37,13 @@ class Embeddings(nn.Module):
         self.packed: nn.Module | None = None
         """The output layer of a model that is packed."""
 
-    def look_up(self, batch: Batch, *, history: bool) -> WordVectors:
-        """Look up a batch's words, those of one table at once: the gradient of a look-up is as large as its table."""
+    def look_up(self, batch: Batch, *, history: bool, table: Float[Tensor, "V E"] | None = None) -> WordVectors:
+        """Look up a batch's words, those of one table at once: the gradient of a look-up is as large as its table.
+
+        Those of the history may have a table of their own.
+        """
         asked = {"source": batch.source}
-        asked |= {"history": batch.history} if history else {}
+        asked |= {"history": batch.history} if history and table is None else {}
         shared = self.target is self.source
         if batch.target_input is not None and shared:
             asked["target"] = batch.target_input
@@ -49,6 +52,8 @@ class Embeddings(nn.Module):
         found = {name: part.view(*asked[name].shape, -1) for name, part in zip(asked, parts, strict=True)}
         if batch.target_input is not None and not shared:
             found["target"] = self.target(batch.target_input)
+        if history and table is not None:
+            found["history"] = F.embedding(batch.history, table)
         return WordVectors(found["source"], found.get("history"), found.get("target"))
 
     def logits(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any V"]:

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from docaps.model.context.capsules import HistoryCapsules, HistoryWords
 from docaps.model.embeddings import Embeddings
 from docaps.model.hypotheses import PIECE
 from docaps.model.int8 import (
@@ -30,6 +31,7 @@ from docaps.model.int8 import (
 )
 from docaps.model.interface import TranslationModel
 from docaps.model.layers import Attention, FeedForward
+from docaps.model.transformer import Transformer
 
 Ranges = Mapping[str, Float[Tensor, " D"]]
 """The largest number met in each column of what a packed map reads, by the name of the map."""
@@ -56,7 +58,20 @@ def pack(model: TranslationModel, dtype: torch.dtype, ranges: Ranges | None = No
     """
     if dtype == torch.float32:
         return model
-    return replace_maps(model, Int8(ranges or {}) if dtype == torch.int8 else Half(dtype))
+    if dtype != torch.int8:
+        return replace_maps(model, Half(dtype))
+    packed = replace_maps(model, Int8(ranges or {}))
+    if isinstance(packed, Transformer) and isinstance(packed.context, HistoryCapsules):
+        packed.history_table = _map_all_words(packed.context.words, packed.embeddings.source.weight)
+    return packed
+
+
+@torch.no_grad()
+def _map_all_words(words: HistoryWords, table: Float[Tensor, "V D"]) -> Float[Tensor, "V E"]:
+    """Map each word of the vocabulary once, not each time that it stands in a history."""
+    mapped = words.map(table)
+    words.mapped = True
+    return mapped
 
 
 def replace_maps(model: TranslationModel, form: Form) -> TranslationModel:

@@ -175,6 +175,8 @@ class Transformer(TranslationModel):
         self.decoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
         self.context = None if context is None else context.network
         self.regulariser = regulariser
+        self.history_table: Tensor | None = None
+        """What the context network makes of each word by itself, in a model that is packed."""
 
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
         """Read source sentences and their histories."""
@@ -197,7 +199,8 @@ class Transformer(TranslationModel):
 
     def _look_up(self, batch: Batch) -> WordVectors:
         """Look up the words of a batch, those of its history only if there are any and somebody reads them."""
-        return self.embeddings.look_up(batch, history=self.context is not None and bool(batch.history_mask.any()))
+        wanted = self.context is not None and bool(batch.history_mask.any())
+        return self.embeddings.look_up(batch, history=wanted, table=self.history_table)
 
     def _encode(
         self, batch: Batch, vectors: WordVectors, inputs: Float[Tensor, "B S D"], trace: bool = False

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.model import attention
-from docaps.model.attention import attend, attend_by_products, attend_plainly
+from docaps.model.attention import FEW_KEYS, _softmax_in_place, attend, attend_by_products, attend_plainly
 
 MASK = torch.tensor([[[True, True, True, True, True]], [[True, False, True, False, False]]])
 
@@ -75,3 +75,12 @@ def test_plain_products_are_for_short_sentences_trained_in_half_precision(
     assert bool(calls) == plain
     expected = F.scaled_dot_product_attention(*sample(5), attn_mask=MASK.unsqueeze(1))
     torch.testing.assert_close(found.double(), expected, rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("keys", [1, 3, FEW_KEYS - 1, FEW_KEYS])
+@torch.inference_mode()
+def test_shares_of_few_keys_are_those_of_a_softmax(keys: int) -> None:
+    scores = 30 * torch.randn(5, 7, keys, generator=torch.Generator().manual_seed(1))
+    scores[0, 0, 1:] = -torch.inf
+    expected = torch.softmax(scores, dim=-1)
+    torch.testing.assert_close(_softmax_in_place(scores.clone()), expected)

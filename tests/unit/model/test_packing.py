@@ -66,6 +66,19 @@ def test_a_packed_model_searches_like_the_whole_one(name: str, dtype: torch.dtyp
     assert packed.get_parameter("embeddings.source.weight") is model.get_parameter("embeddings.source.weight")
 
 
+@pytest.mark.parametrize("name", ["qcn", "capsnet"])
+@pytest.mark.parametrize("positions", [False, True])
+@torch.inference_mode()
+def test_words_that_were_mapped_once_for_all_become_the_same_capsules(name: str, positions: bool) -> None:
+    model = tiny.build(tiny.settings(name, tables={"history": {"positions": positions}})).float()
+    packed, batch = pack(model, torch.int8), tiny.sample_batch()
+    found, expected = (each.encode(batch).context for each in (packed, model))
+    assert packed.history_table is not None
+    torch.testing.assert_close(found.vectors, expected.vectors)
+    assert model.history_table is None
+    assert not model.context.words.mapped
+
+
 def test_batch_neighbours_change_no_translation_in_int8() -> None:
     model = pack(tiny.build(tiny.settings("qcn")).float(), torch.int8)
     settings, windows = DecodingSettings(beam=2, length_factor=0.1, length_margin=6), tiny.sample_windows()

@@ -45,20 +45,26 @@ class HistoryWords(nn.Module):
         self.linear = initialised(nn.Linear(size + history, capsule_size))  # f
         nn.init.zeros_(self.linear.weight[:, size:])  # the distance
         self.positions = Positions(size=size) if positions else None
+        self.size, self.history = size, history
+        self.mapped = False
+        """Whether words come with the map applied already, in a model that is packed."""
 
-    def forward(self, words: Float[Tensor, "B K N D"]) -> Float[Tensor, "B K N E"]:
+    def map(self, words: Float[Tensor, "*any D"]) -> Float[Tensor, "*any E"]:
+        """Apply the part of the map that reads the word."""
+        return F.linear(words, self.linear.weight[:, : self.size])
+
+    def forward(self, words: Float[Tensor, "B K N _"]) -> Float[Tensor, "B K N E"]:
         """Transform each word; distances are those of the places 1 to K."""
-        count, length, size = words.shape[1:]
-        if count > self.linear.in_features - size:
-            raise ValueError(f"{count} history sentences, but distances only up to {self.linear.in_features - size}")
+        count, length = words.shape[1:3]
+        if count > self.history:
+            raise ValueError(f"{count} history sentences, but distances only up to {self.history}")
         if self.positions is not None:
             # The encoder adds positions to embeddings scaled by the root of their size; these are not scaled.
-            words = words + self.positions(length) / math.sqrt(size)
-        by_word, by_distance = self.linear.weight.split((size, self.linear.in_features - size), dim=1)
+            places = self.positions(length) / math.sqrt(self.size)
+            words = words + (self.map(places) if self.mapped else places)
         # A one-hot distance picks a column of the weight, so it need not be joined to every word.
-        offsets = by_distance.T[:count] + self.linear.bias  # (K, E)
-        transformed: Tensor = F.linear(words, by_word) + offsets.unsqueeze(1)
-        return transformed
+        offsets = self.linear.weight[:, self.size :].T[:count] + self.linear.bias  # (K, E)
+        return (words if self.mapped else self.map(words)) + offsets.unsqueeze(1)
 
 
 def initialised(linear: nn.Linear) -> nn.Linear:
