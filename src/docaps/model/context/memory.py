@@ -55,6 +55,8 @@ class ContextSublayer(nn.Module):
         """Add to each position what it finds in a projected context."""
         has_history, visible = _visible(mask)
         attended = self.residual(states, lambda inputs: self.attention(inputs, memory, visible))
+        if torch.is_inference_mode_enabled() and bool(has_history.all()):
+            return attended
         return torch.where(has_history, attended, states)
 
     def look(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> Look:
