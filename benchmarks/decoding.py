@@ -78,7 +78,7 @@ class Contestant:
         self._process.communicate()
 
     def choose_way(self, task: str, sentences: int) -> Way:
-        """Find the way in which a task is done fastest; each is tried twice, as the machine may be busy for a moment."""
+        """Find the way in which a task is done fastest; each is tried twice: the machine may be busy for a moment."""
         count = min(sentences, TRIAL[task])
         workers = [1] if task == "single" else sorted({1, self._threads})
         ways = [(size, number) for number in workers for size in BATCHES[task] if size * number <= max(count, 1)]
