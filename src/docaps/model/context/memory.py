@@ -56,7 +56,7 @@ class ContextSublayer(nn.Module):
         has_history, visible = _visible(mask)
         attended = self.residual(states, lambda inputs: self.attention(inputs, memory, visible))
         if torch.is_inference_mode_enabled() and bool(has_history.all()):
-            return attended
+            return attended  # type: ignore[no-any-return]
         return torch.where(has_history, attended, states)
 
     def look(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> Look:
