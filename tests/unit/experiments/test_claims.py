@@ -2,10 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
