@@ -9,6 +9,7 @@ text/               how text becomes token ids: BPE codes, vocabulary, languages
 precision.json      how well the model translates in lower precision, if that was measured
 ranges.safetensors  the ranges by which int8 then rounds numbers
 assessment/         translations, scores, contrastive accuracy, routing (files that the report reads)
+contrast/           choices in contrastive sets that were to be kept: NAME.own.json, NAME.none.json, NAME.shuffled.json
 diagnosis.json      whether context is used, and what tells it; there once the run was diagnosed
 results.json        every score with its signature, data and machine; counts.json what significance is computed from
 MODEL_CARD.md       all of this in words
@@ -74,6 +75,11 @@ class Run:
     def assessment(self) -> Path:
         """Directory of what was measured with the finished model."""
         return self.path / "assessment"
+
+    @property
+    def choices(self) -> Path:
+        """Directory of what `docaps contrast --keep` found, a file for each set and history."""
+        return self.path / "contrast"
 
     @property
     def results(self) -> Path:

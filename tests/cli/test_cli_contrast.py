@@ -1,6 +1,7 @@
 """`docaps contrast` takes every set, for people and for programs."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,28 @@ def test_a_limit_and_a_beam_are_kept_to(chain: Chain, tmp_path: Path) -> None:
     assert "translation" in found["examples"][0]
 
 
+def test_a_kept_result_stays_in_the_run_and_is_not_measured_again(chain: Chain, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(chain.document, run)
+    words = ["contrast", run, "--set", "minidocs", chain.text, "--keep", "mini"]
+    first = json.loads(succeed(*words, "--json").out)
+    kept = run / "contrast" / "mini.own.json"
+    assert json.loads(kept.read_text(encoding="utf-8")) == first
+    other = json.loads(succeed(*words, "--json", "--no-context").out)
+    assert {path.name for path in kept.parent.iterdir()} == {"mini.own.json", "mini.none.json"}
+    assert other["signature"] != first["signature"]
+
+    kept.write_text(json.dumps(first | {"accuracy": 0.125}), encoding="utf-8")
+    assert "12.5 %" in succeed(*words).out
+    kept.write_text(json.dumps(first | {"accuracy": 0.125, "signature": "of other weights"}), encoding="utf-8")
+    assert json.loads(succeed(*words, "--json").out) == first
+    succeed("report", run, "--corpus", chain.corpus, "--out", tmp_path / "report.html")
+    assert "Choices that need context" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 FAULTS = [
+    (["--keep", "a", "--limit", "3"], 1, "--keep is for whole sets: leave --limit out"),
+    (["--keep", "../a"], 1, "a name has letters, digits, - and _ only"),
     (["--no-context", "--shuffled"], 1, "--no-context and --shuffled: give the one or the other"),
     (["--context-dir", "."], 1, "--context-dir and --context-lines go with --set contrapro, not with jsonl"),
     (["--set", "bawden"], 2, "Invalid value for '--set'"),

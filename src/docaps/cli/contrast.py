@@ -38,6 +38,9 @@ def contrast(
     examples: Annotated[
         int | None, typer.Option(min=0, help="How many answers to show (default: none; with --json, 10).")
     ] = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Keep the result in the run, where docaps report shows it.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
@@ -46,6 +49,8 @@ def contrast(
     right if the expected word stands in the translation. Formats: docs/contrastive-sets.md.
 
     Example: docaps contrast runs/demo/runs/document --set minidocs runs/demo/corpus
+
+    Example: docaps contrast RUN --set mt-geneval geneval/ --keep mt-geneval
     """
     from docaps.errors import CorpusError
     from docaps.experiments.contrast import History, contrast_run
@@ -55,13 +60,13 @@ def contrast(
     history: History = "none" if no_context else "shuffled" if shuffled else "own"
     shown = examples if examples is not None else JSON_EXAMPLES if json else 0
     context = {"context_dir": context_dir, "context_lines": context_lines}
-    result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown)
+    result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown, keep=keep)
     if json:
         print_json(result)
         return
     _print(result)
     if history == "own":
-        call = f"{command_name()} contrast {quote(run)} --set {set} {quote(path)}"
+        call = f"{command_name()} contrast {quote(run)} --set {set} {quote(path)}" + (f" --keep {keep}" if keep else "")
         print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
 
 

@@ -132,7 +132,6 @@ def run(wishes: Wishes, into: Path | None, *, json: bool) -> None:
     from docaps.experiments.gathering import gather
     from docaps.experiments.grid import write_request
     from docaps.experiments.marks import put_between_marks, split_at_marks
-    from docaps.report.grids import as_markdown
 
     grid = plan(wishes)
     if into is not None:
@@ -141,7 +140,7 @@ def run(wishes: Wishes, into: Path | None, *, json: bool) -> None:
     run_grid(grid, jobs=wishes.jobs)
     results = gather(grid)
     if into is not None:
-        put_between_marks(into, wishes.name, as_markdown(results))
+        put_between_marks(into, wishes.name, grid.table.read_text(encoding="utf-8"))
     if json:
         print_json(results)
     else:

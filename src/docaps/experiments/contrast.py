@@ -1,6 +1,7 @@
 """Taking a contrastive test: a model scores or translates the items of a set, and every answer is judged."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -21,9 +22,10 @@ from docaps.corpus.contrastive import (
     without_history,
 )
 from docaps.corpus.documents import Document
+from docaps.errors import RunError
 from docaps.evaluation.contrastive import Decision, judge_scores, judge_translations, measure
 from docaps.evaluation.proportions import LEVEL
-from docaps.files import sha256
+from docaps.files import read_json, sha256, write_json
 from docaps.runs import open_run
 from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.scoring import score_contrastive
@@ -53,21 +55,54 @@ def contrast_run(
     limit: int | None = None,
     beam: int | None = None,
     examples: int = 0,
+    keep: str | None = None,
 ) -> dict[str, Any]:
-    """Let a finished run take the set `name` at `path`; `context` says where ContraPro's histories are."""
+    """Let a finished run take the set `name` at `path`; `context` says where ContraPro's histories are.
+
+    Under the name `keep` the result stays in the run; what is kept there of the same items and weights is not measured
+    again.
+    """
+    kept = _kept_at(run, keep, history, whole=limit is None) if keep is not None else None
     trained = load_trained(run)
     languages = trained.codec.source.code, trained.codec.target.code
     found = read_set(name, path, SetOptions(*languages, **context, without_history=history == "none"))
     items = choose_items(found, history, limit)
     decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
-    return {
+    asked = {
         "set": name,
-        "path": str(path),
-        "files": found.files,
         "history": history,
-        **summarise(take_test(trained, items, decoding), examples),
         "signature": sign(items, run, name, history),
+        "search": {"beam": decoding.beam} if any(isinstance(item, GenerativeItem) for item in items) else None,
+        "created": open_run(run).read()["created"],
     }
+    if kept is not None and (before := _read_kept(kept, asked, examples)):
+        return before
+    result = {**asked, "path": str(path), "files": found.files}
+    result |= summarise(take_test(trained, items, decoding), examples)
+    if kept is not None:
+        kept.parent.mkdir(exist_ok=True)
+        write_json(kept, result)
+    return result
+
+
+def _kept_at(run: Path, keep: str, history: History, *, whole: bool) -> Path:
+    """Return the file that keeps a result under a name; only a whole test is kept."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", keep):
+        raise RunError(f"--keep {keep}: a name has letters, digits, - and _ only")
+    if not whole:
+        raise RunError("--keep is for whole sets: leave --limit out")
+    return open_run(run).choices / f"{keep}.{history}.json"
+
+
+def _read_kept(path: Path, asked: Mapping[str, Any], examples: int) -> dict[str, Any] | None:
+    """Return what was kept, if it answers what is asked now, with as many answers to look at."""
+    if not path.exists():
+        return None
+    found = read_json(path, error=RunError)
+    if not isinstance(found, dict) or any(found.get(key) != value for key, value in asked.items()):
+        return None
+    shown: list[Any] = found["examples"]
+    return {**found, "examples": shown[:examples]} if len(shown) >= min(examples, found["items"]) else None
 
 
 def choose_items(found: ContrastiveSet, history: History, limit: int | None) -> list[AnyItem]:

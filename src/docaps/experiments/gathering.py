@@ -18,6 +18,8 @@ from docaps.experiments.readings import Reading
 from docaps.experiments.work import command_for
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.report.grids import as_markdown
+from docaps.report.markdown import runs_table
+from docaps.report.results import read_results
 from docaps.runs import Run
 
 DRAWS, SEED = 1000, 1
@@ -48,7 +50,8 @@ def gather(grid: Grid) -> dict[str, Any]:
         "rows": rows,
     }
     write_json(grid.results, found)
-    write_text_atomically(grid.results.with_suffix(".md"), as_markdown(found))
+    read = [read_results(grid.directory / run["path"]) for row in rows for run in row["runs"]]
+    write_text_atomically(grid.table, f"{as_markdown(found)}\n{runs_table(read)}\n" if read else as_markdown(found))
     return found
 
 

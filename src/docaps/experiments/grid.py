@@ -88,6 +88,11 @@ class Grid:
         return self.directory / f"{self.layout.name}.json"
 
     @property
+    def table(self) -> Path:
+        """The same for people: Markdown."""
+        return self.results.with_suffix(".md")
+
+    @property
     def claims(self) -> Claims:
         """Who works on what."""
         return Claims(self.directory / "locks")

@@ -1,17 +1,21 @@
 """The report as Markdown: its numbers without its pictures."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from docaps.report.card import markdown_table
+from docaps.report.choices import Pick, kept_columns
 from docaps.report.data import corpora, data_rows, machines, signatures
 from docaps.report.gridfiles import Grid
 from docaps.report.grids import as_rows, caption
 from docaps.report.headline import state_bleu, state_doubts, state_result
 from docaps.report.paper import CORPORA, FIGURES, TABLE2
-from docaps.report.results import RunResults
-from docaps.report.table import accuracy_columns
+from docaps.report.results import RunResults, score_of
+from docaps.report.table import Column, accuracy_columns
 from docaps.report.table2 import corpus_of, paper_columns, state_differences
 from docaps.report.wording import MISSING, decimal, describe_system, duration, label_runs, percent, thousands
+
+Write = Callable[[RunResults], str]
 
 
 def build_markdown(
@@ -25,7 +29,7 @@ def build_markdown(
     parts = [f"# {title}", *[text for text in (state_result(results), state_bleu(results)) if text]]
     for grid in grids:
         parts += _grid(grid, results)
-    parts += ["## Runs", *state_doubts(results), _runs(results)]
+    parts += ["## Runs", *state_doubts(results), runs_table(results)]
     if corpora(results):
         parts += ["## Data", markdown_table(*data_rows(corpora(results)))]
     parts += ["## How it was made", *_made(results)]
@@ -57,22 +61,45 @@ def _paper(row: str, papers: Sequence[str]) -> list[str]:
     return [f"{value:.2f}" for name in papers for value in found[CORPORA.index(name)]]
 
 
-def _runs(results: Sequence[RunResults]) -> str:
-    columns = accuracy_columns(results)
-    header = ["run", "system", "parameters", "training", "BLEU"]
-    header += [f"right choices, %: {column.heading}" for column in columns]
-    rows = [
-        [
-            label,
-            describe_system(run.system),
-            thousands(run.description.get("parameters")),
-            duration(run.description.get("seconds")),
-            decimal(run.scores.bleu if run.scores else None),
-            *(percent(column.pick(run.contrastive.accuracy) if run.contrastive else None) for column in columns),
-        ]
-        for run, label in zip(results, label_runs(results), strict=True)
-    ]
-    return markdown_table(header, rows)
+def runs_table(results: Sequence[RunResults]) -> str:
+    """Write what each run cost, what it is worth on the development part, and what it chose in contrastive sets."""
+    columns = {**_plain_columns(results), **_choice_columns(results)}
+    labels = label_runs(results)
+    rows = [[label, *(write(run) for write in columns.values())] for run, label in zip(results, labels, strict=True)]
+    return markdown_table(["run", *columns], rows)
+
+
+def _plain_columns(results: Sequence[RunResults]) -> dict[str, Write]:
+    columns: dict[str, Write] = {
+        "system": lambda run: describe_system(run.system),
+        "parameters": lambda run: thousands(run.description.get("parameters")),
+        "training": lambda run: duration(run.description.get("seconds")),
+        "target tokens/s": lambda run: thousands(run.speed),
+        "perplexity, dev": lambda run: decimal(run.perplexity, 2),
+        "BLEU, dev": lambda run: decimal(score_of(run, "dev", "bleu"), 2),
+        "BLEU": lambda run: decimal(run.scores.bleu if run.scores else None, 2),
+    }
+    return {name: write for name, write in columns.items() if any(write(run) != MISSING for run in results)}
+
+
+def _choice_columns(results: Sequence[RunResults]) -> dict[str, Write]:
+    """Choose the columns of accuracies: on the corpus' own items, and on the sets that runs kept."""
+    columns: dict[str, Write] = {
+        f"right choices, %: {column.heading}": partial(_accuracy, column) for column in accuracy_columns(results)
+    }
+    for name in dict.fromkeys(kept.name for run in results for kept in run.kept):
+        for title, pick in kept_columns(results, name).items():
+            columns[f"{name}, %: {title}"] = partial(_share, pick)
+    return columns
+
+
+def _accuracy(column: Column, run: RunResults) -> str:
+    return percent(column.pick(run.contrastive.accuracy) if run.contrastive else None)
+
+
+def _share(pick: Pick, run: RunResults) -> str:
+    share = pick(run)
+    return percent(share.accuracy if share else None)
 
 
 def _made(results: Sequence[RunResults]) -> list[str]:

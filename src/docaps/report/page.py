@@ -5,6 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from docaps.files import write_text_atomically
+from docaps.report.choices import choices_section
 from docaps.report.curves import curves_section
 from docaps.report.data import corpora, data_section, environment
 from docaps.report.diagnosis import diagnosis_section
@@ -25,6 +26,7 @@ _CONTENTS = (
     ("capsules", "Figure 5"),
     ("rounds", "Iterations"),
     ("results", "Results"),
+    ("choices", "Choices"),
     ("diagnosis", "Is context used?"),
     ("samples", "Sample documents"),
     ("routing", "Routing"),
@@ -47,6 +49,7 @@ def build_page(
     sections = [
         *[grid_section(grid, ordered) for grid in grids],
         results_section(ordered, charted=charted),
+        choices_section(ordered, charted=charted),
         diagnosis_section(ordered),
         samples_section(ordered[:detailed]),
         routing_section(ordered[:detailed]),

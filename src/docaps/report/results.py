@@ -7,11 +7,14 @@ here, once: the rest of the package draws what it is handed.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from statistics import median_low
 from typing import Any, TypeVar
 
 from docaps.errors import RunError
 from docaps.report.diagnosed import Diagnosis, diagnosis
+from docaps.report.kept import Kept, kept_choices
 
 Value = TypeVar("Value")
 Matrix = tuple[tuple[float, ...], ...]  # [capsule][word]
@@ -107,6 +110,18 @@ class RunResults:
     routing: tuple[RoutingSample, ...]
     diagnosis: Diagnosis | None = None
     measured: Mapping[str, Any] | None = None  # results.json: every score, the data and the machine
+    kept: tuple[Kept, ...] = ()  # contrastive sets that the run was to keep its answers to
+
+    @property
+    def perplexity(self) -> float | None:
+        """The lowest perplexity of the development part in training."""
+        return min((row["dev_perplexity"] for row in self.validation if "dev_perplexity" in row), default=None)
+
+    @property
+    def speed(self) -> float | None:
+        """Target tokens a second in training: the (lower) median of what was logged."""
+        speeds = [row["tokens_per_second"] for row in self.training if "tokens_per_second" in row]
+        return median_low(speeds) if speeds else None
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -126,6 +141,13 @@ class RunResults:
     def _mapping(self, key: str) -> Mapping[str, Any]:
         value = self.description.get(key)
         return value if isinstance(value, Mapping) else {}
+
+
+def score_of(run: RunResults, part: str, metric: str) -> float | None:
+    """Find a score of a run of a grid on one of the held-out parts."""
+    parts = run.measured["parts"] if run.measured else {}
+    score = parts.get(part, {}).get("scores", {}).get(metric)
+    return None if score is None else float(score["score"])
 
 
 def read_results(run: Path) -> RunResults:
@@ -149,6 +171,7 @@ def read_results(run: Path) -> RunResults:
         routing=_read_if_there(assessment / "routing.json", _routing) or (),
         diagnosis=_read_if_there(run / "diagnosis.json", diagnosis),
         measured=_read_if_there(run / "results.json", _measured),
+        kept=_read_kept(run / "contrast"),
     )
 
 
@@ -177,6 +200,12 @@ def _read(path: Path, build: Callable[[Any], Value]) -> Value:
 
 def _read_if_there(path: Path, build: Callable[[Any], Value]) -> Value | None:
     return _read(path, build) if path.is_file() else None
+
+
+def _read_kept(directory: Path) -> tuple[Kept, ...]:
+    """Read what `docaps contrast --keep` left: NAME.HISTORY.json."""
+    paths = sorted(directory.glob("*.*.json"))
+    return tuple(_read(path, partial(kept_choices, path.name.partition(".")[0])) for path in paths)
 
 
 def _read_metrics(path: Path) -> list[Mapping[str, float]]:

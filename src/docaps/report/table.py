@@ -92,7 +92,9 @@ def _table(results: Sequence[RunResults]) -> Markup:
         _row(run, index, texts, best, seed)
         for index, (run, texts, seed) in enumerate(zip(results, scores, seeds, strict=True))
     ]
-    caption = "All runs. Accuracy: share of contrastive items whose right translation got the best score, in per cent."
+    caption = "All runs. Tokens: of the target, while training. Perplexity: of the development part, the lowest."
+    if columns:
+        caption += " Accuracy: share of contrastive items whose right translation got the best score, in per cent."
     parts = [
         element("caption", element("span", caption)),
         _head(columns),
@@ -107,7 +109,7 @@ def _accuracies(run: RunResults, columns: Sequence[Column]) -> list[str]:
 
 
 def _head(columns: Sequence[Column]) -> Markup:
-    plain = ("System", "Parameters", "Training", "BLEU")
+    plain = ("System", "Parameters", "Training", "Tokens/s", "Perplexity", "BLEU")
     if not columns:
         return element("thead", element("tr", *[element("th", heading, scope="col") for heading in plain]))
     first = [element("th", heading, scope="col", rowspan=3) for heading in plain]
@@ -146,7 +148,8 @@ def _row(run: RunResults, index: int, texts: Sequence[str], best: Sequence[str |
         scope="row",
     )
     parameters, seconds = run.description.get("parameters"), run.description.get("seconds")
-    cells = [element("td", thousands(parameters)), element("td", duration(seconds))]
+    plain = thousands(parameters), duration(seconds), thousands(run.speed), decimal(run.perplexity, 2)
+    cells = [element("td", text) for text in plain]
     cells += [_score(text, text == top) for text, top in zip(texts, best, strict=True)]
     return element("tr", name, *cells)
 
@@ -164,22 +167,24 @@ def _foot(results: Sequence[RunResults], columns: Sequence[Column]) -> Markup:
     rows = []
     for name, breakdown, write in (("Chance", tested.chance, percent), ("Items", tested.counts, thousands)):
         cells = [element("td", write(column.pick(breakdown))) for column in columns]
-        rows.append(element("tr", element("th", name, scope="row"), element("td", colspan=3), *cells))
+        rows.append(element("tr", element("th", name, scope="row"), element("td", colspan=5), *cells))
     return element("tfoot", *rows)
 
 
 def _footnotes(results: Sequence[RunResults]) -> Markup:
     notes = dict.fromkeys(_signature(run) for run in results if run.scores)
     lines = [element("p", "BLEU: ", element("code", signature), search, class_="note") for signature, search in notes]
-    missing = [
-        f"{run.name}/assessment/{file}"
-        for run in results
-        for file, part in (("scores.json", run.scores), ("contrastive.json", run.contrastive))
-        if part is None
-    ]
+    missing = [f"{run.name}/assessment/{file}" for run in results for file in _missing(run, results)]
     if missing:
         lines.append(element("p", "Not assessed yet, so left out: ", code_list(missing), ".", class_="note missing"))
     return join(lines)
+
+
+def _missing(run: RunResults, results: Sequence[RunResults]) -> list[str]:
+    """Name the files a run lacks; contrastive items only where other runs had some: not every corpus has."""
+    files = ["scores.json"] if run.scores is None else []
+    expected = run.scores is None or any(other.contrastive for other in results)
+    return [*files, "contrastive.json"] if expected and run.contrastive is None else files
 
 
 def code_list(names: Sequence[str]) -> Markup:

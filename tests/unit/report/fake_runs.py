@@ -146,6 +146,34 @@ def write_assessment(run: Path, *, right: bool, bleu: float) -> None:
     write_lines(run / "assessment" / "translations.jsonl", documents)
 
 
+def write_kept(run: Path, name: str, history: str, *, accuracy: float, created: str | None = None) -> None:
+    """Write what `docaps contrast --keep` leaves: choices of 803 items, in two groups."""
+    description = json.loads((run / "run.json").read_text(encoding="utf-8"))
+
+    def share(value: float, items: int) -> dict[str, Any]:
+        ends = {"low": value - 0.0314, "high": value + 0.0317, "method": "wilson"}
+        return {"accuracy": value, **ends, "chance": 0.5, "items": items, "ties": 0}
+
+    whole = share(accuracy, 803)
+    groups = {"masculine": share(accuracy + 0.0471, 411), "feminine": share(accuracy - 0.0523, 392)}
+    kept = {
+        "set": "mt-geneval",
+        "history": history,
+        "created": created or description["created"],
+        "signature": f"set:mt-geneval|items:803|history:{history}|data:{name}|weights:77ab|docaps:0.1.0",
+        "interval": {key: whole.pop(key) for key in ("low", "high", "method")},
+        **whole,
+        "details": {
+            "by_phenomenon": {"gender": share(accuracy, 803)},
+            "by_distance": {},
+            "by_pronoun": {},
+            "by_form": groups,
+        },
+        "examples": [],
+    }
+    write_json(run / "contrast" / f"{name}.{history}.json", kept)
+
+
 def contrastive(*, right: bool) -> dict[str, Any]:
     noise = random.Random(int(right))
 
