@@ -37,16 +37,23 @@ table2: setup  ## Train the systems of the paper's Table 2 on mini-documents, an
 	@$(BIN)/docaps diagnose runs/table2/seed-1/qcn+reg --limit 20 --items 200 --overwrite
 	@$(BIN)/docaps report runs/table2 --out runs/table2/report.html --overwrite
 
-# DATA: a folder with europarl.{train,dev,test}.{en,de}.gz, a line <d> before each document. Stop it any time.
+# DATA: a folder with europarl.{train,dev,test}.{en,de}.gz, a line <d> before each document, and perhaps contrastive/ with
+# mt-geneval/ and ctxpro/. Stop it any time: what is done is not done again.
+AUXILIARY := $(DATA)/contrastive/ctxpro/auxiliary.opensubtitles.en-de.dev.json
+CHOICES := $(BIN)/docaps contrast $(EUROPARL)/runs --keep
 europarl: setup  ## Train and compare systems on Europarl (make europarl DATA=DIR); goes on where it was
 	@test -e "$(DATA)/europarl.train.en.gz" || { echo "make europarl DATA=DIR: no europarl.train.en.gz in DIR='$(DATA)'"; exit 1; }
 	@$(BIN)/docaps prepare --recipe europarl-small --out $(EUROPARL)/prepared \
 	  $(foreach part,train dev test,--$(part) $(DATA)/europarl.$(part).en.gz $(DATA)/europarl.$(part).de.gz)
 	@$(BIN)/docaps experiment table2 --profile europarl-small --corpus $(EUROPARL)/prepared --dir $(EUROPARL)/runs --jobs 2 \
 	  $(foreach row,$(ROWS),--only $(row)) $(ARGS)
+	@test ! -e $(DATA)/contrastive/mt-geneval || $(CHOICES) mt-geneval --set mt-geneval $(DATA)/contrastive/mt-geneval
+	@test ! -e $(AUXILIARY) || $(CHOICES) ctxpro-auxiliary --set ctxpro $(AUXILIARY)
+	@for row in $(filter-out transformer%,$(ROWS)); do run=$(EUROPARL)/runs/seed-1/$$row; \
+	  test -e $$run/diagnosis.json || $(BIN)/docaps diagnose $$run --no-bleu --out $$run/diagnosis.json || exit 1; done
 	@$(BIN)/docaps report $(EUROPARL)/runs --out $(EUROPARL)/report.html --overwrite
 
-test: setup lint  ## Run all checks and tests (about 15 minutes on 2 cores)
+test: setup lint  ## Run all checks and tests (about 10 minutes on 2 cores)
 	$(PARALLEL) -m "not stress" $(ARGS)
 
 check: setup lint fast  ## Run the linters, the types and the fast tests

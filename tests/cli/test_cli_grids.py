@@ -239,3 +239,28 @@ def test_a_worker_ends_with_the_process_that_started_it(chain: Chain, tmp_path: 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 130
     assert not (folder / "table2.json").exists()
+
+
+ITEMS = (
+    {"source": "It was warm.", "right": "Er war warm.", "wrong": ["Sie war warm."], "history": ["Anna had a coat."]},
+    {"source": "It was old.", "right": "Sie war alt.", "wrong": ["Er war alt."], "history": ["Paul had a lamp."]},
+    {"source": "It was new.", "right": "Sie war neu.", "wrong": ["Es war neu."], "history": ["He saw a lamp."]},
+)
+
+
+def test_all_runs_of_a_grid_take_a_set_with_every_history_and_once(copy: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(item) + "\n" for item in ITEMS), encoding="utf-8")
+    words = ["contrast", copy, path, "--keep", "mine"]
+    found = json.loads(succeed(*words, "--json").out)["runs"]
+    taken = {(Path(result["run"]).name, result["history"]) for result in found}
+    histories = ("own", "none", "shuffled")
+    assert taken == {("transformer", "own"), *((row, history) for row in ("qcn", "concat") for history in histories)}
+    kept = copy / "seed-1" / "qcn" / "contrast" / "mine.none.json"
+    kept.write_text(json.dumps(read(kept) | {"accuracy": 0.1234}), encoding="utf-8")
+    again = succeed(*words).out
+    assert "12.3 %" in again
+    assert again.count("no history") == again.count("another's") == 2
+    result = docaps("contrast", copy, path, "--keep", "mine", "--shuffled")
+    assert (result.code, result.out) == (1, "")
+    assert "a grid takes a whole set with every history" in result.err

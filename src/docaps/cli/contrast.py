@@ -1,6 +1,6 @@
 """`docaps contrast`: how often a model prefers the right translation where only context can tell."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +22,7 @@ JSON_EXAMPLES = 10
 
 
 def contrast(
-    run: Annotated[Path, typer.Argument(help="A finished run directory.")],
+    run: Annotated[Path, typer.Argument(help="A finished run directory, or the folder of a grid.")],
     path: Annotated[Path, typer.Argument(help="The set: a file of it, or its directory.")],
     set: Annotated[SetName, typer.Option("--set", help="Which set it is (docs/contrastive-sets.md).")] = "jsonl",
     context_dir: ContextDirOption = None,
@@ -50,16 +50,26 @@ def contrast(
 
     Example: docaps contrast runs/demo/runs/document --set minidocs runs/demo/corpus
 
-    Example: docaps contrast RUN --set mt-geneval geneval/ --keep mt-geneval
+    Of a grid (docaps experiment), every run takes the set, with its own history, with none and with another's, and
+    keeps the results; those that are kept already are not measured again.
+
+    Example: docaps contrast runs/table2 --set mt-geneval geneval/ --keep mt-geneval
     """
     from docaps.errors import CorpusError
-    from docaps.experiments.contrast import History, contrast_run
+    from docaps.experiments.contrast import History, contrast_grid, contrast_run
+    from docaps.report.gridfiles import is_grid
 
     if no_context and shuffled:
         raise CorpusError("--no-context and --shuffled: give the one or the other")
+    context = {"context_dir": context_dir, "context_lines": context_lines}
     history: History = "none" if no_context else "shuffled" if shuffled else "own"
     shown = examples if examples is not None else JSON_EXAMPLES if json else 0
-    context = {"context_dir": context_dir, "context_lines": context_lines}
+    if is_grid(run):
+        if keep is None or no_context or shuffled or limit or examples:
+            raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
+        found = contrast_grid(run, set, path, context, keep=keep, beam=beam)
+        print_json({"runs": found}) if json else _print_grid(found)
+        return
     result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown, keep=keep)
     if json:
         print_json(result)
@@ -87,6 +97,17 @@ def _print(result: Mapping[str, Any]) -> None:
     typer.echo(result["signature"])
     for example in result["examples"]:
         typer.echo(_show(example))
+
+
+def _print_grid(found: Sequence[Mapping[str, Any]]) -> None:
+    """Print a line for each run and history."""
+    from docaps.report.kept import HISTORIES
+
+    rows = [_row(result["run"], {**result, **result["interval"]}) for result in found]
+    named = [[name, HISTORIES[result["history"]], *rest] for (name, *rest), result in zip(rows, found, strict=True)]
+    print_table(
+        "Right choices", ["run", "history", "accuracy", "95 % interval", "chance", "count"], named, texts=(0, 1)
+    )
 
 
 def _methods(details: Mapping[str, Any]) -> list[str]:

@@ -26,6 +26,7 @@ from docaps.errors import RunError
 from docaps.evaluation.contrastive import Decision, judge_scores, judge_translations, measure
 from docaps.evaluation.proportions import LEVEL
 from docaps.files import read_json, sha256, write_json
+from docaps.report.gridfiles import read_grids, runs_of
 from docaps.runs import open_run
 from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.scoring import score_contrastive
@@ -83,6 +84,24 @@ def contrast_run(
         kept.parent.mkdir(exist_ok=True)
         write_json(kept, result)
     return result
+
+
+def contrast_grid(
+    directory: Path, name: str, path: Path, context: Mapping[str, Any], *, keep: str, beam: int | None = None
+) -> list[dict[str, Any]]:
+    """Let every finished run of a grid take and keep a set: with its own history, with none and with another's.
+
+    A run that looks at no history takes it once.
+    """
+    histories: dict[Path, Sequence[History]] = {}
+    for run in runs_of(directory, read_grids(directory)):
+        sees = load_trained(run).model.history
+        histories[run] = ("own", "none", "shuffled") if sees else ("own",)
+    return [
+        {"run": str(run), **contrast_run(run, name, path, context, history=history, beam=beam, keep=keep)}
+        for run, taken in histories.items()
+        for history in taken
+    ]
 
 
 def _kept_at(run: Path, keep: str, history: History, *, whole: bool) -> Path:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docaps.config import SYSTEMS
+from docaps.report.kept import HISTORIES, Kept
 from docaps.report.provenance import flatten
 from docaps.report.results import RunResults
 from docaps.report.wording import describe_system, duration, is_control, percent_with_sign, sentence_case, thousands
@@ -80,9 +81,17 @@ def _measured(run: RunResults) -> str:
         chance = percent_with_sign(run.contrastive.chance.all)
         name = f"right choices of {thousands(run.contrastive.items)} (chance {chance})"
         rows.append(["contrastive", name, percent_with_sign(run.contrastive.accuracy.all), f"`{run.contrastive.file}`"])
+    rows += [_choices(kept) for kept in run.kept]
     if not rows:
         return "Nothing yet: `docaps report` or `docaps evaluate` measures it."
     return markdown_table(["on", "what", "value", "signature"], rows)
+
+
+def _choices(kept: Kept) -> list[str]:
+    """Write what a run chose in a contrastive set."""
+    chance = percent_with_sign(kept.whole.chance)
+    name = f"right choices of {thousands(kept.whole.items)}, {HISTORIES[kept.history]} (chance {chance})"
+    return [kept.name, name, percent_with_sign(kept.whole.accuracy), f"`{kept.signature}`"]
 
 
 def _scores(run: RunResults) -> list[list[str]]:
