@@ -261,6 +261,12 @@ def test_all_runs_of_a_grid_take_a_set_with_every_history_and_once(copy: Path, t
     again = succeed(*words).out
     assert "12.3 %" in again
     assert again.count("no history") == again.count("another's") == 2
+    succeed("report", copy, "--out", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Right choices in mine" in page
+    assert "12.3" in page
+    assert "Figure 4" not in page  # there is no run of it
+    assert "12.3" in (copy / "table2.md").read_text(encoding="utf-8")
     result = docaps("contrast", copy, path, "--keep", "mine", "--shuffled")
     assert (result.code, result.out) == (1, "")
     assert "a grid takes a whole set with every history" in result.err

@@ -60,7 +60,7 @@ def gather_all(directory: Path) -> None:
     recipe, source, extra = read_request(directory)
     for layout in LAYOUTS.values():
         grid = Grid(directory, layout, recipe, source, extra=extra)
-        if any(directory.glob(f"seed-*/{name}/results.json") for name in layout.rows):
+        if any(True for name in layout.rows for _ in directory.glob(f"seed-*/{name}/results.json")):
             gather(grid)
 
 

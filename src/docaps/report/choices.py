@@ -94,7 +94,7 @@ def _table(results: Sequence[RunResults], name: str, columns: dict[str, Pick]) -
         for index, run in shown
     ]
     heads = [element("th", "System", scope="col"), *(element("th", column, scope="col") for column in columns)]
-    caption = f"Right choices in {name}, in per cent, with 95 % intervals; groups with their own history."
+    caption = f"Right choices in {name}, in per cent, with 95\u202f% intervals; groups with their own history."
     return element(
         "table",
         element("caption", element("span", caption)),
