@@ -5,8 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
+TABLE2 ?= runs/table2
 EUROPARL ?= runs/europarl
-ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang han
+# With these options an experiment says what it would do, and there is nothing to report.
+ONLY_TELLS := $(filter --dry-run --list,$(ARGS))
+ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang-all han-encoder
 # One process for each core, each with one thread, and each file of tests in one of them, in the order of tests/conftest.py:
 # what a file shares is made once.
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
@@ -33,9 +36,11 @@ demo: setup  ## Train two small models and see what context adds (about 5 minute
 	@$(BIN)/docaps demo $(ARGS)
 
 table2: setup  ## Train the systems of the paper's Table 2 on mini-documents, and report (about 20 minutes on 2 idle cores, worked out)
-	@$(BIN)/docaps experiment table2 --dir runs/table2 --steps 1000 --jobs 2 $(ARGS)
-	@$(BIN)/docaps diagnose runs/table2/seed-1/qcn+reg --limit 20 --items 200 --overwrite
-	@$(BIN)/docaps report runs/table2 --out runs/table2/report.html --overwrite
+	@$(BIN)/docaps experiment table2 --dir $(TABLE2) --steps 1000 --jobs 2 $(ARGS)
+ifeq ($(ONLY_TELLS),)
+	@$(BIN)/docaps diagnose $(TABLE2)/seed-1/qcn+reg --limit 20 --items 200 --out $(TABLE2)/seed-1/qcn+reg/diagnosis.json --overwrite
+	@$(BIN)/docaps report $(TABLE2) --out $(TABLE2)/report.html --overwrite
+endif
 
 # DATA: a folder with europarl.{train,dev,test}.{en,de}.gz, a line <d> before each document, and perhaps contrastive/ with
 # mt-geneval/ and ctxpro/. Stop it any time: what is done is not done again.
@@ -47,11 +52,13 @@ europarl: setup  ## Train and compare systems on Europarl (make europarl DATA=DI
 	  $(foreach part,train dev test,--$(part) $(DATA)/europarl.$(part).en.gz $(DATA)/europarl.$(part).de.gz)
 	@$(BIN)/docaps experiment table2 --profile europarl-small --corpus $(EUROPARL)/prepared --dir $(EUROPARL)/runs --jobs 2 \
 	  $(foreach row,$(ROWS),--only $(row)) $(ARGS)
+ifeq ($(ONLY_TELLS),)
 	@test ! -e $(DATA)/contrastive/mt-geneval || $(CHOICES) mt-geneval --set mt-geneval $(DATA)/contrastive/mt-geneval
 	@test ! -e $(AUXILIARY) || $(CHOICES) ctxpro-auxiliary --set ctxpro $(AUXILIARY)
 	@for row in $(filter-out transformer%,$(ROWS)); do run=$(EUROPARL)/runs/seed-1/$$row; \
 	  test -e $$run/diagnosis.json || $(BIN)/docaps diagnose $$run --no-bleu --out $$run/diagnosis.json || exit 1; done
 	@$(BIN)/docaps report $(EUROPARL)/runs --out $(EUROPARL)/report.html --overwrite
+endif
 
 test: setup lint  ## Run all checks and tests (about 10 minutes on 2 cores)
 	$(PARALLEL) -m "not stress" $(ARGS)

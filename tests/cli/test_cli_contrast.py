@@ -99,7 +99,23 @@ def test_a_kept_result_stays_in_the_run_and_is_not_measured_again(chain: Chain, 
     kept.write_text(json.dumps(first | {"accuracy": 0.125, "signature": "of other weights"}), encoding="utf-8")
     assert json.loads(succeed(*words, "--json").out) == first
     succeed("report", run, "--corpus", chain.corpus, "--out", tmp_path / "report.html")
-    assert "Choices that need context" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Choices that need context" in page
+    assert f"contrast {run} --set minidocs {chain.text} --no-context --keep mini" in page
+    assert "| mini |" in (run / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+def test_a_kept_translation_answers_for_its_own_beam_only(chain: Chain, tmp_path: Path) -> None:
+    run = shutil.copytree(chain.document, tmp_path / "run")
+    words = ["contrast", run, *arguments(BY_TITLE["ctxpro, generative"], tmp_path), "--keep", "mine", "--json"]
+    succeed(*words, "--beam", "1")
+    kept = run / "contrast" / "mine.own.json"
+    first = json.loads(kept.read_text(encoding="utf-8"))
+    assert first["search"] == {"beam": 1}
+    assert first["command"].endswith("--beam 1 --keep mine")
+    kept.write_text(json.dumps(first | {"accuracy": 0.125}), encoding="utf-8")
+    assert json.loads(succeed(*words, "--beam", "1").out)["accuracy"] == 0.125
+    assert json.loads(succeed(*words, "--beam", "2").out)["search"] == {"beam": 2}
 
 
 FAULTS = [

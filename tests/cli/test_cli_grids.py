@@ -167,7 +167,8 @@ def test_a_dry_run_estimates_time_and_disk_and_writes_nothing(copy: Path, chain:
     ]
     assert found["runs"][1]["seconds"] is None
     assert 0 < found["runs"][2]["seconds"] == found["seconds"]
-    assert found["bytes"] == 6 * found["runs"][2]["bytes"] > 0
+    # What stays, a state of three times the weights while the next is written, and the best weights likewise.
+    assert found["bytes"] == (1 + 2 * 3 + 2) * found["runs"][2]["bytes"] > 0
     text = succeed(*options(chain, copy, "--only", "san", "--dry-run", "--jobs", "2")).out
     assert re.search(r"About \d+ s with 2 processes, and at most \d+ MiB of disk\.", text)
     assert listing(copy) == before
@@ -241,6 +242,30 @@ def test_a_worker_ends_with_the_process_that_started_it(chain: Chain, tmp_path: 
     assert not (folder / "table2.json").exists()
 
 
+def test_a_corpus_that_moved_is_needed_to_train_but_not_to_report(copy: Path, chain: Chain, tmp_path: Path) -> None:
+    request = read(copy / "grid.json")
+    request["corpus"]["path"] = str(tmp_path / "gone")
+    (copy / "grid.json").write_text(json.dumps(request), encoding="utf-8")
+    succeed("report", copy, "--out", tmp_path / "report.html")
+    (copy / "seed-1" / "concat" / "results.json").unlink()
+    words = ["experiment", "table2", "--dir", copy, *ROWS]
+    failed = docaps(*words)
+    assert failed.code == 1
+    assert "gone" in failed.err
+    succeed(*words, "--corpus", chain.corpus)  # the workers are told too
+    assert (copy / "seed-1" / "concat" / "results.json").exists()
+    assert read(copy / "grid.json") == request
+
+
+def test_another_corpus_is_refused_wherever_it_lies(copy: Path, chain: Chain, tmp_path: Path) -> None:
+    other = shutil.copytree(chain.corpus, tmp_path / "other")
+    manifest = read(other / "manifest.json")
+    (other / "manifest.json").write_text(json.dumps(manifest | {"hash": "0" * 64}), encoding="utf-8")
+    result = docaps("experiment", "table2", "--dir", copy, *ROWS, "--corpus", other)
+    assert (result.code, result.out) == (1, "")
+    assert "a grid with other settings is here" in result.err or "manifest" in result.err
+
+
 ITEMS = (
     {"source": "It was warm.", "right": "Er war warm.", "wrong": ["Sie war warm."], "history": ["Anna had a coat."]},
     {"source": "It was old.", "right": "Sie war alt.", "wrong": ["Er war alt."], "history": ["Paul had a lamp."]},
@@ -266,6 +291,11 @@ def test_all_runs_of_a_grid_take_a_set_with_every_history_and_once(copy: Path, t
     assert "Right choices in mine" in page
     assert "12.3" in page
     assert "Figure 4" not in page  # there is no run of it
+    told = dict(re.findall(r"<li><p>(.*?)</p>.*?<code>(.*?)</code>", page, flags=re.DOTALL))
+    for row in LAYOUTS["table2"].rows.values():
+        command = told.get(f"Table 2: the systems, and controls: {row.title}, seed 1", "")
+        assert bool(command) == (row.name in ROWS)
+        assert not command or f"--seeds 1 --only {row.name} " in command
     assert "12.3" in (copy / "table2.md").read_text(encoding="utf-8")
     result = docaps("contrast", copy, path, "--keep", "mine", "--shuffled")
     assert (result.code, result.out) == (1, "")

@@ -17,6 +17,7 @@ from docaps.cli.console import (
     print_json,
     print_next,
     quote,
+    typed_command,
 )
 
 SetOption = Annotated[
@@ -98,7 +99,7 @@ def diagnose(
     request = Request(corpus, part, source, reference, format, starts, set, context, limit, items)
     wishes = Wishes(shuffles=shuffles, bleu=not no_bleu, examples=examples, draws=draws, seed=seed)
     quick = limit is not None or items is not None or no_bleu
-    found = diagnose_run(run, request, wishes, against=against, beam=beam)
+    found = diagnose_run(run, request, wishes, against=against, beam=beam) | {"command": typed_command()}
     _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)
 
 

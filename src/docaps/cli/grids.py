@@ -39,20 +39,21 @@ class Wishes:
 
     @property
     def silent(self) -> bool:
-        """Whether nothing was said that a folder does not say itself."""
-        said = (self.profile, self.corpus, self.documents, self.phenomena, self.steps, self.budget)
+        """Whether nothing was said that a folder does not say itself, but perhaps where its corpus lies."""
+        said = (self.profile, self.documents, self.phenomena, self.steps, self.budget)
         return all(value is None for value in said) and not self.set
 
 
 def plan(wishes: Wishes) -> "Grid":
     """Turn wishes into a grid; what is not said is as the folder has it, else as usual."""
-    from docaps.experiments.grid import Grid, check_request, read_request
+    from docaps.experiments.grid import Grid, Source, check_request, read_request
     from docaps.experiments.layouts import LAYOUTS
 
     layout = LAYOUTS[wishes.name]
     _check_rows(wishes.only, layout.rows)
     if wishes.silent and (wishes.place / "grid.json").exists():
         recipe, source, extra = read_request(wishes.place)
+        source = source if wishes.corpus is None else Source(wishes.corpus)
         grid = Grid(wishes.place, layout, recipe, source, wishes.seeds, wishes.only, extra)
     else:
         grid = _fresh(wishes)
@@ -152,7 +153,7 @@ def _tell(failed: dict[str, str]) -> None:
     from docaps.errors import RunError
 
     if failed:
-        listed = "\n".join(f"  {key}: {error.splitlines()[-1]}" for key, error in failed.items())
+        listed = "\n".join(f"  {key}: {(error.splitlines() or ['?'])[-1]}" for key, error in failed.items())
         raise RunError(f"{len(failed)} of the runs failed, each tried twice; the same command tries again:\n{listed}")
 
 
@@ -200,7 +201,8 @@ def print_plan(wishes: Wishes, *, json: bool) -> None:
     grid = plan(wishes)
     cells = list(grid.cells())
     with corpus_to_measure(grid) as store:
-        costs = {cost.cell: cost for cost in estimate(grid, store, [cell for cell in cells if not grid.is_done(cell)])}
+        missing = [cell for cell in cells if not grid.is_done(cell)]
+        costs = {cost.cell: cost for cost in estimate(grid, store, missing, wishes.jobs)}
     rows = [
         {
             "seed": cell.seed,

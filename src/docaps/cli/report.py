@@ -38,6 +38,8 @@ def report(
 
     _check_absent([out, *([markdown] if markdown else [])], overwrite=overwrite)
     if figures is not None:
+        if figures.is_dir() and any(figures.iterdir()):
+            _check_absent([figures], overwrite=overwrite)
         load_matplotlib()  # a fault is found now, not after the models were measured
     found = collect(runs, corpus=corpus, docaps=command_name())
     report_runs(found, runs, out, docaps=command_name())

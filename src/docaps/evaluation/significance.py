@@ -61,9 +61,12 @@ def compare(baseline: Table, system: Table, scorer: Scorer, *, draws: int, seed:
 
 
 def p_value(draws: Table, difference: float) -> float:
-    """Return the share of draws with a larger difference, counting the test set itself as one more draw."""
-    larger = np.abs(draws) > abs(difference) + 1e-9  # an equal one, up to rounding, is not larger
-    return float((np.count_nonzero(larger) + 1) / (len(draws) + 1))
+    """Return the share of draws with as large a difference, counting the test set itself as one more draw.
+
+    An equal one counts, up to rounding: with few documents many draws are equal, and chance made them too.
+    """
+    as_large = np.abs(draws) > abs(difference) - 1e-9
+    return float((np.count_nonzero(as_large) + 1) / (len(draws) + 1))
 
 
 def _total(counts: Table, scorer: Scorer) -> float:

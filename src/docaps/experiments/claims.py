@@ -14,6 +14,7 @@ import os
 import platform
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ PARENT = "DOCAPS_PARENT"
 """A variable of the environment that tells a worker which process started it: it ends with that one."""
 BEAT = 20.0
 """Seconds between two signs of life."""
+PAUSE = 2.0
+"""Seconds between two looks at what others do."""
 SILENCE = 600.0
 """Seconds without one, after which the owner on another machine counts as gone."""
 
@@ -48,6 +51,16 @@ class Claims:
                 yield True
         finally:
             self._give_back(path)
+
+    @contextlib.contextmanager
+    def waited_for(self, name: str) -> Iterator[None]:
+        """Hold a claim while the block runs, once nobody else does."""
+        while True:
+            with self.held(name) as ours:
+                if ours:
+                    yield
+                    return
+            time.sleep(PAUSE)
 
     def owner(self, name: str) -> str | None:
         """Say who has a claim; None if it is free."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -22,9 +23,11 @@ from docaps.corpus.contrastive import (
     without_history,
 )
 from docaps.corpus.documents import Document
-from docaps.errors import RunError
+from docaps.errors import DocapsError, RunError
 from docaps.evaluation.contrastive import Decision, judge_scores, judge_translations, measure
 from docaps.evaluation.proportions import LEVEL
+from docaps.experiments.cards import write_card
+from docaps.experiments.gathering import gather_all
 from docaps.files import read_json, sha256, write_json
 from docaps.report.gridfiles import read_grids, runs_of
 from docaps.runs import open_run
@@ -81,9 +84,19 @@ def contrast_run(
     result = {**asked, "path": str(path), "files": found.files}
     result |= summarise(take_test(trained, items, decoding), examples)
     if kept is not None:
+        result["command"] = _command(run, path, asked, {**context, "beam": beam, "keep": keep})
         kept.parent.mkdir(exist_ok=True)
         write_json(kept, result)
+        write_card(open_run(run))
     return result
+
+
+def _command(run: Path, path: Path, asked: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """Return the command that takes a test again."""
+    history = {"own": [], "none": ["--no-context"], "shuffled": ["--shuffled"]}[asked["history"]]
+    given = [(f"--{name.replace('_', '-')}", str(value)) for name, value in options.items() if value is not None]
+    words = ["docaps", "contrast", str(run), "--set", asked["set"], str(path), *history]
+    return shlex.join([*words, *(word for pair in given for word in pair)])
 
 
 def contrast_grid(
@@ -91,17 +104,22 @@ def contrast_grid(
 ) -> list[dict[str, Any]]:
     """Let every finished run of a grid take and keep a set: with its own history, with none and with another's.
 
-    A run that looks at no history takes it once.
+    A run that looks at no history takes it once. A fault of one is told when the others are through.
     """
-    histories: dict[Path, Sequence[History]] = {}
+    gather_all(directory)  # runs may have been finished since
+    found: list[dict[str, Any]] = []
+    faults: list[DocapsError] = []
     for run in runs_of(directory, read_grids(directory)):
-        sees = load_trained(run).model.history
-        histories[run] = ("own", "none", "shuffled") if sees else ("own",)
-    return [
-        {"run": str(run), **contrast_run(run, name, path, context, history=history, beam=beam, keep=keep)}
-        for run, taken in histories.items()
-        for history in taken
-    ]
+        try:
+            histories: Sequence[History] = ("own", "none", "shuffled") if load_trained(run).model.history else ("own",)
+            for history in histories:
+                result = contrast_run(run, name, path, context, history=history, beam=beam, keep=keep)
+                found.append({"run": str(run), **result})
+        except DocapsError as fault:
+            faults.append(fault)
+    if faults:
+        raise RunError("\n".join([f"{len(faults)} runs have not taken the set:", *map(str, faults)]), path=directory)
+    return found
 
 
 def _kept_at(run: Path, keep: str, history: History, *, whole: bool) -> Path:
@@ -120,7 +138,7 @@ def _read_kept(path: Path, asked: Mapping[str, Any], examples: int) -> dict[str,
     found = read_json(path, error=RunError)
     if not isinstance(found, dict) or any(found.get(key) != value for key, value in asked.items()):
         return None
-    shown: list[Any] = found["examples"]
+    shown: list[Any] = found.get("examples", [])
     return {**found, "examples": shown[:examples]} if len(shown) >= min(examples, found["items"]) else None
 
 

@@ -27,6 +27,9 @@ class Crew:
     grid: Grid
     jobs: int
     started: int = 0
+    fruitless: int = 0
+    """How many workers died, one after the other, without having begun or finished anything."""
+    progress: int = 0
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def hire(self) -> None:
@@ -45,6 +48,7 @@ class Crew:
         grid = self.grid
         words = ["experiment", grid.layout.name, "--dir", str(grid.directory)]
         words += ["--seeds", ",".join(map(str, grid.seeds))]
+        words += ["--corpus", str(grid.source.corpus)] if grid.source.corpus else []
         words += [word for name in grid.only or () for word in ("--only", name)]
         threads = str(max(1, (os.cpu_count() or 1) // self.jobs))
         environment = {"OMP_NUM_THREADS": threads, **os.environ} if self.jobs > 1 else dict(os.environ)
@@ -55,13 +59,23 @@ class Crew:
 
     def check(self) -> bool:
         """Replace a worker that died while there is something to do; say whether anybody works."""
-        ended = [worker for worker in self.workers if worker.poll() is not None]
-        self.workers = [worker for worker in self.workers if worker.poll() is None]
-        for worker in ended:
-            open_cells = [cell for cell in self.grid.cells() if state_of(self.grid, cell) is State.OPEN]
-            if worker.returncode and open_cells and self.started < self.jobs * (1 + TRIES):
+        codes = [worker.poll() for worker in self.workers]
+        self.workers = [worker for worker, code in zip(self.workers, codes, strict=True) if code is None]
+        for _ in filter(None, codes):
+            self._count_death()
+            if self.fruitless < self.jobs * (1 + TRIES) and self._has_work():
                 self.hire()
         return bool(self.workers)
+
+    def _count_death(self) -> None:
+        """Tell deaths over a run, which its tries bound, from those of workers that cannot even begin."""
+        cells = list(self.grid.cells())
+        now = sum(len(read_attempts(self.grid, cell)) + TRIES * self.grid.is_done(cell) for cell in cells)
+        self.fruitless = self.fruitless + 1 if now == self.progress else 0
+        self.progress = now
+
+    def _has_work(self) -> bool:
+        return any(state_of(self.grid, cell) is State.OPEN for cell in self.grid.cells())
 
     def dismiss(self) -> None:
         """Ask all to stop, which saves what they have, and wait."""

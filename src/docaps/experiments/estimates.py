@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from docaps import progress
+from docaps.config import StageSettings
 from docaps.corpus.store import Store
 from docaps.errors import ConfigError
 from docaps.experiments.grid import Cell, Grid
@@ -18,10 +21,8 @@ from docaps.model.variants import build_model, count_parameters
 
 NUMBER = 4
 """Bytes of a weight."""
-STATE = 3
-"""Times the weights that are on the disk while a run is trained: weights and two moments of Adam."""
-SNAPSHOTS = 2
-"""Times the weights that the best validation may take, while the next one is written."""
+STATE = 6
+"""Times the weights that are on the disk while a run is trained: weights and two moments of Adam, old and new."""
 SENTENCE_IN_STEPS = 0.05
 """How many steps of training take as long as to translate and score a held-out sentence: 0.037 and 0.049 were measured
 for two rows of Table 2 on mini-documents, contrastive items included."""
@@ -51,10 +52,10 @@ def corpus_to_measure(grid: Grid) -> Iterator[Store]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def estimate(grid: Grid, store: Store, cells: Sequence[Cell]) -> list[Cost]:
+def estimate(grid: Grid, store: Store, cells: Sequence[Cell], jobs: int = 1) -> list[Cost]:
     """Measure a few steps of each row, and work out how long what is left of it takes; seeds cost the same."""
     held_out, paces, costs = count_held_out(store), dict[str, float](), []
-    with progress.start("a few steps of each row", len({cell.name for cell in cells})) as task:
+    with threads_of(jobs), progress.start("a few steps of each row", len({cell.name for cell in cells})) as task:
         for cell in cells:
             recipe = grid.recipe_of(cell)
             if cell.name not in paces:
@@ -63,8 +64,25 @@ def estimate(grid: Grid, store: Store, cells: Sequence[Cell]) -> list[Cost]:
             step, steps = paces[cell.name], max(0, recipe.stage[cell.name].steps - grid.steps_taken(cell))
             measured = SENTENCE_IN_STEPS * held_out * step if cell.row else 0.0
             size = NUMBER * _parameters(grid, cell, store)
-            costs.append(Cost(cell, step, steps * step + measured, size, (STATE + SNAPSHOTS) * size))
+            passing = (STATE + _snapshots(recipe.stage[cell.name])) * size
+            costs.append(Cost(cell, step, steps * step + measured, size, passing))
     return costs
+
+
+def _snapshots(stage: StageSettings) -> int:
+    """Count the weights of earlier steps that may be kept, while the next ones are written."""
+    return 1 + (stage.averaged if stage.result == "average" else 1)
+
+
+@contextmanager
+def threads_of(jobs: int) -> Iterator[None]:
+    """Compute with as many threads as each of some workers has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(max(1, before // jobs))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _parameters(grid: Grid, cell: Cell, store: Store) -> int:
@@ -88,7 +106,7 @@ def disk_in_all(costs: Sequence[Cost], jobs: int) -> int:
 
 def steps_within(grid: Grid, store: Store, seconds: float, jobs: int) -> int:
     """Return the steps, the same for every stage, with which the whole grid takes no longer than some time."""
-    costs = estimate(grid, store, list(grid.cells()))
+    costs = estimate(grid, store, list(grid.cells()), jobs)
     held_out = SENTENCE_IN_STEPS * count_held_out(store)
     measured = [Cost(c.cell, c.step, held_out * c.step if c.cell.row else 0.0, 0, 0) for c in costs]
     paces = [Cost(cost.cell, cost.step, cost.step, 0, 0) for cost in costs]

@@ -15,7 +15,7 @@ from docaps.evaluation.systems import Wishes, choose_metrics
 from docaps.experiments.grid import Cell, Grid, read_request
 from docaps.experiments.layouts import LAYOUTS
 from docaps.experiments.readings import Reading
-from docaps.experiments.work import command_for
+from docaps.experiments.work import command_for, state_of
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.report.grids import as_markdown
 from docaps.report.markdown import runs_table
@@ -29,7 +29,13 @@ Counts = Mapping[str, Sequence[Table]]
 
 def gather(grid: Grid) -> dict[str, Any]:
     """Read the results of all finished runs of a layout, of whatever seeds, and write them down with their means."""
-    seeds = sorted(int(path.name.removeprefix("seed-")) for path in grid.directory.glob("seed-*"))
+    with grid.claims.waited_for("numbers"):  # who reads first must not write last
+        return _gather(grid)
+
+
+def _gather(grid: Grid) -> dict[str, Any]:
+    names = (path.name.removeprefix("seed-") for path in grid.directory.glob("seed-*"))
+    seeds = sorted(int(name) for name in names if name.isdecimal())
     runs = {
         name: [cell for seed in seeds if grid.is_done(cell := Cell(seed, row))]
         for name, row in grid.layout.rows.items()
@@ -43,6 +49,10 @@ def gather(grid: Grid) -> dict[str, Any]:
         "baseline": grid.layout.baseline,
         "recipe": grid.recipe.name,
         "steps": {name: grid.recipe.stage[name].steps for name in ("sentence", "document")},
+        "taken": _steps_taken(grid, [cell for cells in runs.values() for cell in cells]),
+        "sentence_models": _sentence_models(grid, seeds),
+        "part": _part(grid, [cell for cells in runs.values() for cell in cells]),
+        "unfinished": _unfinished(grid, seeds),
         "corpus": grid.source.describe(),
         "seeds": [seed for seed in seeds if any(cell.seed == seed for cells in runs.values() for cell in cells)],
         "draws": DRAWS,
@@ -53,6 +63,42 @@ def gather(grid: Grid) -> dict[str, Any]:
     read = [read_results(grid.directory / run["path"]) for row in rows for run in row["runs"]]
     write_text_atomically(grid.table, f"{as_markdown(found)}\n{runs_table(read)}\n" if read else as_markdown(found))
     return found
+
+
+def _steps_taken(grid: Grid, cells: Sequence[Cell]) -> dict[str, list[int]]:
+    """Return the numbers of steps that the finished runs, and their sentence models, took."""
+    first = {cell.seed: Cell(cell.seed, None) for cell in cells}
+    stages = {"sentence": list(first.values()), "document": cells}
+    described = {name: [grid.run(cell) for cell in some] for name, some in stages.items()}
+    return {
+        name: sorted({int(run.read()["steps"]) for run in some if run.description.exists()})
+        for name, some in described.items()
+    }
+
+
+def _sentence_models(grid: Grid, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Describe the finished sentence models."""
+    runs = {seed: grid.run(Cell(seed, None)) for seed in seeds}
+    read = {seed: read_results(run.path) for seed, run in runs.items() if run.finished}
+    return [
+        {"seed": seed, **{key: run.description[key] for key in ("steps", "seconds")}, "perplexity": run.perplexity}
+        for seed, run in read.items()
+    ]
+
+
+def _part(grid: Grid, cells: Sequence[Cell]) -> str:
+    """Say which part of the corpus the scores are of: one without a test part is measured on the development part."""
+    found = (read_json(grid.run(cell).results, error=RunError)["parts"]["test"]["set"] for cell in cells)
+    return str(next(found, "test"))
+
+
+def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
+    """Name the runs that were begun, or tried, and are not finished, and say how far they are."""
+    cells = [Cell(seed, row) for seed in seeds for row in grid.layout.rows.values()]
+    begun = [cell for cell in cells if grid.run(cell).description.exists() or grid.attempts(cell).exists()]
+    return [
+        f"{cell.name} with seed {cell.seed} ({state_of(grid, cell).value})" for cell in begun if not grid.is_done(cell)
+    ]
 
 
 def gather_all(directory: Path) -> None:

@@ -37,11 +37,13 @@ class Source:
     corpus: Path | None = None
     documents: int = 8000
     phenomena: str = "pronoun,ambiguity"
+    hash: str | None = None
+    """The corpus' own, where it is known: the corpus need not be there to be described."""
 
     def describe(self) -> dict[str, Any]:
         """Return what tells corpora apart."""
         if self.corpus is not None:
-            return {"path": str(self.corpus.resolve()), "hash": open_store(self.corpus).hash}
+            return {"path": str(self.corpus.resolve()), "hash": self.hash or open_store(self.corpus).hash}
         names = [phenomenon.name for phenomenon in choose_phenomena(self.phenomena)]
         return {"documents": self.documents, "phenomena": ",".join(names)}
 
@@ -99,8 +101,9 @@ class Grid:
 
     @property
     def rows(self) -> list[Reading]:
-        """The rows that were asked for."""
-        return [row for name, row in self.layout.rows.items() if self.only is None or name in self.only]
+        """The rows that were asked for; if none was named, all but those that must be."""
+        usual = [name for name in self.layout.rows if name not in self.layout.on_demand]
+        return [row for name, row in self.layout.rows.items() if name in (usual if self.only is None else self.only)]
 
     def cells(self) -> Iterator[Cell]:
         """Go through all runs, each after the one it starts from."""
@@ -124,17 +127,20 @@ class Grid:
         return apply(cell.row, recipe, check_every=recipe.stage["document"].validate_every)
 
     def is_done(self, cell: Cell) -> bool:
-        """Say whether a cell is trained and, but for the sentence model, measured."""
+        """Say whether a cell is trained, has its card and, but for the sentence model, is measured."""
         run = self.run(cell)
-        return run.finished and (cell.row is None or run.results.exists())
+        return run.finished and run.card.exists() and (cell.row is None or run.results.exists())
 
     def steps_taken(self, cell: Cell) -> int:
         """Return how far the training of a cell is, by its log."""
         return max((row.get("step", 0) for row in read_metrics(self.run(cell).metrics)), default=0)
 
     def store(self) -> Store:
-        """Open the corpus that all runs learn from; it must be there."""
-        return open_store(self.source.corpus or self.directory / "prepared")
+        """Open the corpus that all runs learn from; it must be there, and the one that the grid was begun with."""
+        store = open_store(self.source.corpus or self.directory / "prepared")
+        if self.source.hash not in (None, store.hash):
+            raise RunError("the corpus is not the one that the grid was begun with", path=store.path)
+        return store
 
     def describe(self) -> dict[str, Any]:
         """Return what tells grids apart; layouts, rows and seeds may be added."""
@@ -161,18 +167,29 @@ def check_request(grid: Grid) -> None:
     """Refuse to mix up grids of different kinds in one folder."""
     there = grid.directory
     if grid.request.exists():
-        others = {name: value for name, value in grid.describe().items() if name != "recipe"}
+        stored, wanted = (_without_place(one) for one in (read_json(grid.request, error=RunError), grid.describe()))
+        others = {name: value for name, value in wanted.items() if name != "recipe"}
         recipe = grid.recipe.model_copy(update={"seed": 0})
-        if not is_same_request(read_json(grid.request, error=RunError), recipe, others):
+        if not is_same_request(stored, recipe, others):
             raise RunError("a grid with other settings is here: choose another --dir", path=there)
-    elif there.exists() and (not there.is_dir() or any(there.iterdir())):
+    elif there.exists() and (not there.is_dir() or any(path != grid.claims.folder for path in there.iterdir())):
         raise RunError("exists and is not a grid: choose another --dir", path=there)
 
 
+def _without_place(request: Any) -> Any:
+    """Leave out where the corpus is: the same one may lie elsewhere on another machine."""
+    if not isinstance(request, dict) or not isinstance(request.get("corpus"), dict):
+        return request
+    return {**request, "corpus": {key: value for key, value in request["corpus"].items() if key != "path"}}
+
+
 def write_request(grid: Grid) -> None:
-    """Write down what was asked for, once."""
-    if not grid.request.exists():
-        write_json(grid.request, {**grid.describe(), **grid.extra})
+    """Write down what was asked for, once; of two that begin a grid at the same moment, the second must agree."""
+    with grid.claims.waited_for("request"):
+        if grid.request.exists():
+            check_request(grid)
+        else:
+            write_json(grid.request, {**grid.describe(), **grid.extra})
 
 
 def read_request(directory: Path) -> tuple[Recipe, Source, dict[str, Any]]:
@@ -182,7 +199,7 @@ def read_request(directory: Path) -> tuple[Recipe, Source, dict[str, Any]]:
     try:
         recipe = Recipe.model_validate(found.pop("recipe"), strict=False)
         corpus = found.pop("corpus")
-        source = Source(Path(corpus["path"])) if "path" in corpus else Source(None, **corpus)
+        source = Source(Path(corpus["path"]), hash=corpus["hash"]) if "path" in corpus else Source(None, **corpus)
         found.pop("version")
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
         raise RunError(f"does not describe a grid: {fault}", path=path) from None

@@ -11,6 +11,7 @@ from docaps.experiments.assess import assess
 from docaps.experiments.cards import write_card
 from docaps.experiments.gathering import gather_all
 from docaps.report.gridfiles import Grid, is_grid, read_grids, runs_of
+from docaps.report.kept import HISTORIES
 from docaps.report.page import write_report
 from docaps.report.results import RunResults, read_results
 from docaps.runs import Run, open_run
@@ -35,15 +36,40 @@ def collect(paths: Sequence[Path], *, corpus: Path | None, docaps: str) -> Found
             gather_all(path)  # a grid that is not through has something to show too
             found = read_grids(path)
             grids += found
-            results += [read_results(run) for run in runs_of(path, found)]
+            for run_path in runs_of(path, found):
+                write_card(open_run(run_path))
+                results.append(read_results(run_path))
             commands += _grid_commands(found, docaps)
         else:
             run = open_run(path)
             assess(run, open_store(corpus or own_corpus(run)))
             write_card(run)
             results.append(read_results(path))
-            commands.append((f"Translate with {path.name}", f"{docaps} translate {path} < document.txt"))
+            commands += _run_commands(results[-1], docaps)
+    commands += [pair for result in results for pair in _measuring_commands(result, docaps)]
     return Found(results, grids, commands)
+
+
+def _run_commands(run: RunResults, docaps: str) -> list[tuple[str, str]]:
+    """Return how a run was made, where it says so, and how to use it."""
+    made = str(run.description.get("command") or "")
+    found = [(f"Train {run.path.name}", _called(made, docaps))] if made else []
+    return [
+        *found,
+        (f"Translate with {run.path.name}", f"{docaps} translate {shlex.quote(str(run.path))} < document.txt"),
+    ]
+
+
+def _measuring_commands(run: RunResults, docaps: str) -> list[tuple[str, str]]:
+    """Return how the numbers beside the scores were measured."""
+    found = [(f"Choices of {run.path.name}: {kept.name}, {HISTORIES[kept.history]}", kept.command) for kept in run.kept]
+    found += [(f"Diagnosis of {run.path.name}", run.diagnosis.command)] if run.diagnosis else []
+    return [(purpose, _called(command, docaps)) for purpose, command in found if command]
+
+
+def _called(command: str, docaps: str) -> str:
+    """Write a command as docaps is called here."""
+    return command.replace("docaps", docaps, 1) if command.startswith("docaps ") else command
 
 
 def _grid_commands(grids: Sequence[Grid], docaps: str) -> list[tuple[str, str]]:
@@ -51,7 +77,7 @@ def _grid_commands(grids: Sequence[Grid], docaps: str) -> list[tuple[str, str]]:
     return [
         (
             f"{grid['title']}: {row['title']}, seed {run['seed']}",
-            run["command"].replace("docaps", docaps, 1),
+            _called(run["command"], docaps),
         )
         for grid in grids
         for row in grid["rows"]

@@ -15,6 +15,7 @@ from docaps.corpus.store import Store
 from docaps.errors import DocapsError, RunError
 from docaps.experiments.assess import Labels
 from docaps.experiments.cards import write_card
+from docaps.experiments.claims import PAUSE
 from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.measuring import measure
 from docaps.experiments.minicorpus import labels_of_test, prepare_once, write_once
@@ -26,8 +27,6 @@ from docaps.training.stages import train_recipe
 TRIES = 2
 CORPUS = "corpus"
 LABELS = "labels.json"
-PAUSE = 2.0
-"""Seconds between two looks at what others do."""
 
 
 class State(StrEnum):
@@ -70,12 +69,8 @@ def forget_attempts(grid: Grid) -> None:
 def provide_corpus(grid: Grid) -> Store:
     """Generate and prepare the mini-documents unless they are there, or a corpus was given."""
     if grid.source.corpus is None:
-        while True:
-            with grid.claims.held(CORPUS) as ours:
-                if ours:
-                    make_minidocs(grid, grid.directory)
-                    break
-            time.sleep(PAUSE)
+        with grid.claims.waited_for(CORPUS):
+            make_minidocs(grid, grid.directory)
     return grid.store()
 
 

@@ -61,19 +61,19 @@ def _of_group(name: str, group: str) -> Pick:
 def _set(results: Sequence[RunResults], name: str, charted: int | None) -> list[Markup]:
     """Show one set: doubts, table, chart, what the numbers depend on."""
     columns, runs = kept_columns(results, name), [run for run in results if any(one.name == name for one in run.kept)]
-    signatures = dict.fromkeys(kept.signature for run in runs for kept in run.kept if kept.name == name)
-    stale = [run.name for run in runs for kept in run.kept if kept.created != str(run.description.get("created"))]
-    data = {_part(signature, "data") for signature in signatures if _part(signature, "history") == "own"}
+    kept = [(run, one) for run in runs for one in run.kept if one.name == name]
+    stale = dict.fromkeys(run.name for run, one in kept if one.created != str(run.description.get("created")))
+    items = {(one.history, _part(one.signature, "data")) for _, one in kept}
     doubts = {
-        f"Trained anew since: {', '.join(dict.fromkeys(stale))}; take the test again.": bool(stale),
-        "The runs took different items; their accuracies cannot be compared.": len(data) > 1,
+        f"Trained anew since: {', '.join(stale)}; take the test again.": bool(stale),
+        "The runs took different items; their accuracies cannot be compared.": len(items) > len({h for h, _ in items}),
     }
     return [
         element("h3", name),
         *(element("p", doubt, class_="doubt") for doubt, holds in doubts.items() if holds),
         element("div", _table(results, name, columns), class_="scroll", data_scroll=f"Choices of {name}"),
         _chart(results[:charted], name, columns),
-        element("details", element("summary", "Signatures"), *_codes(signatures)),
+        element("details", element("summary", "Signatures"), *_codes(dict.fromkeys(one.signature for _, one in kept))),
     ]
 
 

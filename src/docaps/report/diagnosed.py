@@ -72,6 +72,7 @@ class Diagnosis:
     worse: tuple[Sentence, ...]
     told: tuple[Told, ...]
     signature: str
+    command: str
 
     def condition(self, name: str) -> Condition:
         """Return a condition by its name."""
@@ -102,6 +103,7 @@ def diagnosis(data: Any) -> Diagnosis:
         worse=tuple(map(_sentence, data["worse"])),
         told=tuple(map(_told, data["traces"])),
         signature=str(data["signature"]),
+        command=str(data.get("command", "")),
     )
     if missing := {"true", "shuffled", "none"} - {one.name for one in found.conditions}:
         raise ValueError(f"no perplexity with the history {', '.join(sorted(missing))}")

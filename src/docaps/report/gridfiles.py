@@ -33,7 +33,15 @@ def _read(path: Path) -> Grid:
     missing += [key for row in (found["rows"] if not missing else ()) for key in _NEEDED_OF_ROWS if key not in row]
     if missing:
         raise RunError(f"does not hold the numbers of a grid: {', '.join(dict.fromkeys(missing))} missing", path=path)
-    return dict(found)
+    return {**found, "folder": str(path.parent)}
+
+
+def own_runs(grid: Grid, results: Sequence[RunResults]) -> list[RunResults]:
+    """Return the runs that a grid's numbers come from; all, if it does not say where it lies."""
+    if "folder" not in grid:
+        return list(results)
+    paths = {Path(grid["folder"]) / run["path"] for row in grid["rows"] for run in row["runs"]}
+    return [run for run in results if run.path in paths]
 
 
 def runs_of(directory: Path, grids: Sequence[Grid]) -> list[Path]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docaps.report.card import markdown_table
-from docaps.report.wording import MISSING
+from docaps.report.wording import MISSING, decimal, duration
 
 NAMES = {"bleu": "BLEU", "dbleu": "d-BLEU", "chrf": "chrF2++", "meteor": "METEOR"}
 LEVELS = ((0.01, "**"), (0.05, "*"))
@@ -58,19 +58,51 @@ def caption(found: Results) -> str:
     text = (
         f"{corpus['documents']:,} mini-documents ({corpus['phenomena']})" if "documents" in corpus else corpus["path"]
     )
-    steps = " and ".join(f"{steps:,} {name} steps" for name, steps in found["steps"].items())
+    steps = " and ".join(f"{_taken(found, name)} {name} steps" for name in found["steps"])
     several = len(found["seeds"]) > 1
-    what = "over seeds (Student's t)" if several else "over documents (bootstrap), of one seed"
-    marks = (
+    what = "over documents (bootstrap), of one seed"
+    if several:
+        what = "over seeds (Student's t); of a row with one seed, over documents"
+    part = str(found.get("part", "test")).capitalize()
+    start = f"{found['title']}. Recipe `{found['recipe']}`, {steps}; {text}. {part} part; 95 % intervals {what}."
+    return f"{start}{_marks(found)}"
+
+
+def _taken(found: Results, name: str) -> str:
+    """Write how many steps the runs of a stage took; what a recipe says is a limit."""
+    taken = (found.get("taken") or {}).get(name) or [found["steps"][name]]
+    return f"{min(taken):,}" + (f" to {max(taken):,}" if min(taken) < max(taken) else "")
+
+
+def _marks(found: Results) -> str:
+    """Say what the marks of significance mean, or why there are none."""
+    if not found["baseline"]:
+        return ""
+    if not any(row.get("against") for row in found["rows"]):
+        return f" No row could be compared with `{found['baseline']}` yet."
+    return (
         f" * p < 0.05, ** p < 0.01 against `{found['baseline']}`, by both the paired bootstrap and approximate "
-        f"randomisation over documents, {found['draws']:,} draws."
-        if found["baseline"]
-        else ""
+        f"randomisation over documents, {found['draws']:,} draws, on the seeds that both have."
     )
-    return f"{found['title']}. Recipe `{found['recipe']}`, {steps}; {text}. Test part; 95 % intervals {what}.{marks}"
+
+
+def state_beginnings(found: Results) -> list[str]:
+    """Say what the sentence models are that all rows start from."""
+    models = [
+        f"seed {model['seed']}: {model['steps']:,} steps, {duration(model['seconds'])}, perplexity of the development "
+        f"part {decimal(model['perplexity'], 2)}"
+        for model in found.get("sentence_models") or []
+    ]
+    return [f"The sentence models that the rows start from: {'; '.join(models)}."] if models else []
+
+
+def state_unfinished(found: Results) -> list[str]:
+    """Say which runs were begun and are not finished, and which failed."""
+    begun = found.get("unfinished") or []
+    return [f"Not finished: {', '.join(begun)}."] if begun else []
 
 
 def as_markdown(found: Results) -> str:
-    """Write the table, with a line that says what was measured."""
-    header, rows = as_rows(found)
-    return f"{caption(found)}\n\n{markdown_table(header, rows)}\n"
+    """Write the table, with lines that say what was measured."""
+    parts = [caption(found), *state_unfinished(found), markdown_table(*as_rows(found)), *state_beginnings(found)]
+    return "\n\n".join(parts) + "\n"

@@ -30,6 +30,7 @@ class Kept:
     whole: Share
     groups: Mapping[str, Share]
     signature: str
+    command: str
 
 
 def kept_choices(name: str, data: Any) -> Kept:
@@ -50,6 +51,7 @@ def kept_choices(name: str, data: Any) -> Kept:
             for group, values in details[key].items()
         },
         signature=str(data["signature"]),
+        command=str(data.get("command", "")),
     )
 
 

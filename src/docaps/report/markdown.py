@@ -6,8 +6,8 @@ from functools import partial
 from docaps.report.card import markdown_table
 from docaps.report.choices import Pick, kept_columns
 from docaps.report.data import corpora, data_rows, machines, signatures
-from docaps.report.gridfiles import Grid
-from docaps.report.grids import as_rows, caption
+from docaps.report.gridfiles import Grid, own_runs
+from docaps.report.grids import as_rows, caption, state_unfinished
 from docaps.report.headline import state_bleu, state_doubts, state_result
 from docaps.report.paper import CORPORA, FIGURES, TABLE2
 from docaps.report.results import RunResults, score_of
@@ -42,13 +42,15 @@ def _grid(grid: Grid, results: Sequence[RunResults]) -> list[str]:
     if grid.get("axis"):
         name = str(grid["experiment"])
         notes = [FIGURES[name]] if name in FIGURES else []
-        return [f"## {grid['title']}", caption(grid), *notes, markdown_table(header, rows)]
+        return [f"## {grid['title']}", caption(grid), *state_unfinished(grid), *notes, markdown_table(header, rows)]
+    results = own_runs(grid, results)
     papers = paper_columns(corpus_of(results))
     header = [*header, *(f"paper, {name}: {what}" for name in papers for what in ("BLEU", "Meteor"))]
     beside = [[*cells, *_paper(row["row"], papers)] for cells, row in zip(rows, grid["rows"], strict=True)]
     return [
         f"## {grid['title']}",
         caption(grid),
+        *state_unfinished(grid),
         *state_differences(grid, results),
         markdown_table(header, beside),
     ]

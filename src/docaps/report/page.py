@@ -9,7 +9,7 @@ from docaps.report.choices import choices_section
 from docaps.report.curves import curves_section
 from docaps.report.data import corpora, data_section, environment
 from docaps.report.diagnosis import diagnosis_section
-from docaps.report.gridfiles import Grid, arrange
+from docaps.report.gridfiles import Grid, arrange, own_runs
 from docaps.report.headline import state_bleu, state_result
 from docaps.report.markup import Markup, element, join
 from docaps.report.provenance import provenance_section
@@ -47,7 +47,7 @@ def build_page(
     """Build the whole page; `commands` are (what it does, command) pairs."""
     ordered, detailed, charted = arrange(results)
     sections = [
-        *[grid_section(grid, ordered) for grid in grids],
+        *[grid_section(grid, own_runs(grid, results), place) for grid, place in zip(grids, places(grids), strict=True)],
         results_section(ordered, charted=charted),
         choices_section(ordered, charted=charted),
         diagnosis_section(ordered),
@@ -63,9 +63,16 @@ def build_page(
     return f"<!doctype html>\n{element('html', _head(title), body, lang='en')}\n"
 
 
-def grid_section(grid: Grid, results: Sequence[RunResults]) -> Markup:
+def places(grids: Sequence[Grid]) -> list[str]:
+    """Give each grid a place on the page: its experiment's name, with a number if there are several of it."""
+    names = [str(grid["experiment"]) for grid in grids]
+    counts = [names[: place + 1].count(name) for place, name in enumerate(names)]
+    return [name if number == 1 else f"{name}-{number}" for name, number in zip(names, counts, strict=True)]
+
+
+def grid_section(grid: Grid, results: Sequence[RunResults], place: str) -> Markup:
     """Show the numbers of a grid: as Table 2, or as a figure over the setting that its rows differ in."""
-    return sweep_section(grid) if grid.get("axis") else table2_section(grid, results)
+    return sweep_section(grid, place) if grid.get("axis") else table2_section(grid, results, place)
 
 
 def write_report(

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -64,9 +65,11 @@ def _drawings(results: Sequence[RunResults], grids: Sequence[Grid]) -> dict[str,
         found["curves"] = ((6.3, 3.2), partial(_draw_curves, runs=shown))
     if any(run.contrastive and run.contrastive.accuracy.by_distance for run in runs):
         found["distances"] = ((6.3, 3.2), partial(_draw_distances, runs=shown))
-    for run in runs[:detailed]:
+    names = Counter(run.name for run in runs[:detailed])
+    labels = label_runs(runs[:detailed])
+    for run, label in zip(runs[:detailed], labels, strict=True):
         for history in run.routing[0].history[:1] if run.routing else ():
-            name = re.sub(r"\W+", "-", f"routing-{run.name}")
+            name = re.sub(r"\W+", "-", f"routing-{run.name if names[run.name] == 1 else label}")
             found[name] = ((6.3, 6.0), partial(_draw_routing, history=history))
     return found
 

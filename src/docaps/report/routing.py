@@ -38,11 +38,12 @@ def routing_section(results: Sequence[RunResults]) -> Markup:
     with_routing = [run for run in results if run.routing]
     parts = [element("h2", "How the history is routed", id="routing-heading")]
     parts += [element("p", _EXPLANATION)] if with_routing else []
-    left = _MOST_CELLS
+    firsts = [count_cells(run.routing[:1]) for run in with_routing]
+    left = max(_MOST_CELLS - sum(firsts), 0)  # every run has one sentence at least
     for index, run in enumerate(with_routing):
         parts.append(element("h3", f"{sentence_case(describe_system(run.system))}, run {run.name}"))
-        shown = _fitting(run.routing, left if index else max(left, count_cells(run.routing[:1])))
-        left -= count_cells(shown)
+        shown = _fitting(run.routing, left + firsts[index])
+        left -= count_cells(shown) - firsts[index]
         parts += [
             _sample(sample, f"routing-{index}-{position}", unfolded=position == 0)
             for position, sample in enumerate(shown)

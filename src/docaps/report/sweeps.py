@@ -7,7 +7,7 @@ from typing import Any
 
 from docaps.report.figures import WIDTH, marker, rule, svg, text, value_grid
 from docaps.report.gridfiles import Grid
-from docaps.report.grids import NAMES, caption, interval_text
+from docaps.report.grids import NAMES, caption, interval_text, state_unfinished
 from docaps.report.markup import Markup, element
 from docaps.report.paper import FIGURES
 from docaps.report.scales import Axis
@@ -38,20 +38,21 @@ def _point(row: Mapping[str, Any], key: str) -> Point:
     return Point(row["value"], mean["mean"], ends.get("low", mean["mean"]), ends.get("high", mean["mean"]))
 
 
-def sweep_section(grid: Grid) -> Markup:
+def sweep_section(grid: Grid, place: str) -> Markup:
     """Draw BLEU and METEOR over the setting, with the numbers beneath."""
     name = str(grid["experiment"])
     keys = [key for key in DRAWN if points_of(grid, key)]
     charts = [_figure(grid, key, place) for place, key in enumerate(keys)]
     return element(
         "section",
-        element("h2", grid["title"], id=f"{name}-heading"),
+        element("h2", grid["title"], id=f"{place}-heading"),
+        *[element("p", text, class_="doubt") for text in state_unfinished(grid)],
         element("p", caption(grid).removeprefix(f"{grid['title']}. ").replace("`", "")),
         element("p", FIGURES[name]) if name in FIGURES else Markup(),
         element("div", *charts, class_="panels"),
         element("div", _table(grid), class_="scroll", data_scroll=str(grid["title"])),
-        id=name,
-        aria_labelledby=f"{name}-heading",
+        id=place,
+        aria_labelledby=f"{place}-heading",
     )
 
 

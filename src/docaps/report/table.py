@@ -92,7 +92,10 @@ def _table(results: Sequence[RunResults]) -> Markup:
         _row(run, index, texts, best, seed)
         for index, (run, texts, seed) in enumerate(zip(results, scores, seeds, strict=True))
     ]
-    caption = "All runs. Tokens: of the target, while training. Perplexity: of the development part, the lowest."
+    caption = (
+        "All runs. Training: by the clock, whatever else ran. Tokens/s: of the target, the median. Perplexity: of the "
+        "development part, the lowest."
+    )
     if columns:
         caption += " Accuracy: share of contrastive items whose right translation got the best score, in per cent."
     parts = [

@@ -4,12 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docaps.report.gridfiles import Grid
-from docaps.report.grids import NAMES, caption, interval_text, metric_keys, significance_mark
+from docaps.report.grids import (
+    NAMES,
+    caption,
+    interval_text,
+    metric_keys,
+    significance_mark,
+    state_beginnings,
+    state_unfinished,
+)
 from docaps.report.markup import Markup, element, join
 from docaps.report.paper import CORPORA, TABLE2, find_corpus
 from docaps.report.provenance import flatten
 from docaps.report.results import RunResults
-from docaps.report.wording import MISSING, listing
+from docaps.report.wording import MISSING, listing, sees_context
 
 # The paper's settings, by the names that runs have for them (section 4.1).
 PAPER_SETTINGS: Mapping[str, Any] = {
@@ -27,35 +35,41 @@ PAPER_SETTINGS: Mapping[str, Any] = {
     "stage.schedule": "fixed",
     "stage.dropout": 0.2,
     "stage.inherited_rate": 1.0,
+    "stage.optimizer": "adam",
+    "stage.beta2": 0.999,  # Adam's default
 }
+_OF_CONTEXT = ("system.history.", "system.qcn.")
 _BATCHES = {"TED": 1500, "News": 900, "Europarl": 900}
 
 
-def table2_section(grid: Grid, results: Sequence[RunResults]) -> Markup:
-    """Show the rows with the paper's numbers beside them."""
+def table2_section(grid: Grid, results: Sequence[RunResults], place: str = "table2") -> Markup:
+    """Show the rows with the paper's numbers beside them; `results` are the grid's own runs."""
     corpus = corpus_of(results)
     table = element(
         "table",
         element("caption", element("span", caption(grid).replace("`", ""))),
         _head(grid, corpus),
         element("tbody", *[_row(row, metric_keys(grid), _has_choices(grid), corpus) for row in grid["rows"]]),
-        id="table2",
+        id=place,
         class_="numbers",
     )
     return element(
         "section",
-        element("h2", "Table 2", id="table2-heading"),
-        *[element("p", text, class_="doubt") for text in state_differences(grid, results)],
+        element("h2", "Table 2", id=f"{place}-heading"),
+        *[element("p", text, class_="doubt") for text in (*state_unfinished(grid), *state_differences(grid, results))],
         element("div", table, class_="scroll", data_scroll="Table 2"),
         element("p", _NOTE, class_="note"),
-        id="table2-section",
-        aria_labelledby="table2-heading",
+        *[element("p", text, class_="note") for text in state_beginnings(grid)],
+        id=f"{place}-section",
+        aria_labelledby=f"{place}-heading",
     )
 
 
 _NOTE = (
-    "All our rows start from one sentence model for each seed and have the same second stage, the sentence-level rows "
-    "too. The model of a run was chosen on the development part; the test part was translated once."
+    "All our rows start from one sentence model for each seed and have a second stage of the same steps, dropout and "
+    "schedule, the sentence-level rows too (zhang trains its new weights only). The model of a run was chosen on the "
+    "development part; the test part was translated once. A mark says that a row differs from the baseline, for better "
+    "or worse; the number of rows and metrics is not accounted for: of twenty differences that are none, one gets it."
 )
 
 
@@ -73,7 +87,7 @@ def paper_columns(corpus: str | None) -> list[str]:
 
 def state_differences(grid: Grid, results: Sequence[RunResults]) -> list[str]:
     """Say in what our numbers are not the paper's experiment: other text, other settings, other counting."""
-    corpus, run = corpus_of(results), next((run for run in results if run.system == "qcn+reg"), None)
+    corpus, run = corpus_of(results), _fullest(results)
     found = []
     if corpus is None:
         found.append(
@@ -89,6 +103,13 @@ def state_differences(grid: Grid, results: Sequence[RunResults]) -> list[str]:
     return found
 
 
+def _fullest(results: Sequence[RunResults]) -> RunResults | None:
+    """Choose the run that has the most of the paper's settings: QCN with regularisation, else QCN, else any."""
+    systems = [run.system for run in results]
+    wanted = next((system for system in ("qcn+reg", "qcn") if system in systems), None)
+    return next((run for run in results if wanted in (None, run.system)), None)
+
+
 def _name(grid: Grid) -> str:
     corpus = grid["corpus"]
     return "mini-documents" if "documents" in corpus else str(corpus["path"])
@@ -96,12 +117,18 @@ def _name(grid: Grid) -> str:
 
 def _other_settings(run: RunResults, corpus: str | None) -> list[str]:
     settings = flatten(run.settings)
-    wanted = {**PAPER_SETTINGS, **({"stage.batch_tokens": _BATCHES[corpus]} if corpus else {})}
-    return [
+    seen = sees_context(run.system)
+    wanted = {name: value for name, value in PAPER_SETTINGS.items() if seen or not name.startswith(_OF_CONTEXT)}
+    other = [
         f"{name.removeprefix('system.')} {settings[name]} (paper: {value})"
         for name, value in wanted.items()
         if name in settings and settings[name] != value
     ]
+    batches = [_BATCHES[corpus]] if corpus else sorted(set(_BATCHES.values()))
+    batch = settings.get("stage.batch_tokens")
+    if batch is not None and batch not in batches:
+        other.append(f"stage.batch_tokens {batch} (paper: {' or '.join(map(str, batches))})")
+    return other
 
 
 def _has_choices(grid: Grid) -> bool:

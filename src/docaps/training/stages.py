@@ -30,6 +30,7 @@ from docaps.training.team import ALONE, Team
 from docaps.training.trainer import Desk, Trainer
 from docaps.training.validation import Probe, validate
 
+TORN = ".*.partial"
 EXTENSIBLE = {"steps", "epochs", "budget", "patience", "log_every", "save_every"}
 """Settings that may change when an unfinished training goes on: they say how long and how often, not what."""
 
@@ -99,13 +100,13 @@ class Stage:
 
     def _locked(self) -> Any:
         """Keep others out of the run directory (unless it is not ours to touch: then what is there is told later)."""
-        ours = self.run.description.exists() or not _contents(self.run.path)
+        ours = self.run.description.exists() or not _foreign(self.run.path)
         return locked(self.run) if self._team.leads and ours else nullcontext()
 
     def _is_done(self) -> bool:
         """Say whether the stage is finished; refuse to take another run for it."""
         run = self.run
-        if not run.description.exists() and _contents(run.path):
+        if not run.description.exists() and _foreign(run.path):
             raise RunError("exists and is not a run directory: choose another --out", path=run.path)
         if self._order.overwrite or not run.finished:
             return False
@@ -176,8 +177,8 @@ class Stage:
         standing = Standing() if state is None else state.standing
         record = Record(self.run, self._describe(model, device)) if self._team.leads else None
         if record is not None:
+            record.begin(standing)  # first: a folder without it is not ours to clear
             self._store.codec.save(self.run.text)
-            record.begin(standing)
         try:
             standing = self._run_trainer(learner, device, standing)
             weights = learner.weights()
@@ -310,9 +311,14 @@ def _contents(directory: Path) -> list[Path]:
     return [path for path in directory.iterdir() if path.name != LOCK] if directory.exists() else []
 
 
+def _foreign(directory: Path) -> list[Path]:
+    """List what is in a directory, but for what a process of ours had begun to write when it was killed."""
+    return [path for path in _contents(directory) if not path.match(TORN)]
+
+
 def _remove_torn(directory: Path) -> None:
     """Remove files that a killed process was still writing."""
-    for path in directory.rglob(".*.partial"):
+    for path in directory.rglob(TORN):
         path.unlink(missing_ok=True)
 
 

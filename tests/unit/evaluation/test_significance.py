@@ -29,22 +29,22 @@ def test_a_case_worked_by_hand() -> None:
     # Bootstrap: differences 1, 2, 2, 3 of equal chance, all of them as far as 1 from their mean of 2.
     assert (found.interval.low, found.interval.high) == (1, 3)
     assert found.p_bootstrap == 1 / (DRAWS + 1)
-    # Randomisation: differences 2, 1, -1, -2; none is larger than 2.
-    assert found.p_randomisation == 1 / (DRAWS + 1)
+    # Randomisation: differences 2, 1, -1, -2; half of them are as large as 2.
+    assert found.p_randomisation == pytest.approx(1 / 2, abs=4 * math.sqrt(1 / 4 / DRAWS))
 
 
-def test_p_counts_draws_that_are_larger_on_either_side() -> None:
-    draws = np.array([-3.0, -2, -1, 0, 1, 2, 3, 4, 2 + 1e-12])
-    assert p_value(draws, 2.0) == p_value(draws, -2.0) == (3 + 1) / (9 + 1)
+def test_p_counts_draws_that_are_as_large_on_either_side() -> None:
+    draws = np.array([-3.0, -2, -1, 0, 1, 2, 3, 4, 2 - 1e-12])
+    assert p_value(draws, 2.0) == p_value(draws, -2.0) == (6 + 1) / (9 + 1)
 
 
 def test_a_randomisation_worked_by_hand() -> None:
-    # Three documents, differences +4, -1, -1: mean 2/3. Of the 8 signs, |mean| is 2 twice and 4/3 four times.
-    baseline = np.array([[0.0, 1], [1, 1], [1, 1]])
-    system = np.array([[4.0, 1], [0, 1], [0, 1]])
+    # Three documents, differences +4, +4, -1: mean 7/3. Of the 8 signs, |mean| is 3 twice, 7/3 twice, else 1/3.
+    baseline = np.array([[0.0, 1], [0, 1], [1, 1]])
+    system = np.array([[4.0, 1], [4, 1], [0, 1]])
     found = compare(baseline, system, mean, draws=DRAWS, seed=3)
-    assert found.difference == pytest.approx(2 / 3)
-    assert found.p_randomisation == pytest.approx(6 / 8, abs=4 * math.sqrt(6 / 8 * 2 / 8 / DRAWS))
+    assert found.difference == pytest.approx(7 / 3)
+    assert found.p_randomisation == pytest.approx(4 / 8, abs=4 * math.sqrt(1 / 4 / DRAWS))
 
 
 def test_documents_are_drawn_not_sentences() -> None:
@@ -85,6 +85,16 @@ def test_the_same_system_is_no_better_than_itself() -> None:
     counts = metric.count(system, references)
     found = compare(counts, counts, metric.score, draws=50, seed=1)
     assert found.difference == found.interval.low == found.interval.high == 0
+    assert found.p_bootstrap == found.p_randomisation == 1
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_few_documents_prove_nothing(size: int) -> None:
+    # All documents gain the same: 2 of 2^size tosses are as extreme.
+    baseline, system = np.array([[0.0, 1]] * size), np.array([[1.0, 1]] * size)
+    found = compare(baseline, system, mean, draws=DRAWS, seed=3)
+    assert found.p_randomisation == pytest.approx(2 / 2**size, abs=4 * math.sqrt(1 / 4 / DRAWS))
+    assert found.p_randomisation > 0.05
 
 
 def test_the_seed_decides_and_the_size_of_blocks_does_not_matter_for_the_number_of_draws() -> None:

@@ -157,3 +157,27 @@ def test_the_clock_leaves_nothing_behind(folder: Path) -> None:
     pretend(folder, "qcn.1", host="elsewhere")
     assert not is_to_be_had(folder)
     assert sorted(path.name for path in folder.iterdir()) == ["qcn.1"]
+
+
+def test_a_live_owner_gives_several_signs_before_it_would_count_as_gone() -> None:
+    assert 5 * claims.BEAT <= claims.SILENCE
+
+
+def test_who_waits_for_a_claim_gets_it_when_it_is_given_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "PAUSE", 0.01)
+    order: list[str] = []
+    held = threading.Event()
+
+    def first() -> None:
+        with Claims(folder).waited_for("numbers"):
+            held.set()
+            time.sleep(0.2)
+            order.append("first")
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    held.wait()
+    with Claims(folder).waited_for("numbers"):
+        order.append("second")
+    thread.join()
+    assert order == ["first", "second"]

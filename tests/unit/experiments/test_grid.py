@@ -20,10 +20,20 @@ from docaps.evaluation.bleu import bleu
 from docaps.evaluation.seeds import mean_of
 from docaps.experiments import estimates
 from docaps.experiments import work as working
-from docaps.experiments.gathering import gather
+from docaps.experiments.crew import Crew
+from docaps.experiments.gathering import gather, gather_all
 from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
 from docaps.experiments.layouts import LAYOUTS
-from docaps.experiments.work import State, attempt, forget_attempts, provide_corpus, read_attempts, state_of, work
+from docaps.experiments.work import (
+    TRIES,
+    State,
+    attempt,
+    forget_attempts,
+    provide_corpus,
+    read_attempts,
+    state_of,
+    work,
+)
 
 ROWS = ("transformer", "qcn+reg", "san")
 
@@ -246,6 +256,105 @@ def test_a_process_that_dies_again_and_again_in_a_row_does_not_hold_up_the_grid(
     path.write_text(json.dumps([{"at": "", "error": "ended without notice"}] * 2), encoding="utf-8")
     work(grid)
     assert not (copy / "seed-1" / "san").exists()
+
+
+def test_a_run_without_its_card_gets_it_and_nothing_else(copy: Path) -> None:
+    before = dates(copy)
+    cards = [copy / "seed-1" / name / "MODEL_CARD.md" for name in ("sentence", "san")]
+    for card in cards:
+        card.unlink()
+    work(toy(copy))
+    assert all(card.exists() for card in cards)
+    assert dates(copy) == before
+
+
+def test_the_whole_table_and_a_point_of_each_figure_are_made(copy: Path) -> None:
+    grid = toy(copy, seeds=(1,), only=None)
+    assert not {row.name for row in grid.rows} & {"zhang-all", "han-encoder"}
+    work(grid)
+    work(toy(copy, seeds=(1,), only=("zhang-all", "han-encoder")))
+    for name in ("history", "capsules", "rounds"):
+        grid = toy(copy, layout=LAYOUTS[name], seeds=(1,), only=(f"{name}-1",))
+        work(grid)
+    gather_all(copy)
+    assert [row["row"] for row in read(copy / "table2.json")["rows"]] == list(LAYOUTS["table2"].rows)
+    assert [row["row"] for row in read(copy / "rounds.json")["rows"]] == ["rounds-1"]
+    found = read(copy / "table2.json")
+    assert found["unfinished"] == []
+    assert found["taken"] == {"sentence": [2], "document": [2]}
+    assert [model["seed"] for model in found["sentence_models"]] == [1, 2]
+
+
+def test_what_is_not_finished_is_told(copy: Path) -> None:
+    (copy / "seed-1" / "san" / "results.json").unlink()
+    (copy / "seed-1.bak").mkdir()
+    found = gather(toy(copy))
+    assert found["unfinished"] == ["san with seed 1 (to train)"]
+    assert "Not finished: san with seed 1 (to train)." in (copy / "table2.md").read_text(encoding="utf-8")
+    assert not (copy / "history.json").exists()
+    gather_all(copy)
+    assert not (copy / "history.json").exists()
+
+
+class Mortal:
+    """A worker that begins something, if there is anything, and dies."""
+
+    def __init__(self, grid: Grid, *, begins: bool) -> None:
+        free = [cell for cell in grid.cells() if state_of(grid, cell) is State.OPEN]
+        if begins:
+            entries = [*read_attempts(grid, free[0]), {"at": "", "error": "ended without notice"}]
+            grid.attempts(free[0]).parent.mkdir(exist_ok=True)
+            grid.attempts(free[0]).write_text(json.dumps(entries), encoding="utf-8")
+
+    def poll(self) -> int:
+        return -9
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_workers_that_die_are_replaced_while_they_get_something_done(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, begins: bool
+) -> None:
+    grid = toy(copy, seeds=(1,), only=("zhang", "han", "concat", "capsnet"))
+    crew = Crew(grid, 1)
+    monkeypatch.setattr(crew, "_start", lambda _: Mortal(grid, begins=begins))
+    crew.hire()
+    while crew.check():
+        assert crew.started < 50
+    states = {state_of(grid, cell) for cell in grid.cells() if cell.row}
+    assert states == {State.FAILED if begins else State.OPEN}
+    assert crew.started == (4 * TRIES if begins else 1 + TRIES + 1)
+
+
+def test_time_and_disk_are_added_up_for_several_seeds_and_workers() -> None:
+    row = LAYOUTS["table2"].rows["qcn"]
+    costs = [
+        *(estimates.Cost(Cell(seed, None), 1.0, 100.0, 1000, 8000) for seed in (1, 2)),
+        *(estimates.Cost(Cell(seed, row), 1.0, seconds, 1000, 9000) for seed in (1, 2) for seconds in (10.0, 30.0)),
+    ]
+    assert estimates.seconds_in_all(costs, 1) == 2 * 100 + 2 * (10 + 30)
+    assert estimates.seconds_in_all(costs, 2) == 100 + (10 + 30)
+    assert estimates.seconds_in_all(costs, 9) == 100 + 30  # no worker is faster than the longest run
+    assert estimates.disk_in_all(costs, 1) == 6 * 1000 + 9000
+    assert estimates.disk_in_all(costs, 2) == 6 * 1000 + 2 * 9000
+
+
+def test_what_several_workers_take_is_measured_with_their_threads() -> None:
+    torch.set_num_threads(4)
+    try:
+        with estimates.threads_of(2):
+            assert torch.get_num_threads() == 2
+        assert torch.get_num_threads() == 4
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_of_two_that_begin_a_grid_with_other_settings_the_second_is_refused(tmp_path: Path) -> None:
+    first, second = toy(tmp_path / "grid"), toy(tmp_path / "grid", source=Source(None, 31))
+    check_request(first)
+    check_request(second)  # nothing is there yet
+    write_request(first)
+    with pytest.raises(RunError, match="a grid with other settings"):
+        write_request(second)
 
 
 def test_what_somebody_else_does_is_left_to_them(copy: Path) -> None:

@@ -91,6 +91,7 @@ def write_row(
         write_grid_run(folder / f"seed-{seed}" / name, name, system, seed, scores[seed], routing=routing)
     means = {key: sum(scores[seed][key] for seed in seeds) / len(seeds) for key in METRICS}
     ends = {key: {"low": mean - 1.2345, "high": mean + 1.2345} for key, mean in means.items()}
+    drawn = {key: {"low": mean - 2.3456, "high": mean + 2.3456} for key, mean in means.items()}
     several = len(seeds) > 1
     return {
         "row": name,
@@ -110,7 +111,7 @@ def write_row(
             key: {"mean": mean, **(ends[key] if several else {"low": None, "high": None})}
             for key, mean in means.items()
         },
-        "documents": ends,
+        "documents": drawn,
         "choices": {"mean": noise.uniform(0.4, 1.0), "low": None, "high": None},
     }
 
@@ -132,7 +133,6 @@ def write_grid_run(
         key: {"name": title, "score": scores[key], "signature": f"{key}|v:2.6.1"} for key, title in METRICS.items()
     }
     part = {"set": "test", "documents": 207, "sentences": 1677, "seconds": 17.3, "search": {"beam": 4}}
-    write_json(
-        run / "results.json",
-        {"version": 1, "name": name, "parts": {"test": {**part, "scores": signed}}, "data": DATA, "machine": MACHINE},
-    )
+    dev = {key: {**score, "score": score["score"] + 5.4321} for key, score in signed.items()}
+    parts = {"test": {**part, "scores": signed}, "dev": {**part, "set": "dev", "scores": dev}}
+    write_json(run / "results.json", {"version": 1, "name": name, "parts": parts, "data": DATA, "machine": MACHINE})

@@ -74,6 +74,13 @@ def test_what_cannot_be_compared_is_doubted(runs: list[Path]) -> None:
     assert "took different items" in choices_section(read(runs))
 
 
+def test_a_stale_set_is_doubted_alone(runs: list[Path]) -> None:
+    write_kept(runs[1], "stale", "own", accuracy=0.6, created="2025-01-01T00:00:00+00:00")
+    first, second = choices_section(read(runs)).split("<h3>stale</h3>")
+    assert "Trained anew" not in first
+    assert "Trained anew" in second
+
+
 def test_markdown_has_the_same_shares_and_what_a_run_cost(runs: list[Path]) -> None:
     text = runs_table(read(runs))
     head, _, sentence, document = [

@@ -19,7 +19,7 @@ from docaps.report import build_page, read_results
 from docaps.report.card import as_card, markdown_table
 from docaps.report.gridfiles import Grid, arrange, read_grids, runs_of
 from docaps.report.grids import as_markdown, significance_mark
-from docaps.report.markdown import build_markdown
+from docaps.report.markdown import build_markdown, runs_table
 from docaps.report.paper import CORPORA, TABLE1, TABLE2, find_corpus
 from docaps.report.plots import write_figures
 from docaps.report.results import RunResults
@@ -225,6 +225,90 @@ def test_what_differs_from_the_paper_is_said_and_nothing_else(grids: list[Grid],
     page = build_page([same], title="T", grids=[grids[0]])
     assert "Paper, TED" in page
     assert "Paper, News" not in page
+
+
+def test_the_papers_table_is_typed_right() -> None:
+    typed = """
+        zhang           24.00 44.69  23.08 42.40  29.32 46.72
+        han             24.58 45.48  25.03 44.02  28.60 46.09
+        san             24.42 45.38  24.84 44.27  29.75 47.22
+        transformer     23.28 44.17  21.67 41.11  28.72 46.22
+        transformer+reg 24.55 45.57  22.09 41.77  29.42 47.59
+        qcn             24.41 46.09  22.22 41.90  29.48 47.49
+        qcn+reg         25.19 45.91  22.37 41.88  29.82 47.86
+    """
+    rows = [line.split() for line in typed.strip().splitlines()]
+    assert {row: [f"{x:.2f}" for pair in pairs for x in pair] for row, pairs in TABLE2.items()} == {
+        name: numbers for name, *numbers in rows
+    }
+
+
+def described(run: RunResults, **settings: Any) -> RunResults:
+    return replace(run, description={**run.description, "settings": settings})
+
+
+def test_other_settings_are_told_of_whatever_run_there_is(grids: list[Grid], results: list[RunResults]) -> None:
+    model, stage = {"model": {"size": 128}, "history": {"sentences": 1}}, {"batch_tokens": 3000, "beta2": 0.98}
+    plain = described(next(run for run in results if run.system == "transformer"), system=model, stage=stage)
+    (said,) = [text for text in state_differences(grids[0], [plain]) if text.startswith("Other settings")]
+    assert said == (
+        "Other settings than the paper's: model.size 128 (paper: 512), stage.beta2 0.98 (paper: 0.999) and "
+        "stage.batch_tokens 3000 (paper: 900 or 1500)."
+    )
+    context = described(next(run for run in results if run.system == "qcn"), system=model, stage={"batch_tokens": 900})
+    (said,) = [text for text in state_differences(grids[0], [plain, context]) if text.startswith("Other settings")]
+    assert said == "Other settings than the paper's: model.size 128 (paper: 512) and history.sentences 1 (paper: 3)."
+
+
+def test_two_grids_on_one_page_have_their_own_runs_and_places(
+    folder: Path, tmp_path: Path, grids: list[Grid], results: list[RunResults]
+) -> None:
+    second = write_grid(tmp_path / "second", seeds=(1,), figures=False, routing=False)
+    parts = {part: {"documents": 1, "sentences": row[2][0], "average": 1.0} for part, row in TABLE1.items()}
+    for path in second.rglob("results.json"):
+        write_json(path, json.loads(path.read_text(encoding="utf-8")) | {"data": {**DATA, "parts": parts}})
+    other = read_grids(second)
+    runs = [read_results(run) for run in runs_of(second, other)]
+    page = build_page([*results, *runs], title="Both", grids=[grids[0], *other])
+    outline = Outline(page)
+    assert len(outline.ids) == len(set(outline.ids))
+    assert {"table2", "table2-2"} <= set(outline.ids)
+    one, two = page.split('id="table2-2-section"')[0], page.split('id="table2-2-section"')[1]
+    assert "Paper, TED" in one
+    assert "Paper, TED" not in two.partition("</table>")[0]
+    assert "Paper, Europarl" in two.partition("</table>")[0]
+
+
+def test_what_a_grid_lacks_and_began_with_is_told(grids: list[Grid], results: list[RunResults]) -> None:
+    models = [{"seed": 1, "steps": 5017, "seconds": 15326.0, "perplexity": 19.3412}]
+    missing = ["han with seed 2 (failed)"]
+    grid = {**grids[0], "unfinished": missing, "sentence_models": models, "part": "dev", "taken": {"document": [7, 9]}}
+    for text in (build_page(results, title="T", grids=[grid]), build_markdown(results, title="T", grids=[grid])):
+        assert "Not finished: han with seed 2 (failed)." in text
+        assert "Dev part;" in text
+        assert "1,203 sentence steps and 7 to 9 document steps" in text
+    page = build_page(results, title="T", grids=[grid])
+    assert "seed 1: 5,017 steps, 4 h 15 min, perplexity of the development part 19.34" in page.replace("\u202f", " ")
+    alone = {**grids[0], "rows": [{**row, "against": None} for row in grids[0]["rows"]]}
+    assert "No row could be compared with `transformer` yet." in as_markdown(alone)
+    assert "p < 0.05" not in as_markdown(alone)
+
+
+def test_a_row_of_one_seed_has_the_interval_over_documents(tmp_path: Path) -> None:
+    (grid,) = read_grids(write_grid(tmp_path, seeds=(1,), figures=False))
+    row = grid["rows"][2]
+    ends = row["documents"]["bleu"]
+    assert f"[{ends['low']:.2f}, {ends['high']:.2f}]" in as_markdown(grid)
+
+
+def test_the_table_of_runs_has_the_development_part(results: list[RunResults]) -> None:
+    head, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in runs_table(results).splitlines()
+    ]
+    for run, row in zip(results, rows, strict=True):
+        assert run.measured is not None
+        for name, part in (("BLEU, dev", "dev"), ("BLEU", "test")):
+            assert row[head.index(name)] == f"{run.measured['parts'][part]['scores']['bleu']['score']:.2f}"
 
 
 @pytest.mark.parametrize(

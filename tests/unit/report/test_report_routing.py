@@ -1,13 +1,14 @@
 """Heat maps show what a system has: capsules without a query have coupling coefficients and no correlations."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from tests.unit.report.fake_runs import write_document_run, write_json
 
 from docaps.report.curves import curves_section
 from docaps.report.results import read_results
-from docaps.report.routing import routing_section
+from docaps.report.routing import count_cells, routing_section
 
 
 def test_a_query_is_shown_by_its_correlations(tmp_path: Path) -> None:
@@ -29,6 +30,15 @@ def test_capsules_without_a_query_have_no_map_and_no_legend_of_correlations(tmp_
     assert "Coupling coefficients c, iteration 0" in text
     assert "Pearson correlation p, iteration" not in text
     assert "Pearson correlation p: colours" not in text
+
+
+def test_every_run_has_a_sentence_however_large_the_others_are(tmp_path: Path) -> None:
+    runs = [read_results(write_document_run(tmp_path / name)) for name in ("one", "two", "three")]
+    large = [replace(run, routing=run.routing * (1 + 14000 // count_cells(run.routing[:1]))) for run in runs]
+    text = str(routing_section(large))
+    assert all(f'id="routing-{place}-0' in text for place in range(3))
+    assert text.count("More sentences, left out") == 3
+    assert text.count('class="cell') <= 12000
 
 
 def test_choices_watched_in_training_are_a_curve(tmp_path: Path) -> None:

@@ -192,6 +192,27 @@ def test_a_directory_that_is_no_run_is_not_touched(store: Store, tmp_path: Path)
     assert precious.read_text() == "ten years of work"
 
 
+def test_killed_at_its_very_beginning_a_stage_can_be_begun_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was written first must tell whose folder it is: text without run.json would be anybody's."""
+    folder = tmp_path / "sentence"
+    folder.mkdir()
+    (folder / ".run.json.x7.partial").write_text("{")
+
+    def die(*arguments: object) -> None:
+        raise SystemExit(9)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store.codec), "save", die)
+        with pytest.raises(SystemExit):
+            stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"])
+    assert Run(folder).read()["status"] == "training"
+    (run,) = stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"])
+    assert run.finished
+    assert not list(folder.glob(".*.partial"))
+
+
 def test_an_unknown_stage_is_named_with_the_known_ones(store: Store, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no stage 'dokument' in the recipe: it has sentence, document"):
         stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["dokument"])
