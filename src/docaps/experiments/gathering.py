@@ -51,7 +51,7 @@ def _gather(grid: Grid) -> dict[str, Any]:
         "steps": {name: grid.recipe.stage[name].steps for name in ("sentence", "document")},
         "taken": _steps_taken(grid, [cell for cells in runs.values() for cell in cells]),
         "sentence_models": _sentence_models(grid, seeds),
-        "part": _part(grid, [cell for cells in runs.values() for cell in cells]),
+        **_circumstances(grid, [cell for cells in runs.values() for cell in cells]),
         "unfinished": _unfinished(grid, seeds),
         "corpus": grid.source.describe(),
         "seeds": [seed for seed in seeds if any(cell.seed == seed for cells in runs.values() for cell in cells)],
@@ -86,10 +86,12 @@ def _sentence_models(grid: Grid, seeds: Sequence[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _part(grid: Grid, cells: Sequence[Cell]) -> str:
-    """Say which part of the corpus the scores are of: one without a test part is measured on the development part."""
-    found = (read_json(grid.run(cell).results, error=RunError)["parts"]["test"]["set"] for cell in cells)
-    return str(next(found, "test"))
+def _circumstances(grid: Grid, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Say which part of the corpus the scores are of (one without a test part has the other), and how they count."""
+    if not cells:
+        return {}
+    first = read_json(grid.run(cells[0]).results, error=RunError)["parts"]["test"]
+    return {"part": first["set"], "signatures": {key: score["signature"] for key, score in first["scores"].items()}}
 
 
 def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:

@@ -103,6 +103,21 @@ def state_unfinished(found: Results) -> list[str]:
 
 
 def as_markdown(found: Results) -> str:
-    """Write the table, with lines that say what was measured."""
-    parts = [caption(found), *state_unfinished(found), markdown_table(*as_rows(found)), *state_beginnings(found)]
-    return "\n\n".join(parts) + "\n"
+    """Write the tables of the test and development parts, with lines that say what was measured and how."""
+    parts = [caption(found), *state_unfinished(found), markdown_table(*as_rows(found))]
+    if any("dev" in run for row in found["rows"] for run in row["runs"]):
+        parts += ["Development part, on which models were chosen:", markdown_table(*_dev_rows(found))]
+    signatures = [f"{NAMES[key]} `{signature}`" for key, signature in (found.get("signatures") or {}).items()]
+    parts += [f"Signatures: {', '.join(signatures)}."] if signatures else []
+    return "\n\n".join([*parts, *state_beginnings(found)]) + "\n"
+
+
+def _dev_rows(found: Results) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the scores of the development part, means over seeds."""
+    keys = metric_keys(found)
+    rows = []
+    for row in found["rows"]:
+        measured = [run["dev"] for run in row["runs"] if "dev" in run]
+        means = [sum(scores[key] for scores in measured) / len(measured) if measured else None for key in keys]
+        rows.append([row["row"], *(decimal(mean, 2) for mean in means)])
+    return ["row", *(NAMES[key] for key in keys)], rows

@@ -280,6 +280,12 @@ def test_the_whole_table_and_a_point_of_each_figure_are_made(copy: Path) -> None
     assert [row["row"] for row in read(copy / "table2.json")["rows"]] == list(LAYOUTS["table2"].rows)
     assert [row["row"] for row in read(copy / "rounds.json")["rows"]] == ["rounds-1"]
     found = read(copy / "table2.json")
+    text = (copy / "table2.md").read_text(encoding="utf-8")
+    for row in found["rows"]:
+        mean = np.mean([run["dev"]["bleu"] for run in row["runs"]])
+        assert f"| {row['row']} | {mean:.2f} |" in text
+    scores = read(copy / "seed-1" / "qcn+reg" / "results.json")["parts"]["test"]["scores"]
+    assert f"BLEU `{scores['bleu']['signature']}`" in text
     assert found["unfinished"] == []
     assert found["taken"] == {"sentence": [2], "document": [2]}
     assert [model["seed"] for model in found["sentence_models"]] == [1, 2]
