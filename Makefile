@@ -14,7 +14,7 @@ ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang-all h
 # what a file shares is made once.
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo table2 europarl test check lint fast bench stress clean
+.PHONY: help setup demo table2 europarl trials test check lint fast bench stress clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what can be made
@@ -57,6 +57,12 @@ ifeq ($(ONLY_TELLS),)
 	@test ! -e $(AUXILIARY) || $(CHOICES) ctxpro-auxiliary --set ctxpro $(AUXILIARY)
 	@for row in $(filter-out transformer%,$(ROWS)); do run=$(EUROPARL)/runs/seed-1/$$row; \
 	  test -e $$run/diagnosis.json || $(BIN)/docaps diagnose $$run --no-bleu --out $$run/diagnosis.json || exit 1; done
+	@$(BIN)/docaps report $(EUROPARL)/runs --out $(EUROPARL)/report.html --overwrite
+endif
+
+trials: setup  ## Change the QCN's settings one at a time, from the models of `make europarl`, on the development part
+	@$(BIN)/docaps experiment trials --dir $(EUROPARL)/runs --jobs 2 $(ARGS)
+ifeq ($(ONLY_TELLS),)
 	@$(BIN)/docaps report $(EUROPARL)/runs --out $(EUROPARL)/report.html --overwrite
 endif
 

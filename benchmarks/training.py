@@ -12,11 +12,11 @@ The last line is JSON with the ratios; with `--ours` docaps runs alone, and it i
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,6 +26,7 @@ import torch
 from docaps.batches.batch import Batch
 from docaps.config import SystemName, bundled_recipes, load_recipe
 from docaps.corpus.vocabulary import PAD
+from docaps.memory import LARGE_PAGES, keep_pages
 from docaps.model.precision import has_native_bfloat16
 from docaps.model.variants import build_model
 from docaps.training.learner import Device, Learner
@@ -41,6 +42,7 @@ RECIPE = load_recipe(bundled_recipes()["paper"], ["model.embeddings=shared"])  #
 
 def make_our_step(system: SystemName, precision: torch.dtype) -> Step:
     """Build a model of the paper's sizes and return what trains it on one batch, as `docaps train` does."""
+    keep_pages()
     stage = RECIPE.stage["sentence"]
     chosen = RECIPE.system("document").model_copy(update={"name": system})
     model = build_model(chosen, vocabulary=VOCABULARY, dropout=stage.dropout, seed=1)
@@ -74,7 +76,10 @@ class Contestant:
         options = {"contestant": name, "dtype": dtype, "tokens": arguments.tokens, "threads": arguments.threads}
         options |= {"batches": arguments.batches} | ({"data": arguments.data} if arguments.data else {})
         command = [sys.executable, __file__, *(f"--{option}={value}" for option, value in options.items())]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Ours has its memory as `docaps train` has it, the others have theirs as they come.
+        environment = {LARGE_PAGES: "1"} | os.environ if name in CONFIGS else None
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe)
         self._read()
 
     def __enter__(self) -> "Contestant":
@@ -157,18 +162,14 @@ def _count_tokens(batches: Sequence[Batch]) -> int:
 
 def run_ours(arguments: argparse.Namespace, batches: Sequence[Batch]) -> None:
     """Train ours for some seconds and print its speed."""
-    precision = PRECISIONS[arguments.dtype]
-    step = make_our_step(CONFIGS[arguments.config], precision)
-    for batch in batches:  # warm up
-        step(batch)
-    tokens, start = 0, time.perf_counter()
-    while time.perf_counter() - start < arguments.seconds:
-        for batch in batches:
-            step(batch)
-        tokens += _count_tokens(batches)
-    taken = time.perf_counter() - start
+    rounds, taken = 0, 0.0
+    with Contestant(arguments.config, arguments, arguments.dtype) as ours:
+        while taken < arguments.seconds:
+            taken += ours.train()
+            rounds += 1
+    tokens = rounds * _count_tokens(batches)
     if arguments.config == "base":
-        share = products_of(batches) / _count_tokens(batches) * tokens / taken / matmul_peak(precision)
+        share = products_of(batches) * rounds / taken / matmul_peak(PRECISIONS[arguments.dtype])
         print(f"{share:.0%} of the peak of a large product")
     print("RESULT", json.dumps({"tok_s": round(tokens / taken, 1)}))
 

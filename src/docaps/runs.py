@@ -87,9 +87,13 @@ class Run:
         return self.path / "results.json"
 
     @property
-    def counts(self) -> Path:
-        """Path of the counts of each test document that its scores follow from."""
-        return self.path / "counts.json"
+    def held_out_dev(self) -> Path:
+        """Path of the translations of the development part."""
+        return self.path / "held-out" / "dev"
+
+    def counts(self, part: str = "test") -> Path:
+        """Path of the counts of each document of a part that its scores follow from."""
+        return (self.held_out_dev if part == "dev" else self.path) / "counts.json"
 
     @property
     def card(self) -> Path:

@@ -229,7 +229,7 @@ def test_faults_are_told_before_anything_is_written(
 def test_comparisons_on_mini_documents_have_no_options_of_grids(tmp_path: Path) -> None:
     result = docaps("experiment", "routing", "--dir", tmp_path / "x", "--steps", "3", "--list")
     assert result.code == 1
-    assert "--steps, --list: routing has no such option; table2, history, capsules and rounds do" in result.err
+    assert "--steps, --list: routing has no such option; table2, history, capsules, rounds and trials do" in result.err
 
 
 def test_a_worker_ends_with_the_process_that_started_it(chain: Chain, tmp_path: Path) -> None:

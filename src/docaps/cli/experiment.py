@@ -15,6 +15,7 @@ from docaps.cli.console import (
     print_table,
     quote,
 )
+from docaps.memory import keep_pages
 
 if TYPE_CHECKING:
     from docaps.experiments.comparison import Comparison
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 
 NameArgument = Annotated[
-    Literal["table2", "history", "capsules", "rounds", "routing", "rivals"],
+    Literal["table2", "history", "capsules", "rounds", "trials", "routing", "rivals"],
     typer.Argument(
         help="table2: the systems of Table 2, and controls; history, capsules: Figures 4 and 5; rounds: routing "
-        "iterations. routing: readings of the method; rivals: the other systems and their forms."
+        "iterations; trials: the QCN with one setting changed, on the development part. routing: readings of the "
+        "method; rivals: the other systems and their forms."
     ),
 ]
 DirOption = Annotated[
@@ -86,12 +88,13 @@ def experiment(
 ) -> None:
     """Train a sentence model per seed, then one document model for each row, and compare them.
 
-    The grids `table2`, `history`, `capsules` and `rounds` measure BLEU, METEOR and more, with significance; several
-    may share a folder, and several machines too. The rows of `routing` are the options the paper leaves open, those
-    of `rivals` the other systems; both compare choices on mini-documents. Stop it any time: the same command goes on.
+    The grids, `table2` to `trials`, measure BLEU, METEOR and more, with significance; several may share a folder, and
+    several machines too. The rows of `routing` are the options the paper leaves open, those of `rivals` the other
+    systems; both compare choices on mini-documents. Stop it any time: the same command goes on.
 
     Example: docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
+    keep_pages()  # before torch is imported
     numbers = _numbers(seeds)
     if name in ("routing", "rivals"):
         given = {"--corpus": corpus, "--profile": profile, "--steps": steps, "--budget": budget}
@@ -117,7 +120,9 @@ def _refuse(name: str, options: list[str]) -> None:
     from docaps.errors import ConfigError
 
     if options:
-        raise ConfigError(f"{', '.join(options)}: {name} has no such option; table2, history, capsules and rounds do")
+        raise ConfigError(
+            f"{', '.join(options)}: {name} has no such option; table2, history, capsules, rounds and trials do"
+        )
 
 
 def _comparison(

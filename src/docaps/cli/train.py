@@ -18,6 +18,7 @@ from docaps.cli.console import (
     typed_command,
 )
 from docaps.config import Precision
+from docaps.memory import keep_pages
 
 if TYPE_CHECKING:
     from docaps.config import Recipe
@@ -50,6 +51,7 @@ def train(
 
     Example: docaps train minidocs --corpus data/prepared --out runs/first --budget 10m
     """
+    keep_pages()  # before torch is imported
     from docaps.corpus.store import open_store
     from docaps.experiments.cards import write_cards
     from docaps.experiments.watching import watch_bleu

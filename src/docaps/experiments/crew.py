@@ -5,15 +5,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
 from docaps import progress
 from docaps.errors import RunError
 from docaps.experiments.claims import PARENT, beating
-from docaps.experiments.grid import Cell, Grid
-from docaps.experiments.work import TRIES, State, forget_attempts, provide_corpus, read_attempts, state_of, work
+from docaps.experiments.grid import SENTENCE, Cell, Grid
+from docaps.experiments.work import (
+    TRIES,
+    State,
+    forget_attempts,
+    provide_corpus,
+    read_attempts,
+    state_of,
+    work,
+    workers_for,
+)
 from docaps.runs import Run
 
 LOOK = 1.0
@@ -92,9 +101,34 @@ class Crew:
 
 
 def run_grid(grid: Grid, *, jobs: int) -> None:
-    """Let workers do all that is to do, and show how far they are."""
+    """Let workers do all that is to do, and show how far they are.
+
+    Rows wait for their sentence models, so these come first, by as few workers as there are models: one that waited
+    for another would keep its share of the cores from it.
+    """
     forget_attempts(grid)
     provide_corpus(grid)
+    shown = list(grid.cells())
+    progress.say(f"{grid.layout.name}: {take_stock(grid, shown)}")
+    first = replace(grid, only=(SENTENCE,))
+    _employ(first, workers_for([cell for cell in first.cells() if not grid.is_done(cell)], jobs), shown)
+    _employ(grid, jobs, shown)
+
+
+def take_stock(grid: Grid, cells: Sequence[Cell]) -> str:
+    """Say what is done and what is left."""
+    left = [cell for cell in cells if not grid.is_done(cell)]
+    names = ", ".join(cell.key + _begun(grid, cell) for cell in left)
+    return f"{len(cells) - len(left)} of {len(cells)} runs are finished" + (f"; left: {names}" if left else "")
+
+
+def _begun(grid: Grid, cell: Cell) -> str:
+    step = _step(grid.run(cell))
+    return f" (at step {step:,})" if step else ""
+
+
+def _employ(grid: Grid, jobs: int, shown: Sequence[Cell]) -> None:
+    """Let some workers do what is to do, each with its share of the cores."""
     cells = list(grid.cells())
     if all(grid.is_done(cell) for cell in cells):
         return
@@ -102,7 +136,7 @@ def run_grid(grid: Grid, *, jobs: int) -> None:
     try:
         for _ in range(jobs):
             crew.hire()
-        _watch(crew, cells)
+        _watch(crew, shown)
     finally:
         crew.dismiss()
     if any(state_of(grid, cell) is State.OPEN for cell in cells):

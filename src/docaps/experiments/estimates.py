@@ -16,7 +16,7 @@ from docaps.errors import ConfigError
 from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.measuring import count_held_out
 from docaps.experiments.speed import seconds_per_step
-from docaps.experiments.work import make_minidocs
+from docaps.experiments.work import make_minidocs, workers_for
 from docaps.model.variants import build_model, count_parameters
 
 NUMBER = 4
@@ -55,11 +55,13 @@ def corpus_to_measure(grid: Grid) -> Iterator[Store]:
 def estimate(grid: Grid, store: Store, cells: Sequence[Cell], jobs: int = 1) -> list[Cost]:
     """Measure a few steps of each row, and work out how long what is left of it takes; seeds cost the same."""
     held_out, paces, costs = count_held_out(store), dict[str, float](), []
-    with threads_of(jobs), progress.start("a few steps of each row", len({cell.name for cell in cells})) as task:
+    at_first = workers_for([cell for cell in cells if cell.row is None], jobs)
+    with progress.start("a few steps of each row", len({cell.name for cell in cells})) as task:
         for cell in cells:
             recipe = grid.recipe_of(cell)
             if cell.name not in paces:
-                paces[cell.name] = seconds_per_step(recipe, cell.name, store)
+                with threads_of(jobs if cell.row else at_first):
+                    paces[cell.name] = seconds_per_step(recipe, cell.name, store)
                 task.advance(1, cell.name)
             step, steps = paces[cell.name], max(0, recipe.stage[cell.name].steps - grid.steps_taken(cell))
             measured = SENTENCE_IN_STEPS * held_out * step if cell.row else 0.0

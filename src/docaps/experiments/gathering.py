@@ -90,8 +90,14 @@ def _circumstances(grid: Grid, cells: Sequence[Cell]) -> dict[str, Any]:
     """Say which part of the corpus the scores are of (one without a test part has the other), and how they count."""
     if not cells:
         return {}
-    first = read_json(grid.run(cells[0]).results, error=RunError)["parts"]["test"]
+    first = _measured(grid, read_json(grid.run(cells[0]).results, error=RunError))
     return {"part": first["set"], "signatures": {key: score["signature"] for key, score in first["scores"].items()}}
+
+
+def _measured(grid: Grid, found: Mapping[str, Any]) -> Any:
+    """Return what was measured on the part that rows are compared on; a corpus without a test part has one alone."""
+    parts = found["parts"]
+    return parts.get(grid.layout.part, parts.get("test"))
 
 
 def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
@@ -106,16 +112,19 @@ def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
 def gather_all(directory: Path) -> None:
     """Write down the numbers of every experiment in a grid's folder that has a finished run."""
     recipe, source, extra = read_request(directory)
+    seen: set[str] = set()
     for layout in LAYOUTS.values():
         grid = Grid(directory, layout, recipe, source, extra=extra)
-        if any(True for name in layout.rows for _ in directory.glob(f"seed-*/{name}/results.json")):
+        own = layout.rows.keys() - seen  # rows that it shares with an earlier one do not tell that it was begun
+        if any(True for name in own for _ in directory.glob(f"seed-*/{name}/results.json")):
             gather(grid)
+        seen |= own
 
 
 def _row(grid: Grid, row: Reading, cells: Sequence[Cell]) -> dict[str, Any]:
     """Put together what the runs of a row found."""
     measured = [read_json(grid.run(cell).results, error=RunError) for cell in cells]
-    scores = [found["parts"]["test"]["scores"] for found in measured]
+    scores = [_measured(grid, found)["scores"] for found in measured]
     choices = [accuracy for cell in cells if (accuracy := _choices(grid.run(cell))) is not None]
     return {
         "row": row.name,
@@ -124,6 +133,7 @@ def _row(grid: Grid, row: Reading, cells: Sequence[Cell]) -> dict[str, Any]:
         "value": row.changes.get(grid.layout.axis) if grid.layout.axis else None,
         "runs": [_run(grid, cell, found) for cell, found in zip(cells, measured, strict=True)],
         "means": {key: asdict(mean_of([found[key]["score"] for found in scores])) for key in scores[0]},
+        "perplexity": _perplexity([grid.run(cell) for cell in cells]),
         "choices": asdict(mean_of(choices)) if choices else None,
     }
 
@@ -138,6 +148,13 @@ def _run(grid: Grid, cell: Cell, found: Mapping[str, Any]) -> dict[str, Any]:
     return {"seed": cell.seed, "path": str(path), "command": command_for(grid, cell), **numbers}
 
 
+def _perplexity(runs: Sequence[Run]) -> float | None:
+    """Return the mean perplexity of the development part, where all runs know theirs."""
+    found = [read_results(run.path).perplexity for run in runs]
+    known = [value for value in found if value is not None]
+    return sum(known) / len(known) if len(known) == len(found) else None
+
+
 def _choices(run: Run) -> float | None:
     """Return the share of right choices on contrastive items, where there are any."""
     path = run.assessment / "contrastive.json"
@@ -146,7 +163,10 @@ def _choices(run: Run) -> float | None:
 
 def _compare_all(grid: Grid, rows: Sequence[dict[str, Any]], runs: Mapping[str, Sequence[Cell]]) -> None:
     """Add to each row the interval over documents, and its differences to the baseline row."""
-    counts = {row["row"]: {cell.seed: _read_counts(grid.run(cell)) for cell in runs[row["row"]]} for row in rows}
+    counts = {
+        row["row"]: {cell.seed: _read_counts(grid.run(cell), grid.layout.part) for cell in runs[row["row"]]}
+        for row in rows
+    }
     base = counts.get(grid.layout.baseline or "", {})
     for row in rows:
         own = counts[row["row"]]
@@ -161,8 +181,9 @@ def _metrics(row: Mapping[str, Any]) -> list[Metric]:
     return choose_metrics(Wishes(tuple(row["means"])))
 
 
-def _read_counts(run: Run) -> dict[str, Table]:
-    found = read_json(run.counts, error=RunError)
+def _read_counts(run: Run, part: str) -> dict[str, Table]:
+    path = run.counts(part)
+    found = read_json(path if path.exists() else run.counts(), error=RunError)
     return {key: np.array(table, dtype=np.float64) for key, table in found.items()}
 
 

@@ -5,9 +5,10 @@ too: without it, the others would be ahead by its steps and its dropout.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from docaps.experiments.readings import Reading
+from docaps.experiments.readings import READINGS, Reading
 
 FIXED = {"history.sentences": 3, "qcn.capsules": 4, "qcn.rounds": 4}
 """The paper's choice; each figure moves one of them."""
@@ -25,6 +26,8 @@ class Layout:
     """The row that the others are compared with."""
     on_demand: frozenset[str] = frozenset()
     """Rows that are made only where somebody names them."""
+    part: Literal["dev", "test"] = "test"
+    """The held-out part whose scores are compared."""
 
 
 def _series(name: str, key: str, values: range, noun: str) -> dict[str, Reading]:
@@ -60,6 +63,29 @@ _TABLE2 = (
     ),
 )
 
+
+def _trials() -> dict[str, Reading]:
+    """Return the QCN with one setting changed at a time, beside the rows of Table 2 that it is compared with."""
+    known = {row.name: row for row in _TABLE2}
+    rate = "stage.document.learning_rate", "stage.document.inherited_rate"
+    rows = [known["transformer"], known["qcn"]]
+    rows += [replace(READINGS[name], trial=True) for name in ("joint", "mean", "gate", "positions", "raw")]
+    rows += [
+        Reading(f"weight-{weight}", f"regularisation of weight {weight}", "qcn+reg", {"regulariser.weight": weight})
+        for weight in (0.1, 0.3)
+    ]
+    rows += [known["qcn+reg"]]
+    rows += [
+        Reading(f"new-{times}", f"new weights learn {times} times as fast", scaled={rate[0]: times, rate[1]: 1 / times})
+        for times in (3, 10)
+    ]
+    rows += [
+        Reading(f"routed-{rounds}", f"{rounds} routing iteration{'s' * (rounds > 1)}", changes={"qcn.rounds": rounds})
+        for rounds in (1, 2, 3)
+    ]
+    return {row.name: row if row.name in known else replace(row, trial=True) for row in rows}
+
+
 LAYOUTS: Mapping[str, Layout] = {
     layout.name: layout
     for layout in (
@@ -88,5 +114,6 @@ LAYOUTS: Mapping[str, Layout] = {
             _series("rounds", "qcn.rounds", range(1, 7), "routing iteration"),
             axis="qcn.rounds",
         ),
+        Layout("trials", "Trials: the QCN with one setting changed", _trials(), baseline="transformer", part="dev"),
     )
 }

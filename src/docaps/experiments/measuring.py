@@ -2,7 +2,7 @@
 
 results.json              scores of dev and test, the corpus (the paper's Table 1), the machine
 counts.json               counts of each test document, from which scores and their significance follow
-held-out/dev/             translations of the development part
+held-out/dev/             translations of the development part, and their counts
 assessment/               translations of the test part, contrastive accuracy, routing (as for any run)
 
 The model was chosen on the development part, in training; the test part is translated once.
@@ -31,19 +31,23 @@ METRICS = ("bleu", "dbleu", "chrf", "meteor")
 VERSION = 1
 
 
-def measure(run: Run, store: Store, *, labels: Labels | None = None, command: str = "") -> None:
-    """Measure a finished run once, from its translations to `results.json`, which is written last."""
+def measure(run: Run, store: Store, *, labels: Labels | None = None, command: str = "", trial: bool = False) -> None:
+    """Measure a finished run once, from its translations to `results.json`, which is written last.
+
+    Of a trial, the development part alone.
+    """
     if run.results.exists():
         return
-    assess(run, store, labels=labels)
-    parts = {"test": run.assessment}
-    if store.has("dev") and store.has("test"):
+    parts = {}
+    if not trial:
+        assess(run, store, labels=labels)
+        parts["test"] = run.assessment
+    if trial or (store.has("dev") and store.has("test")):
         parts["dev"] = _translate_dev(run, store)
-    metrics = _metrics(store)
-    found, counts = {}, {}
+    metrics, found = _metrics(store), {}
     for part, folder in parts.items():
-        found[part], counts[part] = _score(metrics, folder)
-    write_json(run.counts, {key: table.tolist() for key, table in counts["test"].items()})
+        found[part], counts = _score(metrics, folder)
+        write_json(run.counts(part), {key: table.tolist() for key, table in counts.items()})
     description = run.read()
     write_json(
         run.results,
@@ -60,7 +64,7 @@ def measure(run: Run, store: Store, *, labels: Labels | None = None, command: st
 
 def _translate_dev(run: Run, store: Store) -> Path:
     """Translate the development part, once."""
-    folder = run.path / "held-out" / "dev"
+    folder = run.held_out_dev
     if not folder.exists():
         trained = load_trained(run.path)
         with replacing_directory(folder) as directory:

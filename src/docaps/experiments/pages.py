@@ -73,16 +73,14 @@ def _called(command: str, docaps: str) -> str:
 
 
 def _grid_commands(grids: Sequence[Grid], docaps: str) -> list[tuple[str, str]]:
-    """Return, for each row, the commands whose runs its numbers come from."""
-    return [
-        (
-            f"{grid['title']}: {row['title']}, seed {run['seed']}",
-            _called(run["command"], docaps),
-        )
-        for grid in grids
-        for row in grid["rows"]
-        for run in row["runs"]
-    ]
+    """Return, for each row, the commands whose runs its numbers come from; of what grids share, the first's."""
+    found: dict[str, tuple[str, str]] = {}
+    for grid in grids:
+        for row in grid["rows"]:
+            for run in row["runs"]:
+                purpose = f"{grid['title']}: {row['title']}, seed {run['seed']}"
+                found.setdefault(run["path"], (purpose, _called(run["command"], docaps)))
+    return list(found.values())
 
 
 def report_runs(found: Found, paths: Sequence[Path], out: Path, *, docaps: str) -> None:

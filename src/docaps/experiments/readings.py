@@ -18,6 +18,10 @@ class Reading:
     """Dotted keys of the recipe and their values; those of the document stage are `stage.document.KEY`."""
     after: "Reading | None" = None
     """The reading whose model it starts from; the sentence model if there is none."""
+    scaled: Mapping[str, float] = field(default_factory=dict)
+    """Dotted keys like these, and what their values in the recipe are multiplied by."""
+    trial: bool = False
+    """Whether it is there to choose settings by: then the test part is never looked at."""
 
 
 READINGS: Mapping[str, Reading] = {
@@ -45,11 +49,19 @@ def apply(reading: Reading, recipe: Recipe, *, check_every: int) -> Recipe:
     """Return the recipe with the reading as its only stage after the sentence model, named after the reading."""
     values = recipe.model_dump()
     for key, value in reading.changes.items():
-        *tables, last = key.split(".")
-        place = values
-        for table in tables:
-            place = place[table]
-        place[last] = value
+        table, last = _place(values, key)
+        table[last] = value
+    for key, factor in reading.scaled.items():
+        table, last = _place(values, key)
+        table[last] *= factor
     document = values["stage"]["document"] | {"system": reading.system, "validate_every": check_every}
     values["stage"] = {"sentence": values["stage"]["sentence"], reading.name: document}
     return Recipe.model_validate(values)
+
+
+def _place(values: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """Find the table that a dotted key is in, and its name there."""
+    *tables, last = key.split(".")
+    for table in tables:
+        values = values[table]
+    return values, last

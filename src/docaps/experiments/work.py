@@ -3,7 +3,7 @@
 import shlex
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,11 @@ def work(grid: Grid) -> None:
         time.sleep(PAUSE)
 
 
+def workers_for(cells: Sequence[Cell], jobs: int) -> int:
+    """Return how many workers can do something at the same time."""
+    return max(1, min(jobs, len(cells)))
+
+
 def _candidates(grid: Grid) -> Iterator[Cell]:
     """Go through the cells that can be worked on now: fresh ones first, those that failed once at the end."""
     cells = list(grid.cells())
@@ -151,8 +156,9 @@ def carry_out(grid: Grid, cell: Cell, store: Store) -> None:
     train_recipe(recipe, store, run.path.parent, stages=[cell.name], probe=probe)
     command = command_for(grid, cell)
     if cell.row is not None:
-        progress.say(f"{cell.key}: measured on the development and test parts")
-        measure(run, store, labels=read_labels(grid), command=command)
+        parts = "development part" if cell.row.trial else "development and test parts"
+        progress.say(f"{cell.key}: measured on the {parts}")
+        measure(run, store, labels=read_labels(grid), command=command, trial=cell.row.trial)
     write_card(run, command=command)
 
 

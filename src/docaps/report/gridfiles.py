@@ -8,7 +8,7 @@ from docaps.errors import RunError
 from docaps.files import read_json
 from docaps.report.results import RunResults
 
-GRIDS = ("table2", "history", "capsules", "rounds")
+GRIDS = ("table2", "history", "capsules", "rounds", "trials")
 _NEEDED = ("experiment", "title", "rows", "seeds", "recipe", "steps", "corpus", "baseline", "draws")
 _NEEDED_OF_ROWS = ("row", "title", "system", "runs", "means")
 Grid = Mapping[str, Any]
@@ -45,9 +45,9 @@ def own_runs(grid: Grid, results: Sequence[RunResults]) -> list[RunResults]:
 
 
 def runs_of(directory: Path, grids: Sequence[Grid]) -> list[Path]:
-    """Return the run directories whose numbers are in the grids, in the order of their rows, seed by seed."""
+    """Return the run directories that the grids are about, in the order of their rows, seed by seed, once each."""
     runs = [(run["seed"], directory / run["path"]) for grid in grids for row in grid["rows"] for run in row["runs"]]
-    return [path for _, path in sorted(runs, key=lambda run: run[0])]
+    return list(dict.fromkeys(path for _, path in sorted(runs, key=lambda run: run[0])))
 
 
 MOST = 4

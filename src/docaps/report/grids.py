@@ -39,7 +39,17 @@ def as_rows(found: Results) -> tuple[list[str], list[list[str]]]:
     keys = metric_keys(found)
     chosen = any(row["choices"] for row in found["rows"])
     header = ["row", *(NAMES[key] for key in keys), *(["right choices, %"] if chosen else []), "seeds"]
-    return header, [_cells(row, keys, chosen) for row in found["rows"]]
+    rows = [_cells(row, keys, chosen) for row in found["rows"]]
+    if is_trial(found):
+        header.insert(1, "perplexity")
+        for cells, row in zip(rows, found["rows"], strict=True):
+            cells.insert(1, decimal(row.get("perplexity"), 2))
+    return header, rows
+
+
+def is_trial(found: Results) -> bool:
+    """Say whether the rows are there to choose settings by: their scores are those of the development part."""
+    return str(found["experiment"]) == "trials"
 
 
 def _cells(row: Results, keys: Sequence[str], chosen: bool) -> list[str]:
@@ -63,7 +73,7 @@ def caption(found: Results) -> str:
     what = "over documents (bootstrap), of one seed"
     if several:
         what = "over seeds (Student's t); of a row with one seed, over documents"
-    part = str(found.get("part", "test")).capitalize()
+    part = "Development" if found.get("part") == "dev" else "Test"
     start = f"{found['title']}. Recipe `{found['recipe']}`, {steps}; {text}. {part} part; 95 % intervals {what}."
     return f"{start}{_marks(found)}"
 
@@ -105,7 +115,7 @@ def state_unfinished(found: Results) -> list[str]:
 def as_markdown(found: Results) -> str:
     """Write the tables of the test and development parts, with lines that say what was measured and how."""
     parts = [caption(found), *state_unfinished(found), markdown_table(*as_rows(found))]
-    if any("dev" in run for row in found["rows"] for run in row["runs"]):
+    if not is_trial(found) and any("dev" in run for row in found["rows"] for run in row["runs"]):
         parts += ["Development part, on which models were chosen:", markdown_table(*_dev_rows(found))]
     signatures = [f"{NAMES[key]} `{signature}`" for key, signature in (found.get("signatures") or {}).items()]
     parts += [f"Signatures: {', '.join(signatures)}."] if signatures else []

@@ -7,7 +7,7 @@ from docaps.report.card import markdown_table
 from docaps.report.choices import Pick, kept_columns
 from docaps.report.data import corpora, data_rows, machines, signatures
 from docaps.report.gridfiles import Grid, own_runs
-from docaps.report.grids import as_rows, caption, state_unfinished
+from docaps.report.grids import as_rows, caption, is_trial, state_unfinished
 from docaps.report.headline import state_bleu, state_doubts, state_result
 from docaps.report.paper import CORPORA, FIGURES, TABLE2
 from docaps.report.results import RunResults, score_of
@@ -43,6 +43,8 @@ def _grid(grid: Grid, results: Sequence[RunResults]) -> list[str]:
         name = str(grid["experiment"])
         notes = [FIGURES[name]] if name in FIGURES else []
         return [f"## {grid['title']}", caption(grid), *state_unfinished(grid), *notes, markdown_table(header, rows)]
+    if is_trial(grid):
+        return [f"## {grid['title']}", caption(grid), *state_unfinished(grid), markdown_table(header, rows)]
     results = own_runs(grid, results)
     papers = paper_columns(corpus_of(results))
     header = [*header, *(f"paper, {name}: {what}" for name in papers for what in ("BLEU", "Meteor"))]

@@ -10,6 +10,7 @@ from docaps.report.curves import curves_section
 from docaps.report.data import corpora, data_section, environment
 from docaps.report.diagnosis import diagnosis_section
 from docaps.report.gridfiles import Grid, arrange, own_runs
+from docaps.report.grids import is_trial
 from docaps.report.headline import state_bleu, state_result
 from docaps.report.markup import Markup, element, join
 from docaps.report.provenance import provenance_section
@@ -19,12 +20,14 @@ from docaps.report.samples import samples_section
 from docaps.report.sweeps import sweep_section
 from docaps.report.table import results_section
 from docaps.report.table2 import table2_section
+from docaps.report.trials import trials_section
 
 _CONTENTS = (
     ("table2", "Table 2"),
     ("history", "Figure 4"),
     ("capsules", "Figure 5"),
     ("rounds", "Iterations"),
+    ("trials", "Trials"),
     ("results", "Results"),
     ("choices", "Choices"),
     ("diagnosis", "Is context used?"),
@@ -71,7 +74,9 @@ def places(grids: Sequence[Grid]) -> list[str]:
 
 
 def grid_section(grid: Grid, results: Sequence[RunResults], place: str) -> Markup:
-    """Show the numbers of a grid: as Table 2, or as a figure over the setting that its rows differ in."""
+    """Show the numbers of a grid: as Table 2, as trials, or as a figure over the setting that its rows differ in."""
+    if is_trial(grid):
+        return trials_section(grid, place)
     return sweep_section(grid, place) if grid.get("axis") else table2_section(grid, results, place)
 
 

@@ -18,12 +18,14 @@ from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
 from docaps.evaluation.bleu import bleu
 from docaps.evaluation.seeds import mean_of
+from docaps.experiments import crew as crews
 from docaps.experiments import estimates
 from docaps.experiments import work as working
-from docaps.experiments.crew import Crew
+from docaps.experiments.crew import Crew, run_grid
 from docaps.experiments.gathering import gather, gather_all
 from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
 from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.readings import Reading
 from docaps.experiments.work import (
     TRIES,
     State,
@@ -108,6 +110,91 @@ def test_figures_move_one_setting_and_hold_the_others(name: str, values: range, 
         found.append((recipe.history.sentences, recipe.qcn.capsules, recipe.qcn.rounds))
         assert recipe.stage[row.name].system == "qcn+reg"
     assert found == [tuple(value if one is None else one for one in fixed) for value in values]
+
+
+CHANGED = {
+    "joint": {("qcn", "scope"): "joint"},
+    "mean": {("qcn", "query"): "mean"},
+    "gate": {("qcn", "gate"): True},
+    "positions": {("history", "positions"): True},
+    "raw": {("qcn", "normalise"): False},
+    "weight-0.1": {("regulariser", "weight"): 0.1},
+    "weight-0.3": {("regulariser", "weight"): 0.3},
+    "new-3": {("stage", "learning_rate"): 3e-3, ("stage", "inherited_rate"): 1 / 3 * 0.2},
+    "new-10": {("stage", "learning_rate"): 1e-2, ("stage", "inherited_rate"): 0.1 * 0.2},
+    "routed-1": {("qcn", "rounds"): 1},
+    "routed-2": {("qcn", "rounds"): 2},
+    "routed-3": {("qcn", "rounds"): 3},
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_trials_change_one_thing_and_leave_the_test_part_alone(name: str) -> None:
+    grid = Grid(Path("nowhere"), LAYOUTS["trials"], load_recipe(recipe_path("minidocs")), Source(None, 30))
+    rows = grid.layout.rows
+    usual = rows["qcn+reg" if name.startswith("weight") else "qcn"]
+    one, other = (_settings(grid, row) for row in (usual, rows[name]))
+    found = {key: value for key, value in other.items() if one[key] != value}
+    assert {
+        key: pytest.approx(value) if isinstance(value, float) else value for key, value in CHANGED[name].items()
+    } == found
+    assert rows[name].trial
+    assert not usual.trial
+
+
+def test_trials_are_all_there() -> None:
+    assert LAYOUTS["trials"].rows.keys() == CHANGED.keys() | {"transformer", "qcn", "qcn+reg"}
+
+
+def _settings(grid: Grid, row: Reading) -> dict[tuple[str, str], Any]:
+    values = grid.recipe_of(Cell(1, row)).model_dump()
+    values["stage"] = values["stage"][row.name]
+    return {
+        (table, key): value
+        for table in ("qcn", "history", "regulariser", "stage")
+        for key, value in values[table].items()
+    }
+
+
+def test_a_trial_is_measured_on_the_development_part_alone(copy: Path) -> None:
+    grid = toy(copy, layout=LAYOUTS["trials"], seeds=(1,), only=("transformer", "mean"))
+    work(grid)
+    run = copy / "seed-1" / "mean"
+    assert set(read(run / "results.json")["parts"]) == {"dev"}
+    assert not (run / "assessment").exists()
+    assert not (run / "counts.json").exists()
+    found = gather(grid)
+    rows = {row["row"]: row for row in found["rows"]}
+    assert found["part"] == "dev"
+    assert set(rows) == {"transformer", "qcn+reg", "mean"}
+    for name, row in rows.items():
+        own = [
+            read(copy / f"seed-{seed}" / name / "results.json")["parts"]["dev"] for seed in (1, 2)[: len(row["runs"])]
+        ]
+        scores = [part["scores"]["bleu"]["score"] for part in own]
+        assert row["means"]["bleu"]["mean"] == pytest.approx(np.mean(scores))
+    scores = [rows[name]["runs"][0]["dev"]["bleu"] for name in ("mean", "transformer")]
+    assert rows["mean"]["against"]["bleu"]["difference"] == pytest.approx(scores[0] - scores[1], abs=0.5)
+    text = (copy / "trials.md").read_text(encoding="utf-8")
+    assert "Development part; 95 %" in text
+    assert f"| mean: query from the mean of the words | {rows['mean']['perplexity']:.2f} |" in text
+
+
+def test_sentence_models_come_first_and_no_worker_waits_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    employed = []
+    monkeypatch.setattr(crews, "_employ", lambda grid, jobs, shown: employed.append((len(grid.rows), jobs, len(shown))))
+    run_grid(toy(tmp_path / "grid"), jobs=4)
+    assert employed == [(0, 2, 8), (3, 4, 8)]
+
+
+def test_a_sentence_model_that_is_there_takes_no_worker(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(copy / "seed-2")
+    employed = []
+    monkeypatch.setattr(crews, "_employ", lambda grid, jobs, _: employed.append((len(grid.rows), jobs)))
+    run_grid(toy(copy), jobs=4)
+    assert employed == [(0, 1), (3, 4)]
 
 
 def test_rows_start_from_one_sentence_model_for_each_seed(made: Path) -> None:

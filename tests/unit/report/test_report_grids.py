@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_grids import DATA, write_grid
+from fake_grids import DATA, write_grid, write_trials
 from fake_runs import write_document_run, write_json, write_sentence_run
 from test_report_page import Outline
 
@@ -167,6 +167,35 @@ def test_the_page_of_twenty_runs_with_long_sentences_is_small(tmp_path: Path) ->
     assert len(page.encode()) < 5 * MIB
     assert page.count('class="routed"') == 3
     assert page.count("More sentences, left out to keep the page small") == 2
+
+
+def test_trials_have_a_table_of_their_own_without_the_papers_numbers(tmp_path: Path) -> None:
+    folder = write_trials(tmp_path)
+    found = read_grids(folder)
+    runs = [read_results(run) for run in runs_of(folder, found)]
+    page = build_page(runs, title="Report", grids=found)
+    section = re.search(r'<section id="trials".*?</section>', page, flags=re.DOTALL)
+    assert section is not None
+    assert '<a href="#trials">Trials</a>' in page
+    assert "Development part; 95 % intervals" in section.group()
+    rows = re.findall(r"<tr>(.*?)</tr>", section.group(), flags=re.DOTALL)
+    headings = re.findall(r"<th[^>]*>(.*?)</th>", rows[0])
+    assert headings == ["row", "perplexity", "BLEU", "d-BLEU", "chrF2++", "METEOR", "seeds"]
+    for row, text in zip(found[0]["rows"], rows[1:], strict=True):
+        cells = re.findall(r"<td[^>]*>(.*?)</td>", text)
+        assert cells[0] == f"{row['perplexity']:.2f}"
+        marked = f"{row['means']['bleu']['mean']:.2f}{significance_mark(row, 'bleu')} "
+        assert cells[1].startswith(marked)
+    text = build_markdown(runs, title="Report", grids=found)
+    assert f"| mean: query from the mean of the words | {found[0]['rows'][2]['perplexity']:.2f} |" in text
+    assert "paper, TED" not in text
+    assert "Development part, on which models were chosen" not in as_markdown(found[0])
+
+
+def test_a_run_that_two_grids_share_is_shown_once(tmp_path: Path) -> None:
+    folder = write_trials(write_grid(tmp_path, seeds=(1,), figures=False))
+    paths = runs_of(folder, read_grids(folder))
+    assert len(paths) == len(set(paths)) == 12
 
 
 def test_the_papers_numbers_stand_beside_ours(page: str, grids: list[Grid]) -> None:

@@ -1,0 +1,51 @@
+"""Memory that is kept: fewer pages are asked for, in a process of its own, because it cannot be undone."""
+
+import subprocess
+import sys
+
+import pytest
+
+FAULTS = """
+import resource, sys
+from docaps.memory import keep_pages
+kept = keep_pages() if sys.argv[1] == "kept" else True
+import torch
+def work():
+    return torch.ones(12 * 2**20).add(1.0)  # 48 MiB each
+work()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    work()
+print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def faults(how: str) -> int:
+    run = subprocess.run([sys.executable, "-c", FAULTS, how], capture_output=True, text=True, check=True)
+    kept, found = run.stdout.split()
+    assert kept == "True"
+    return int(found)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc has mallopt")
+def test_pages_are_asked_for_once() -> None:
+    assert faults("kept") * 20 < faults("usual")
+
+
+def test_what_the_user_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    from docaps.memory import LARGE_PAGES, keep_pages
+
+    monkeypatch.setenv(LARGE_PAGES, "0")
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert not keep_pages()
+    import os
+
+    assert os.environ[LARGE_PAGES] == "0"
+
+
+def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from docaps import memory
+
+    monkeypatch.setenv(memory.LARGE_PAGES, "1")
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
+    assert not memory.keep_pages()
