@@ -104,12 +104,13 @@ def contrast_grid(
 ) -> list[dict[str, Any]]:
     """Let every finished run of a grid take and keep a set: with its own history, with none and with another's.
 
-    A run that looks at no history takes it once. A fault of one is told when the others are through.
+    A run that looks at no history takes it once. A fault of one is told when the others are through. Trials, by which
+    settings are chosen, take no tests.
     """
     gather_all(directory)  # runs may have been finished since
     found: list[dict[str, Any]] = []
     faults: list[DocapsError] = []
-    for run in runs_of(directory, read_grids(directory)):
+    for run in (run for run in runs_of(directory, read_grids(directory)) if not _is_trial(run)):
         try:
             histories: Sequence[History] = ("own", "none", "shuffled") if load_trained(run).model.history else ("own",)
             for history in histories:
@@ -120,6 +121,11 @@ def contrast_grid(
     if faults:
         raise RunError("\n".join([f"{len(faults)} runs have not taken the set:", *map(str, faults)]), path=directory)
     return found
+
+
+def _is_trial(run: Path) -> bool:
+    """Say whether a run of a grid was measured on the development part alone."""
+    return "test" not in read_json(open_run(run).results, error=RunError)["parts"]
 
 
 def _kept_at(run: Path, keep: str, history: History, *, whole: bool) -> Path:

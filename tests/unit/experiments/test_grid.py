@@ -21,6 +21,7 @@ from docaps.evaluation.seeds import mean_of
 from docaps.experiments import crew as crews
 from docaps.experiments import estimates
 from docaps.experiments import work as working
+from docaps.experiments.contrast import contrast_grid
 from docaps.experiments.crew import Crew, run_grid
 from docaps.experiments.gathering import gather, gather_all
 from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
@@ -175,6 +176,8 @@ def test_a_trial_is_measured_on_the_development_part_alone(copy: Path) -> None:
         assert row["means"]["bleu"]["mean"] == pytest.approx(np.mean(scores))
     scores = [rows[name]["runs"][0]["dev"]["bleu"] for name in ("mean", "transformer")]
     assert rows["mean"]["against"]["bleu"]["difference"] == pytest.approx(scores[0] - scores[1], abs=0.5)
+    contrast_grid(copy, "minidocs", copy / "corpus", {}, keep="mini")
+    assert {path.parts[-3] for path in copy.glob("seed-1/*/contrast/mini.own.json")} == {*ROWS}
     text = (copy / "trials.md").read_text(encoding="utf-8")
     assert "Development part; 95 %" in text
     assert f"| mean: query from the mean of the words | {rows['mean']['perplexity']:.2f} |" in text
