@@ -11,9 +11,12 @@ from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 15.0
+WIDE = 160
+"""Columns of a terminal that has room for a bar and all that training tells."""
 
 
 @dataclass
@@ -54,7 +57,7 @@ class Task:
         """Write one plain line."""
         seconds = time.monotonic() - self._start
         words = (f"{self._description}:", amount, self._status, f"({seconds:.1f} s)")
-        REPORTER.console.print(" ".join(word for word in words if word), highlight=False, markup=False)
+        REPORTER.console.print(" ".join(filter(None, words)), highlight=False, markup=False, soft_wrap=True)
 
     @contextlib.contextmanager
     def shown(self) -> Iterator["Task"]:
@@ -71,12 +74,15 @@ class Task:
 
 
 def _bar(clock: bool) -> Progress:
-    """Make the bar that a terminal shows."""
+    """Make the bar that a terminal shows; numbers come first: work without a clock tells many, so it may do without.
+
+    What does not fit goes on in a second line, and nothing is cut.
+    """
     return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[status]}", style="dim"),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+        *([BarColumn(bar_width=24)] if clock or REPORTER.console.width >= WIDE else []),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TextColumn("{task.fields[status]}", style="dim", table_column=Column(overflow="fold")),
         *([TimeRemainingColumn()] if clock else []),
         console=REPORTER.console,
     )

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from docaps.errors import RunError
 from docaps.files import read_json, write_json
@@ -184,7 +184,7 @@ class MetricsLog:
     def __init__(self, path: Path, keep: int = 0) -> None:
         """Begin behind the first `keep` bytes; what stands after them belongs to steps that will be done again."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: BinaryIO = path.open("r+b" if path.exists() else "w+b")
+        self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)  # what a full disk refuses is not kept
         self._file.truncate(keep)
         self._file.seek(0, os.SEEK_END)
 
@@ -194,9 +194,16 @@ class MetricsLog:
         return self._file.tell()
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Write one row."""
-        self._file.write((json.dumps(row) + "\n").encode())
-        self._file.flush()
+        """Write one row, all of it or nothing."""
+        begin, rest = self.size, (json.dumps(row) + "\n").encode()
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) or 0 :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.seek(begin)
+                self._file.truncate()
+            raise
 
     def close(self) -> None:
         """Close the file."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -76,3 +77,28 @@ def test_silence_does_not_switch_a_library_on(spoken: io.StringIO) -> None:
         pass
     progress.say("hello")
     assert spoken.getvalue() == ""
+
+
+STATUS = "loss 2.346, PCC 0.50, 1,234 tokens/s (46% of peak), best dev loss 2.500 at 200, 25 min left"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_a_terminal_of_any_width_shows_all_that_training_tells(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(progress.REPORTER, "enabled", True)
+    monkeypatch.setattr(progress.REPORTER, "console", Console(file=text, force_terminal=True, width=width))
+    with progress.start("train sentence", 6000, clock=False) as task:
+        task.advance(300, status=STATUS)
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text.getvalue())
+    last = shown[shown.rindex("train sentence") :]
+    assert "300/6000" in last
+    for word in STATUS.split():
+        assert word in last
+    assert ("━" in last) == (width >= progress.WIDE)
+
+
+def test_a_plain_line_is_not_broken(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress.REPORTER, "enabled", True)
+    with progress.start("train sentence", 6000) as task:
+        task.advance(300, status=STATUS)
+    assert spoken.getvalue() == f"train sentence: 300 {STATUS} (0.0 s)\n"

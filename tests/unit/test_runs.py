@@ -1,8 +1,10 @@
 """Run directories say what they are, and what is wrong with them."""
 
+import errno
 import re
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +59,37 @@ def test_metrics_survive_a_file_and_are_there_at_once(tmp_path: Path) -> None:
     log.close()
     assert [row["step"] for row in read_metrics(path)] == [1, 2]
     assert list(read_metrics(tmp_path / "absent")) == []
+
+
+class Full:
+    """A file on a disk that has room for a few bytes more."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._room = file, 5
+
+    def write(self, data: bytes) -> int:
+        if not self._room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written, self._room = self._file.write(data[: self._room]), 0
+        return int(written)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def test_a_row_for_which_there_is_no_room_is_not_there_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    log = MetricsLog(path)
+    log.append({"step": 1})
+    size, file = log.size, log._file
+    log._file = Full(file)  # type: ignore[assignment]
+    with pytest.raises(OSError, match="No space left"):
+        log.append({"step": 2})
+    assert (log.size, path.read_text()) == (size, '{"step": 1}\n')
+    log._file = file
+    log.append({"step": 2})
+    log.close()  # nothing is left that would have to be written now
+    assert [row["step"] for row in read_metrics(path)] == [1, 2]
 
 
 def test_a_torn_last_line_is_left_out_but_a_torn_inner_line_is_told(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,7 +184,8 @@ class Stage:
             weights = learner.weights()
         except (Exception, KeyboardInterrupt) as fault:
             if record is not None:
-                record.interrupt(fault)
+                with suppress(OSError):  # on a full disk, say; what ended training is what matters
+                    record.interrupt(fault)
             raise
         if record is not None:
             snapshots = self._snapshots()
@@ -329,11 +330,13 @@ def _remove_aids(run: Run) -> None:
 
 
 def name_sentences(data: Split, step: StepData) -> str:
-    """Say which sentences a step was about, as document and sentence numbers of the training part."""
+    """Say which batches and sentences a step was about, the latter by their numbers in the training part."""
     sentences = [int(number) for portion in step.portions for number in portion.sentences]
     documents = data.documents.searchsorted(sentences, side="right").tolist()
     shown = ", ".join(
         f"{number + 1} (document {document})" for number, document in zip(sentences[:5], documents, strict=False)
     )
     more = f" and {len(sentences) - 5} more" if len(sentences) > 5 else ""
-    return f", on the training sentences {shown}{more}"
+    after = step.after
+    place = f"batch {after.batch:,} of epoch {after.epoch + 1}" if after.batch else f"the end of epoch {after.epoch}"
+    return f", up to {place}, on the training sentences {shown}{more}"

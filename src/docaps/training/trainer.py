@@ -59,6 +59,7 @@ class Trainer:
         self._averages = Averages()
         self.standing = self._begun = Standing()
         self._saved: int | None = None
+        self._kept: Standing | None = None
         self._whole = True  # False while weights and standing do not fit each other
 
     def train(self, data: Iterator[StepData], description: str, standing: Standing | None = None) -> Standing:
@@ -170,11 +171,16 @@ class Trainer:
         with shielded():
             self.standing = replace(self.standing, logged=self._desk.journal.size, unlogged=self._averages.begun)
             self._desk.save(tensors, self.standing)
-            self._saved = self.standing.step
+            self._saved, self._kept = self.standing.step, self.standing
             self._snapshots.tidy(self.standing)
 
     def _save_at_last(self) -> None:
-        """Save when training ends early; another signal must wait, and another fault does not hide the first."""
+        """Save when training ends early, unless it is saved as it stands.
+
+        Another signal must wait, and another fault does not hide the first.
+        """
+        if self.standing is self._kept:
+            return
         with contextlib.suppress(CheckpointError, OSError, Interrupted):
             if self._whole and not self._team.sharded:  # parts of weights cannot be had from processes that are gone
                 self._save()

@@ -1,5 +1,6 @@
 """Stages: each leaves a run directory; finished ones are kept, other ones refused, interrupted ones trained again."""
 
+import errno
 import json
 import math
 import shutil
@@ -23,6 +24,7 @@ from docaps.model.checkpoint import read_weights
 from docaps.runs import Run, open_run, read_metrics
 from docaps.training import stages
 from docaps.training.learner import Device, Learner, Objective
+from docaps.training.record import Record
 from docaps.training.validation import validate
 from docaps.translation.loading import load_trained
 from docaps.translation.scoring import log_probabilities
@@ -53,6 +55,12 @@ def test_a_finished_run_describes_itself_and_can_be_loaded(trained: Path, store:
     description = run.read()
     assert (description["status"], description["system"], description["steps"]) == ("finished", "qcn+reg", 3)
     assert description["corpus"]["hash"] == store.hash
+    assert (description["seed"], description["parameters"]) == (
+        tiny.recipe().seed,
+        sum(weight.numel() for weight in read_weights(run.weights).values()),
+    )
+    assert {"python", "torch", "numpy"} <= description["versions"].keys()
+    assert [event["event"] for event in description["history"]] == ["started", "finished"]
     assert description["settings"]["stage"]["init_from"] == "sentence"
     rows = list(read_metrics(run.metrics))
     assert [row["step"] for row in rows if "loss" in row] == [1, 2, 3]
@@ -245,11 +253,12 @@ def test_sentences_are_named_by_number_and_document(store: Store) -> None:
     data = store.split("train")
     batch = collate([window_of(data, number, tiny.K) for number in (0, 1)], tiny.K)
     second = int(data.documents[1])
-    few = StepData((Portion(0, batch, np.array([0, second]), 9),), 9, Place())
+    few = StepData((Portion(0, batch, np.array([0, second]), 9),), 9, Place(2, 17))
     assert stages.name_sentences(data, few) == (
-        f", on the training sentences 1 (document 1), {second + 1} (document 2)"
+        f", up to batch 17 of epoch 3, on the training sentences 1 (document 1), {second + 1} (document 2)"
     )
-    many = StepData((Portion(0, batch, np.arange(7), 9),), 9, Place())
+    many = StepData((Portion(0, batch, np.arange(7), 9),), 9, Place(2, 0))
+    assert stages.name_sentences(data, many).startswith(", up to the end of epoch 2, on")
     assert stages.name_sentences(data, many).endswith(" and 2 more")
 
 
@@ -257,5 +266,19 @@ def test_a_loss_that_is_no_number_names_the_sentences(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Learner, "compute", lambda *_: {"loss": math.nan})
-    with pytest.raises(TrainingError, match=r"the last of them 10, on the training sentences \d+ \(document \d+\)"):
+    with pytest.raises(
+        TrainingError, match=r"the last of them 10, up to .*epoch \d+, on the training sentences \d+ \("
+    ):
+        stages.train_recipe(tiny.recipe(stage__sentence__steps=20), store, tmp_path, stages=["sentence"])
+
+
+def test_what_ended_training_is_told_even_if_it_cannot_be_written_down(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Learner, "compute", lambda *_: {"loss": math.nan})
+    monkeypatch.setattr(Record, "interrupt", refuse)
+    with pytest.raises(TrainingError, match="the last of them 10"):
         stages.train_recipe(tiny.recipe(stage__sentence__steps=20), store, tmp_path, stages=["sentence"])

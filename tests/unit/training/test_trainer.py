@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import signal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -58,6 +59,18 @@ def test_ten_skipped_steps_in_a_row_end_training_and_the_state_is_saved() -> Non
     ):
         train(model, poisoned(model, bad), save=saved.append)
     assert (saved[-1].step, saved[-1].skipped, saved[-1].skipped_in_a_row) == (13, 11, 10)
+
+
+def test_what_was_just_saved_is_not_saved_again_when_a_signal_comes() -> None:
+    saved = list[Standing]()
+
+    def stopped() -> Iterator[StepData]:
+        yield from itertools.islice(corpus(), 4)
+        raise Interrupted(signal.SIGTERM)
+
+    with pytest.raises(Interrupted, match="stopped at step 4; the state of step 4 is saved"):
+        train(fresh(), stopped(), save=saved.append, save_every=2)
+    assert [standing.step for standing in saved] == [2, 4]
 
 
 def test_the_log_has_means_rates_and_validations() -> None:

@@ -1,0 +1,56 @@
+"""What processes of a team share out and tell each other; a team of two is seen from either of them."""
+
+import pytest
+import torch
+from tests.invariants import tiny
+from tests.unit.training.training import CPU
+
+from docaps.corpus.store import Store
+from docaps.errors import TrainingError
+from docaps.model.variants import build_model
+from docaps.training import team as teams
+from docaps.training.learner import Objective
+from docaps.training.team import ALONE, Team
+from docaps.training.validation import validate
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return tiny.prepared(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture
+def sums(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
+    """Collect what each process adds to a sum, which stays its own."""
+    found: list[torch.Tensor] = []
+
+    def keep(_: Team, values: torch.Tensor) -> torch.Tensor:
+        found.append(values.clone())
+        return values
+
+    monkeypatch.setattr(teams.Team, "total", keep)
+    return found
+
+
+def test_validation_is_shared_out(store: Store, sums: list[torch.Tensor]) -> None:
+    model = build_model(tiny.settings("qcn+reg"), vocabulary=len(store.codec.vocabulary), dropout=0.0, seed=5)
+    objective = Objective(model, label_smoothing=0.0, regulariser_weight=1.0, device=CPU)
+    for team in (ALONE, Team(0, 2), Team(1, 2)):
+        validate(objective, store.split("dev"), budget=60, team=team)
+    (whole, tokens), *parts = (one.tolist() for one in sums)
+    assert [0 < part[1] < tokens for part in parts] == [True, True]
+    assert sum(part[1] for part in parts) == tokens
+    assert sum(part[0] for part in parts) == pytest.approx(whole, rel=1e-5)
+
+
+@pytest.mark.parametrize("words", ["[gloo/transport] Connection closed by peer [127.0.0.1]:1", "Socket Timeout"])
+def test_a_process_that_is_gone_is_told_in_words(words: str) -> None:
+    expected = "another of the 2 processes is gone or does not answer: "
+    with pytest.raises(TrainingError, match=expected), Team(0, 2).listening():
+        raise RuntimeError(f"{words}\nat some place in the library")
+
+
+@pytest.mark.parametrize("team", [ALONE, Team(1, 2)])
+def test_other_faults_are_not_taken_for_that(team: Team) -> None:
+    with pytest.raises(RuntimeError, match="shapes do not fit"), team.listening():
+        raise RuntimeError("shapes do not fit")
