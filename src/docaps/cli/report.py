@@ -23,6 +23,10 @@ def report(
         typer.Option(metavar="DIR", help="Write figures as SVG and PDF as well (needs matplotlib)."),
     ] = None,
     corpus: Annotated[Path | None, typer.Option(help="Prepared corpus to assess on (default: the run's own).")] = None,
+    sentence: Annotated[
+        list[str] | None,
+        typer.Option(metavar="D:S", help="Show the routing for sentence S of test document D (several times)."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page if it exists.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -32,16 +36,19 @@ def report(
     (`docaps experiment`), the page has Table 2 with the paper's numbers beside ours, and Figures 4 and 5.
 
     Example: docaps report runs/demo/runs/sentence runs/demo/runs/document --out report.html
+
+    Example: docaps report runs/demo/runs/document --sentence 48:2 --sentence 48:6
     """
     from docaps.experiments.pages import collect, report_runs
     from docaps.report.plots import load_matplotlib, write_figures
 
+    places = [_place(text) for text in sentence or ()]
     _check_absent([out, *([markdown] if markdown else [])], overwrite=overwrite)
     if figures is not None:
         if figures.is_dir() and any(figures.iterdir()):
             _check_absent([figures], overwrite=overwrite)
         load_matplotlib()  # a fault is found now, not after the models were measured
-    found = collect(runs, corpus=corpus, docaps=command_name())
+    found = collect(runs, corpus=corpus, docaps=command_name(), places=places)
     report_runs(found, runs, out, docaps=command_name())
     written = [out]
     if markdown is not None:
@@ -54,6 +61,16 @@ def report(
         print_json({"report": str(out), "runs": names, "files": [str(path) for path in written]})
         return
     typer.echo(f"Open {out} in a browser.")
+
+
+def _place(text: str) -> tuple[int, int]:
+    """Read the numbers of a document and of a sentence in it."""
+    from docaps.errors import ConfigError
+
+    document, colon, sentence = text.partition(":")
+    if not (colon and document.isdecimal() and sentence.isdecimal()):
+        raise ConfigError(f"--sentence {text}: expected the numbers of a document and of a sentence, for example 48:2")
+    return int(document), int(sentence)
 
 
 def _check_absent(paths: list[Path], *, overwrite: bool) -> None:

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from docaps.batches.windows import windows_of_document
 from docaps.config import DecodingSettings
@@ -22,6 +22,7 @@ from docaps.errors import RunError
 from docaps.evaluation.bleu import bleu
 from docaps.evaluation.contrastive import accuracy, chance, counts
 from docaps.files import read_json, replacing_directory, sha256, write_json, write_text_atomically
+from docaps.report.results import read_translations
 from docaps.runs import Run
 from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.routing import trace_window
@@ -41,7 +42,7 @@ def assess(run: Run, store: Store, *, decoding: DecodingSettings | None = None, 
     request = {"corpus": store.hash, "weights": sha256(run.weights), "search": settings.model_dump()}
     if _is_up_to_date(run, request):
         return
-    part = "test" if store.has("test") else "dev"
+    part = assessed_part(store)
     documents = store.raw(part)
     with replacing_directory(run.assessment) as directory:
         hypotheses = translate_part(trained, settings, part, documents, directory, labels or {})
@@ -52,6 +53,39 @@ def assess(run: Run, store: Store, *, decoding: DecodingSettings | None = None, 
             traced = [trace(trained, documents[d], d, s, hypotheses[d].sentences[s]) for d, s in places]
             write_json(directory / "routing.json", traced)
         write_json(directory / "request.json", request)
+
+
+def assessed_part(store: Store) -> Literal["dev", "test"]:
+    """Return the part that runs are assessed on: the test part, if there is one."""
+    return "test" if store.has("test") else "dev"
+
+
+def trace_chosen(run: Run, store: Store, places: Sequence[tuple[int, int]]) -> None:
+    """Let the routing of an assessed run be shown for chosen sentences first: (document, sentence), counted from 1.
+
+    A run without routing has nothing to show.
+    """
+    path = run.assessment / "routing.json"
+    if not places or not path.exists():
+        return
+    documents = store.raw(assessed_part(store))
+    check_places(documents, places)
+    translated = read_translations(run.assessment / "translations.jsonl")
+    trained = load_trained(run.path)
+    chosen = [trace(trained, documents[d - 1], d - 1, s - 1, translated[d - 1].hypothesis[s - 1]) for d, s in places]
+    shown = {(sample["document"], sample["sentence"]) for sample in chosen}
+    others = [one for one in read_json(path, error=RunError) if (one["document"], one["sentence"]) not in shown]
+    write_json(path, [*chosen, *others])
+
+
+def check_places(documents: Sequence[ParallelDocument], places: Sequence[tuple[int, int]]) -> None:
+    """Refuse sentences that are not there."""
+    for document, sentence in places:
+        if not 1 <= document <= len(documents):
+            raise RunError(f"--sentence {document}:{sentence}: there are {len(documents):,} documents")
+        there = len(documents[document - 1].source)
+        if not 1 <= sentence <= there:
+            raise RunError(f"--sentence {document}:{sentence}: document {document} has {there:,} sentences")
 
 
 def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:

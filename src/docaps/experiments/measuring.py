@@ -44,6 +44,19 @@ def measure(run: Run, store: Store, *, labels: Labels | None = None, command: st
         parts["test"] = run.assessment
     if trial or (store.has("dev") and store.has("test")):
         parts["dev"] = _translate_dev(run, store)
+    _write_results(run, store, parts, command)
+
+
+def measure_test_part(run: Run, store: Store) -> None:
+    """Measure a run of no grid: the test part alone, once for each corpus."""
+    assess(run, store)
+    before = read_json(run.results, error=RunError) if run.results.exists() else {}
+    if before.get("data", {}).get("hash") != store.hash:
+        _write_results(run, store, {"test": run.assessment}, str(run.read().get("command") or ""))
+
+
+def _write_results(run: Run, store: Store, parts: Mapping[str, Path], command: str) -> None:
+    """Score the translations in folders, and write down the scores with all that they depend on."""
     metrics, found = _metrics(store), {}
     for part, folder in parts.items():
         found[part], counts = _score(metrics, folder)

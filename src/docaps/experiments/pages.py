@@ -7,9 +7,10 @@ from pathlib import Path
 
 from docaps.corpus.store import open_store
 from docaps.errors import CorpusError
-from docaps.experiments.assess import assess
+from docaps.experiments.assess import trace_chosen
 from docaps.experiments.cards import write_card
 from docaps.experiments.gathering import gather_all
+from docaps.experiments.measuring import measure_test_part
 from docaps.report.gridfiles import Grid, is_grid, read_grids, runs_of
 from docaps.report.kept import HISTORIES
 from docaps.report.page import write_report
@@ -26,8 +27,13 @@ class Found:
     commands: list[tuple[str, str]]
 
 
-def collect(paths: Sequence[Path], *, corpus: Path | None, docaps: str) -> Found:
-    """Read runs and grids; runs that have not been measured are measured first."""
+def collect(
+    paths: Sequence[Path], *, corpus: Path | None, docaps: str, places: Sequence[tuple[int, int]] = ()
+) -> Found:
+    """Read runs and grids; runs that have not been measured are measured first.
+
+    The routing is shown for the sentences at `places`: (document, sentence) of the test part, counted from 1.
+    """
     results: list[RunResults] = []
     grids: list[Grid] = []
     commands: list[tuple[str, str]] = []
@@ -38,16 +44,23 @@ def collect(paths: Sequence[Path], *, corpus: Path | None, docaps: str) -> Found
             grids += found
             for run_path in runs_of(path, found):
                 write_card(open_run(run_path))
+                _show_routing(open_run(run_path), corpus, places)
                 results.append(read_results(run_path))
             commands += _grid_commands(found, docaps)
         else:
             run = open_run(path)
-            assess(run, open_store(corpus or own_corpus(run)))
+            measure_test_part(run, open_store(corpus or own_corpus(run)))
+            _show_routing(run, corpus, places)
             write_card(run)
             results.append(read_results(path))
             commands += _run_commands(results[-1], docaps)
     commands += [pair for result in results for pair in _measuring_commands(result, docaps)]
     return Found(results, grids, commands)
+
+
+def _show_routing(run: Run, corpus: Path | None, places: Sequence[tuple[int, int]]) -> None:
+    if places:
+        trace_chosen(run, open_store(corpus or own_corpus(run)), places)
 
 
 def _run_commands(run: RunResults, docaps: str) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Assessing a run leaves files that agree with the model, and is done once."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from docaps.batches.windows import Window
 from docaps.corpus.contrastive import ContrastiveItem, write_items
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.store import Store
+from docaps.errors import RunError
 from docaps.experiments import assess as assessing
-from docaps.experiments.assess import TRACED_SENTENCES, assess, choose_places, trace
+from docaps.experiments.assess import TRACED_SENTENCES, assess, choose_places, trace, trace_chosen
+from docaps.experiments.measuring import measure_test_part
 from docaps.files import sha256
 from docaps.runs import Run
 from docaps.training.stages import train_recipe
@@ -163,3 +166,49 @@ def test_new_weights_are_assessed_anew(store: Store, tmp_path: Path) -> None:
     assess(run, store)
     assert read(run, "request.json") != first
     assert read(run, "request.json")["weights"] == sha256(run.weights)
+
+
+def test_chosen_sentences_are_shown_first_and_once(runs: tuple[Run, Run], store: Store, tmp_path: Path) -> None:
+    run = Run(shutil.copytree(runs[1].path, tmp_path / "run"))
+    trace_chosen(run, store, [(2, 2), (1, 5), (1, 1)])
+    traced = read(run, "routing.json")
+    assert [(one["document"], one["sentence"]) for one in traced] == [("2", 1), ("1", 4), ("1", 0)]
+    lines = (run.assessment / "translations.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    second = json.loads(lines[1])
+    assert (traced[0]["source"], traced[0]["translation"]) == (second["source"][1], second["hypothesis"][1])
+    assert not any(entry["words"] for entry in traced[2]["history"])  # the first sentence has none before it
+    before = traced
+    trace_chosen(run, store, [])
+    assert read(run, "routing.json") == before
+    trace_chosen(runs[0], store, [(9, 9)])  # no routing, nothing to show
+
+
+@pytest.mark.parametrize(
+    ("place", "fault"),
+    [((3, 1), "--sentence 3:1: there are 2 documents"), ((2, 9), "--sentence 2:9: document 2 has 2 sentences")],
+)
+def test_sentences_that_are_not_there_are_refused(
+    runs: tuple[Run, Run], store: Store, place: tuple[int, int], fault: str
+) -> None:
+    before = read(runs[1], "routing.json")
+    with pytest.raises(RunError, match=fault):
+        trace_chosen(runs[1], store, [(1, 1), place])
+    assert read(runs[1], "routing.json") == before
+
+
+def test_a_run_of_no_grid_has_all_scores_and_its_data_once_for_each_corpus(
+    runs: tuple[Run, Run], store: Store, tmp_path: Path
+) -> None:
+    run = Run(shutil.copytree(runs[1].path, tmp_path / "run"))
+    measure_test_part(run, store)
+    found = json.loads(run.results.read_text(encoding="utf-8"))
+    assert set(found["parts"]) == {"test"}
+    assert found["parts"]["test"]["scores"]["bleu"]["score"] == pytest.approx(read(run, "scores.json")["bleu"]["score"])
+    assert found["data"]["hash"] == store.hash
+    assert found["machine"]["threads"] == torch.get_num_threads()
+    date = run.results.stat().st_mtime_ns
+    measure_test_part(run, store)
+    assert run.results.stat().st_mtime_ns == date
+    run.results.write_text(json.dumps({**found, "data": {"hash": "of another corpus"}}), encoding="utf-8")
+    measure_test_part(run, store)
+    assert json.loads(run.results.read_text(encoding="utf-8")) == found
