@@ -1,6 +1,7 @@
 """Calling docaps as a user would: in this process where that is enough, in another where it is not."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -77,3 +78,9 @@ def finish(*arguments: str | Path, cwd: Path | None = None, threads: int | None 
 def listing(folder: Path) -> dict[str, bytes | None]:
     """Return all that is below a folder, hidden files too."""
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def told_by_card(run: Path) -> str:
+    """Return the command in a model card."""
+    (found,) = re.findall(r"```bash\n(.*)\n```", (run / "MODEL_CARD.md").read_text(encoding="utf-8"))
+    return str(found)

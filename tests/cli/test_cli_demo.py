@@ -1,13 +1,19 @@
 """The demo: what it leaves, what a second one says, what Ctrl-C does to it."""
 
+import html
+import inspect
 import json
+import shlex
 import shutil
 import signal
 import time
 from pathlib import Path
 
 import pytest
-from tests.cli.calling import docaps, finish, settings, start, succeed
+from tests.cli.calling import docaps, finish, settings, start, succeed, told_by_card
+
+from docaps.cli.demo import demo as command
+from docaps.config import load_recipe, recipe_path
 
 TINY = ["--documents", "60", *settings("history.sentences=3")]
 
@@ -32,6 +38,27 @@ def test_the_demo_leaves_what_others_build_on(tiny_demo: Path) -> None:
     assert summary["seconds"]["total"] > summary["seconds"]["train_document"] > 0
     assert "<table" in (folder / "report.html").read_text(encoding="utf-8")
     assert not list(tiny_demo.rglob("*.partial"))
+
+
+@pytest.mark.parametrize("model", ["sentence", "document"])
+def test_each_model_has_a_card_with_the_command_that_makes_it(tiny_demo: Path, model: str) -> None:
+    folder = tiny_demo / "runs" / "demo"
+    words = shlex.split(told_by_card(folder / "runs" / model))
+    assert words[:6] == ["docaps", "demo", "--seed", "1", "--documents", "60"]  # the folder is the usual one
+    assert set(words[6::2]) == {"--set"}
+    recipe = load_recipe(recipe_path("minidocs"), words[7::2])
+    assert recipe.model_dump(mode="json") == json.loads((folder / "demo.json").read_text(encoding="utf-8"))["recipe"]
+    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    assert f"{shlex.join(words[1:])} --overwrite" in page
+
+
+def test_what_a_card_leaves_out_is_what_the_command_does_by_itself() -> None:
+    from docaps.experiments.demo import DIRECTORY, DOCUMENTS, DemoFolder, command_for
+
+    usual = {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
+    assert (usual["dir"], usual["documents"]) == (DIRECTORY, DOCUMENTS)
+    recipe = load_recipe(recipe_path("minidocs"), ["seed=2"])
+    assert command_for(DemoFolder(DIRECTORY), recipe, DOCUMENTS) == "docaps demo --seed 2"
 
 
 def test_a_sentence_model_is_at_chance_exactly(tiny_demo: Path) -> None:
@@ -77,6 +104,9 @@ def test_resuming_repeats_only_what_is_missing(demo: Path) -> None:
     assert {key: after[key] for key in ("sentence", "document", "chance")} == {
         key: before[key] for key in ("sentence", "document", "chance")
     }  # the same seed, the same table
+    assert f"docaps demo --seed 1 --dir {shlex.quote(str(demo))} --documents 60 " in told_by_card(
+        demo / "runs" / "document"
+    )
 
 
 def test_resuming_with_other_settings_is_refused(demo: Path) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.cli.calling import docaps, listing, settings, succeed
+from tests.cli.calling import docaps, listing, settings, succeed, told_by_card
 
+from docaps.config import load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
-from docaps.experiments import comparison
+from docaps.experiments import comparison, requests
 from docaps.experiments.readings import READINGS
 from docaps.experiments.rivals import RIVALS
 
@@ -82,6 +83,33 @@ def test_the_results_are_those_of_the_runs(made: Path) -> None:
         assert read(run / "run.json")["init_from"] == "sentence"
     assert {path.name for path in runs.iterdir()} == {"sentence", "qcn", "capsnet"}
     assert not list(made.rglob("*.partial"))
+
+
+@pytest.mark.parametrize(("run", "row"), [("sentence", "qcn"), ("qcn", "qcn"), ("capsnet", "capsnet")])
+def test_each_run_has_a_card_with_the_command_that_makes_it(made: Path, run: str, row: str) -> None:
+    """The folder would refuse a command with other settings."""
+    words = shlex.split(told_by_card(made / "routing" / "seed-1" / "runs" / run))
+    assert words[:7] == ["docaps", "experiment", "routing", "--seeds", "1", "--only", row]
+    (found,) = json.loads(succeed(*words[1:], "--dry-run", "--json").out)["runs"]
+    assert (found["reading"], found["seed"], found["finished"]) == (row, 1, True)
+
+
+CHANGES = [
+    "model.norm=post",
+    "qcn.normalise=false",
+    "stage.sentence.learning_rate=1e-5",
+    'stage.document.inherited_exempt=["embeddings", "output"]',
+    'name="true"',
+    "seed=7",
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_settings_of_a_command_make_the_same_recipe(change: str) -> None:
+    recipe = load_recipe(recipe_path("minidocs"), [change])
+    options = requests.changed_settings(recipe)
+    assert options[::2] == ["--set"] * (change != "seed=7")
+    assert load_recipe(recipe_path("minidocs"), [*options[1::2], f"seed={recipe.seed}"]) == recipe
 
 
 def test_json_is_the_results_and_nothing_else(made: Path) -> None:
@@ -182,6 +210,8 @@ def test_a_row_that_begins_with_the_model_of_another_has_it_trained_first(tmp_pa
         json.loads((runs / name / "run.json").read_text())["begun_from"]["run"] for name in ("han-encoder", "han-joint")
     ]
     assert begun == ["sentence", "han-encoder"]
+    for name, row in (("sentence", "han-joint"), ("han-encoder", "han-encoder"), ("han-joint", "han-joint")):
+        assert f"docaps experiment rivals --seeds 1 --only {row} " in told_by_card(runs / name)
     assert "finished already, kept" in succeed("experiment", "rivals", *small, "--only", "han-encoder").err
 
 

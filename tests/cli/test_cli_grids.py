@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.cli.conftest import Chain
 
 from docaps.experiments.grid import Grid, read_request
 from docaps.experiments.layouts import LAYOUTS
+from docaps.runs import Run
 
 ROWS = ["--only", "transformer", "--only", "qcn", "--only", "concat"]
 FEW = ROWS[:4]
@@ -97,11 +99,53 @@ def test_killed_anywhere_it_is_finished_by_a_second_start_without_repeating_a_ru
 
 
 def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    wait_until(path.exists, process)
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     end = time.monotonic() + 300
-    while not path.exists():
+    while not condition():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
-        time.sleep(0.02)
+        time.sleep(0.01)
+
+
+def test_a_worker_that_is_killed_is_replaced_and_no_run_is_repeated(made: Path, copy: Path) -> None:
+    """One is killed while it trains, the next while it measures; the scores are those of a grid left alone."""
+    trained, measured = (Run(copy / "seed-1" / row) for row in ("qcn", "concat"))
+    for run in (trained, measured):
+        shutil.rmtree(run.path)
+    crew = start("experiment", "table2", "--dir", copy, *ROWS, "--json")
+    wait_for(trained.state, crew)
+    kill_worker_on(trained, crew)
+    assert not trained.finished
+    wait_until(lambda: measured.finished, crew)
+    kill_worker_on(measured, crew)
+    assert not measured.results.exists()
+    before = models(copy)
+    out, err = crew.communicate(timeout=300)
+    assert crew.returncode == 0, err
+    assert models(copy).items() >= before.items()
+    assert scores(json.loads(out)) == scores(read(made / "table2.json"))
+    assert events(trained) == ["started", "ended without notice", "continued", "finished"]
+    assert events(measured) == ["started", "finished"]
+    assert not list((copy / "attempts").iterdir())
+
+
+def kill_worker_on(run: Run, crew: subprocess.Popen[str]) -> None:
+    """Kill the process that has the newest claim to a run, and not the crew's own."""
+    claims = run.path.parents[1].glob(f"locks/{run.path.parent.name}.{run.path.name}.*")
+    worker = read(max(claims, key=lambda path: int(path.suffix[1:])))["process"]
+    assert worker != crew.pid
+    os.kill(worker, signal.SIGKILL)
+
+
+def scores(results: Any) -> list[Any]:
+    return [(row["row"], run["dev"], run["test"]) for row in results["rows"] for run in row["runs"]]
+
+
+def events(run: Run) -> list[str]:
+    return [entry["event"] for entry in run.read()["history"]]
 
 
 def wait_until_nobody_works(folder: Path) -> None:
@@ -122,8 +166,7 @@ def test_two_that_are_started_at_once_share_the_work(chain: Chain, tmp_path: Pat
     out, err = other.communicate()
     assert (other.returncode, out) == (0, ours), err
     for run in (folder / "seed-1").iterdir():
-        events = [entry["event"] for entry in read(run / "run.json")["history"]]
-        assert events == ["started", "finished"], run
+        assert events(Run(run)) == ["started", "finished"], run
 
 
 def test_a_failing_row_is_told_and_the_others_are_made(chain: Chain, copy: Path) -> None:
@@ -255,6 +298,59 @@ def test_a_corpus_that_moved_is_needed_to_train_but_not_to_report(copy: Path, ch
     succeed(*words, "--corpus", chain.corpus)  # the workers are told too
     assert (copy / "seed-1" / "concat" / "results.json").exists()
     assert read(copy / "grid.json") == request
+
+
+def test_a_report_of_a_grid_is_written_as_markdown_too(copy: Path, tmp_path: Path) -> None:
+    page, tables = tmp_path / "report.html", tmp_path / "my tables.md"
+    words = ["report", copy, "--out", page, "--markdown", tables, "--json"]
+    assert json.loads(succeed(*words).out)["files"] == [str(page), str(tables)]
+    text = tables.read_text(encoding="utf-8")
+    for row in read(copy / "table2.json")["rows"]:
+        (line,) = re.findall(rf"^\| {row['row']}: .*", text, flags=re.MULTILINE)
+        assert f" {row['means']['bleu']['mean']:.2f} " in line
+    assert "docaps experiment table2" in text
+    tables.write_text("mine", encoding="utf-8")
+    page.unlink()
+    check_refusal(words, tables)
+    assert not page.exists()
+    succeed(*words, "--overwrite")
+    assert tables.read_text(encoding="utf-8") == text
+
+
+def test_a_report_of_a_grid_has_figures_of_its_runs(copy: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    page, figures = tmp_path / "report.html", tmp_path / "my figures"
+    words = ["report", copy, "--out", page, "--figures", figures, "--json"]
+    written = json.loads(succeed(*words).out)["files"]
+    names = {f"{name}.{kind}" for name in ("curves", "distances", "routing-qcn") for kind in ("svg", "pdf")}
+    assert set(written) == {str(page), *(str(figures / name) for name in names)}
+    before = listing(figures)
+    assert before.keys() == names
+    page.unlink()
+    check_refusal(words, figures)
+    assert not page.exists()
+    succeed(*words, "--overwrite")
+    assert listing(figures) == before
+
+
+def check_refusal(words: list[str | Path], path: Path) -> None:
+    """See that a command does not replace what is there, and says what."""
+    before = listing(path.parent)
+    result = docaps(*words)
+    assert (result.code, result.out) == (1, "")
+    assert f"docaps: {path}: exists already: give --overwrite to replace it" in result.err
+    assert listing(path.parent) == before
+
+
+def test_figures_without_matplotlib_are_refused_before_anything_is_written(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page = tmp_path / "report.html"
+    result = docaps("report", copy, "--out", page, "--figures", tmp_path / "figures")
+    assert (result.code, result.out) == (1, "")
+    assert "docaps: --figures needs matplotlib: pip install 'docaps[plots]'" in result.err
+    assert not page.exists()
 
 
 def test_another_corpus_is_refused_wherever_it_lies(copy: Path, chain: Chain, tmp_path: Path) -> None:

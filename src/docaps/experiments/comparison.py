@@ -7,6 +7,7 @@ seed-S/runs/READING        one document model for each reading
 results.json, results.md   the numbers, and the same as a table
 """
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from docaps.experiments.assess import Labels, assess
 from docaps.experiments.cards import write_card
 from docaps.experiments.minicorpus import labels_of_test, prepare_once, write_once
 from docaps.experiments.readings import Reading, apply
-from docaps.experiments.requests import is_same_request
+from docaps.experiments.requests import changed_settings, is_same_request
 from docaps.experiments.speed import relative_speed
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.model.interface import TranslationModel
@@ -56,6 +57,11 @@ class Comparison:
     phenomena: tuple[Phenomenon, ...]
     timed: bool = False
     """Whether the speed of training is measured as well."""
+
+    @property
+    def experiment(self) -> str:
+        """The name of the experiment that has these rows; speed is measured of the rivals alone."""
+        return "rivals" if self.timed else "routing"
 
     @property
     def request(self) -> Path:
@@ -114,7 +120,7 @@ def _compare_with_seed(comparison: Comparison, seed: int) -> None:
     write_once(home / "corpus", corpus)
     store = prepare_once(home / "corpus", recipe.preparation, home / "prepared")
     (sentence,) = train_recipe(recipe, store, home / "runs", stages=["sentence"])
-    write_card(sentence)
+    write_card(sentence, command=command_for(comparison, seed, comparison.readings[0]))
     for number, reading in enumerate(comparison.readings, start=1):
         progress.say(f"seed {seed}, reading {number} of {len(comparison.readings)}: {reading.name}, {reading.title}")
         _train_and_assess(comparison, recipe, reading, store, labels_of_test(corpus))
@@ -131,13 +137,22 @@ def _train_and_assess(comparison: Comparison, recipe: Recipe, reading: Reading, 
 
 
 def _train(comparison: Comparison, recipe: Recipe, reading: Reading, store: Store) -> tuple[Run, Recipe]:
-    """Train one reading, and before it the one it starts from; return its run and its own recipe."""
+    """Train one reading, and before it the one it starts from, each with its card; return its run and its recipe."""
     first = _train(comparison, recipe, reading.after, store)[0].path if reading.after else None
     changed = apply(reading, recipe, check_every=CHECK_EVERY)
     runs = comparison.run(recipe.seed, reading.name).path.parent
     probe = watch_choices(store, recipe.decoding)
     (run,) = train_recipe(changed, store, runs, stages=[reading.name], init_from=first, probe=probe)
+    write_card(run, command=command_for(comparison, recipe.seed, reading))
     return run, changed
+
+
+def command_for(comparison: Comparison, seed: int, reading: Reading) -> str:
+    """Return the command that makes a run, and those it starts from."""
+    names = ",".join(phenomenon.name for phenomenon in comparison.phenomena)
+    words = ["experiment", comparison.experiment, "--seeds", str(seed), "--only", reading.name]
+    words += ["--dir", str(comparison.directory), "--documents", str(comparison.documents), "--phenomena", names]
+    return f"docaps {shlex.join([*words, *changed_settings(comparison.recipe)])}"
 
 
 def watch_choices(store: Store, decoding: DecodingSettings) -> Probe:

@@ -9,6 +9,7 @@ report.html      the page
 summary.json     the numbers; written last, so it marks a finished demo
 """
 
+import shlex
 import shutil
 import time
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from docaps.errors import RunError
 from docaps.experiments.assess import assess
 from docaps.experiments.cards import write_card
 from docaps.experiments.minicorpus import items_path, labels_of_test, prepare_once, write_once
-from docaps.experiments.requests import is_same_request
+from docaps.experiments.requests import changed_settings, is_same_request
 from docaps.files import read_json, write_json
 from docaps.report.page import write_report
 from docaps.report.results import read_results
@@ -31,6 +32,9 @@ from docaps.runs import Run
 from docaps.training.stages import train_recipe
 
 STAGES = ("sentence", "document")
+DIRECTORY = Path("runs/demo")
+DOCUMENTS = 8000
+"""Where a demo goes, and how many documents it learns from, if nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +120,21 @@ def run_demo(folder: DemoFolder, recipe: Recipe, documents: int, *, docaps: str)
     for stage in STAGES:
         progress.say(f"assess the {stage} model")
         assess(folder.run(stage), store, labels=labels_of_test(corpus))
-        write_card(folder.run(stage), command=f"{docaps} demo --seed {recipe.seed}")
+        write_card(folder.run(stage), command=command_for(folder, recipe, documents))
     clock.lap("assess")
-    _write_page(folder, recipe, docaps)
+    _write_page(folder, recipe, documents, docaps)
     clock.lap("report")
     summary = {**summarise(folder), "seed": recipe.seed, "seconds": clock.seconds()}
     write_json(folder.summary, summary)
     return summary
+
+
+def command_for(folder: DemoFolder, recipe: Recipe, documents: int, docaps: str = "docaps") -> str:
+    """Return the command that makes a demo."""
+    words = ["demo", "--seed", str(recipe.seed)]
+    words += [] if folder.path == DIRECTORY else ["--dir", str(folder.path)]
+    words += [] if documents == DOCUMENTS else ["--documents", str(documents)]
+    return f"{docaps} {shlex.join([*words, *changed_settings(recipe)])}"
 
 
 class Clock:
@@ -147,13 +159,14 @@ class Clock:
         return {name: round(value, 1) for name, value in laps.items()}
 
 
-def _write_page(folder: DemoFolder, recipe: Recipe, docaps: str) -> None:
+def _write_page(folder: DemoFolder, recipe: Recipe, documents: int, docaps: str) -> None:
     """Write the report on both models."""
     results = [read_results(folder.run(stage).path) for stage in STAGES]
+    model, items = (shlex.quote(str(path)) for path in (folder.run("document").path, folder.items))
     commands = [
-        ("Make all of this again", f"{docaps} demo --dir {folder.path} --seed {recipe.seed} --overwrite"),
-        ("Translate a document of your own", f"{docaps} translate {folder.run('document').path} < document.txt"),
-        ("Measure context-dependent choices", f"{docaps} contrast {folder.run('document').path} {folder.items}"),
+        ("Make all of this again", f"{command_for(folder, recipe, documents, docaps)} --overwrite"),
+        ("Translate a document of your own", f"{docaps} translate {model} < document.txt"),
+        ("Measure context-dependent choices", f"{docaps} contrast {model} {items}"),
     ]
     write_report(
         folder.report,

@@ -22,7 +22,7 @@ from docaps.experiments import crew as crews
 from docaps.experiments import estimates
 from docaps.experiments import work as working
 from docaps.experiments.contrast import contrast_grid
-from docaps.experiments.crew import Crew, run_grid
+from docaps.experiments.crew import Crew, describe, run_grid, take_stock
 from docaps.experiments.gathering import gather, gather_all
 from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
 from docaps.experiments.layouts import LAYOUTS
@@ -419,6 +419,47 @@ def test_workers_that_die_are_replaced_while_they_get_something_done(
     states = {state_of(grid, cell) for cell in grid.cells() if cell.row}
     assert states == {State.FAILED if begins else State.OPEN}
     assert crew.started == (4 * TRIES if begins else 1 + TRIES + 1)
+
+
+def test_the_stock_is_what_is_finished_and_what_is_left_with_its_step(copy: Path) -> None:
+    grid = toy(copy)
+    cells = list(grid.cells())
+    assert take_stock(grid, cells) == "8 of 8 runs are finished"
+    (copy / "seed-1" / "san" / "results.json").unlink()  # trained, not measured
+    (copy / "seed-2" / "qcn+reg" / "run.json").unlink()
+    (copy / "seed-2" / "qcn+reg" / "metrics.jsonl").write_text('{"step": 999, "loss": 3.0}\n{"step": 1200, "dev": 2}\n')
+    shutil.rmtree(copy / "seed-2" / "san")
+    left = "seed-1.san (at step 2), seed-2.qcn+reg (at step 1,200), seed-2.san"
+    assert take_stock(grid, cells) == f"5 of 8 runs are finished; left: {left}"
+    assert take_stock(grid, cells[-2:]) == "0 of 2 runs are finished; left: seed-2.qcn+reg (at step 1,200), seed-2.san"
+    long = '{"step": 1300, "noise": "' + "x" * 5000 + '"}\n{"step": 1400, "loss": 1.0}\n'
+    (copy / "seed-2" / "qcn+reg" / "metrics.jsonl").write_text(long)
+    assert "seed-2.qcn+reg (at step 1,400)" in take_stock(grid, cells)
+
+
+def test_what_is_worked_on_is_told_with_its_step_and_failures_are_counted(copy: Path) -> None:
+    grid = toy(copy)
+    cells = list(grid.cells())
+    assert describe(grid, cells) == ""
+    (copy / "seed-1" / "san" / "metrics.jsonl").write_text('{"step": 1, "loss": 3.0}\n')
+    (copy / "seed-1" / "san" / "results.json").unlink()
+    shutil.rmtree(copy / "seed-1" / "qcn+reg")
+    assert describe(grid, cells) == ""  # nobody has them
+    with grid.claims.held("seed-1.san"), grid.claims.held("seed-1.qcn+reg"):
+        assert describe(grid, cells) == "seed-1.qcn+reg 0/2, seed-1.san 1/2"
+    give_up(grid, Cell(1, grid.layout.rows["qcn+reg"]))
+    assert describe(grid, cells) == "1 failed"
+    shutil.rmtree(copy / "seed-2")
+    give_up(grid, Cell(2, None))
+    with grid.claims.held("seed-1.san"):
+        assert describe(grid, cells) == "seed-1.san 1/2, 5 failed"  # three rows more wait for the sentence model
+
+
+def give_up(grid: Grid, cell: Cell) -> None:
+    """Write down that a cell was tried as often as it may be."""
+    path = grid.attempts(cell)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps([{"at": "", "error": "no luck"}] * TRIES), encoding="utf-8")
 
 
 def test_time_and_disk_are_added_up_for_several_seeds_and_workers() -> None:
