@@ -21,6 +21,10 @@ ARGUMENTS = [
 ]
 
 
+PAPER = int((210 - 2 * 14) / 25.4 * 96)
+"""The width of A4 in pixels, less the margins that the style sheet has."""
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[object]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (docaps[dev])")
@@ -53,3 +57,21 @@ def open_page(browser: Any, report: str) -> Iterator[Any]:
         context.close()
     assert complaints == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.fixture
+def printed(open_page: Any) -> Any:
+    """Return the page as it goes to paper: everything unfolded."""
+    page = open_page(viewport={"width": PAPER, "height": 970})
+    page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
+    page.emulate_media(media="print")
+    return page
+
+
+@pytest.fixture
+def beyond_paper(printed: Any) -> list[tuple[str, float]]:
+    """Return the tables that are wider than the paper, with their right edges."""
+    edge = "table => [table.id || table.caption?.textContent || table.className, table.getBoundingClientRect().right]"
+    edges = printed.evaluate(f"[...document.querySelectorAll('table')].map({edge})")
+    assert len(edges) > 5
+    return [(name, right) for name, right in edges if right > PAPER]

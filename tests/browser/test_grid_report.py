@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_grids import write_grid
+from fake_grids import write_grid, write_trials
 
 from docaps.report import build_page, read_results
 from docaps.report.gridfiles import read_grids, runs_of
@@ -14,9 +14,12 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = write_grid(tmp_path_factory.mktemp("grid"))
-    grids = read_grids(folder)
-    runs = [read_results(run) for run in runs_of(folder, grids)]
+    grids, runs = [], []
+    for name, write in (("grid", write_grid), ("trials", write_trials)):
+        folder = write(tmp_path_factory.mktemp(name))
+        found = read_grids(folder)
+        grids += found
+        runs += [read_results(run) for run in runs_of(folder, found)]
     path = folder / "report.html"
     path.write_text(build_page(runs, title="Grid", grids=grids), encoding="utf-8")
     return path.as_uri()
@@ -28,6 +31,8 @@ def test_tables_charts_and_links_are_there(open_page: Any) -> None:
     assert page.locator("#history svg.chart").count() == 2
     assert page.locator("#history svg.chart .dot").count() == 12
     assert page.locator("#data table tbody tr").count() == 3
+    assert page.locator("#trials table tbody tr").count() == 3
+    assert page.locator("#curves svg.chart").count() == 4
     for link in page.locator("nav a").all():
         target = link.get_attribute("href")
         assert page.locator(target).count() == 1, target
@@ -52,10 +57,35 @@ def test_nothing_sticks_out(open_page: Any, width: int, scheme: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_table_2_fits_on_paper(open_page: Any, tmp_path: Path) -> None:
-    page = open_page(viewport={"width": 1000, "height": 1400})
-    page.emulate_media(media="print")
-    assert page.evaluate("document.querySelector('#table2').getBoundingClientRect().right") <= 1000
-    assert not page.locator("nav").is_visible()
-    page.pdf(path=tmp_path / "report.pdf", format="A4")
+def test_every_table_fits_on_paper(printed: Any, beyond_paper: list[tuple[str, float]], tmp_path: Path) -> None:
+    assert beyond_paper == []
+    assert printed.evaluate("document.documentElement.scrollWidth") <= printed.viewport_size["width"]
+    assert not printed.locator("nav").is_visible()
+    printed.pdf(path=tmp_path / "report.pdf", format="A4")
     assert (tmp_path / "report.pdf").read_bytes()[:5] == b"%PDF-"
+
+
+BAND = 1000
+
+
+def check_picture(path: Path, *, dark: bool) -> None:
+    """Refuse a picture of which a part is blank, or which is dark where it should be light."""
+    picture = pytest.importorskip("PIL.Image", reason="pillow is not installed (docaps[plots])").open(path).convert("L")
+    for top in range(0, picture.height - BAND, BAND):
+        low, high = picture.crop((0, top, picture.width, top + BAND)).getextrema()
+        assert high - low > 100, f"{path.name} is blank from {top} to {top + BAND}"
+    shades = picture.histogram()
+    assert picture.height > 5 * BAND
+    assert (sum(shades[:128]) > sum(shades[128:])) == dark
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_screenshot_is_not_blank(open_page: Any, tmp_path: Path, scheme: str) -> None:
+    page = open_page(color_scheme=scheme)
+    page.screenshot(path=tmp_path / f"report-{scheme}.png", full_page=True)
+    check_picture(tmp_path / f"report-{scheme}.png", dark=scheme == "dark")
+
+
+def test_a_screenshot_of_what_is_printed_is_not_blank(printed: Any, tmp_path: Path) -> None:
+    printed.screenshot(path=tmp_path / "report-print.png", full_page=True)
+    check_picture(tmp_path / "report-print.png", dark=False)

@@ -80,6 +80,10 @@ def test_paper_shows_all_iterations_and_no_controls(open_page: Any) -> None:
     assert max(red, green, blue) < 60  # dark ink, even for those who read in the dark
 
 
+def test_every_table_fits_on_paper(beyond_paper: list[tuple[str, float]]) -> None:
+    assert beyond_paper == []
+
+
 @pytest.mark.parametrize("width", [320, 390, 768, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_never_scrolls_sideways(open_page: Any, width: int, scheme: str) -> None:

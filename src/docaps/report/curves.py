@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docaps.report.figures import Series, line_chart
 from docaps.report.markup import Markup, element
@@ -27,6 +27,7 @@ class Chart:
 _CHARTS = (
     Chart("Training loss", "cross-entropy per token", ("cross_entropy", "loss"), may_be_log=True),
     Chart("Perplexity", "of the development set", ("dev_perplexity",), may_be_log=True),
+    Chart("BLEU", "of the development set, greedy search", ("dev_bleu",)),
     Chart("Right choices", "share on some contrastive items", ("choices",)),
     Chart("Correlation (PCC)", "solid: own translation, dashed: another's", ("pcc",), "pcc_mismatched"),
 )
@@ -54,12 +55,13 @@ def thin(points: Sequence[tuple[float, float]], most: int = _MOST_POINTS) -> lis
 def _figure(chart: Chart, series: Sequence[Series]) -> Markup:
     note = element("span", chart.note, class_="quiet")
     title = f"{chart.title}, {chart.note}, over training steps. {_last_values(series)}"
-    picture = line_chart(series, title=title, may_be_log=chart.may_be_log)
+    thinned = [replace(line, points=thin(line.points)) for line in series]
+    picture = line_chart(thinned, title=title, may_be_log=chart.may_be_log)
     return element("figure", element("figcaption", chart.title, note), picture)
 
 
 def _last_values(series: Sequence[Series]) -> str:
-    """Say in words where each line ends, for those who cannot see it."""
+    """Say in words which value each run logged last, for those who cannot see where its line ends."""
     return "; ".join(f"{line.label} ends at {line.points[-1][1]:.3g}" for line in series if not line.dashed)
 
 
@@ -74,7 +76,7 @@ def _series(results: Sequence[RunResults], chart: Chart) -> list[Series]:
 
 
 def curve_points(rows: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[tuple[float, float]]:
-    """Return steps and values of the first of the keys that the rows have, not more than a chart can show."""
+    """Return steps and values of the first of the keys that the rows have, as they were logged."""
     key = next((key for key in keys if any(key in row for row in rows)), None)
     points = [(row["step"], row[key]) for row in rows if key is not None and key in row]
-    return thin([point for point in points if math.isfinite(point[1])])
+    return [point for point in points if math.isfinite(point[1])]

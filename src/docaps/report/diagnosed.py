@@ -78,6 +78,10 @@ class Diagnosis:
         """Return a condition by its name."""
         return next(one for one in self.conditions if one.name == name)
 
+    def change(self, name: str) -> float:
+        """Return by which share the perplexity of a condition lies above that without history."""
+        return self.condition(name).perplexity / self.condition("none").perplexity - 1
+
     def p(self, one: str, other: str) -> float | None:
         """Return the p-value of a difference, if it was tested."""
         tested = {frozenset((row.condition, row.baseline)): row.p for row in self.comparisons}

@@ -58,7 +58,10 @@ def _table(found: Diagnosis, name: str) -> Markup:
     columns += ["right choices, %"] if any(one.accuracy is not None for one in found.conditions) else []
     heads = [element("th", "History", scope="col"), *(element("th", column, scope="col") for column in columns)]
     rows = [_row(one, found, columns) for one in found.conditions]
-    caption = f"On {found.text}. Changes are those of perplexity against no history; p-values are over documents."
+    caption = (
+        f"On {found.text}. A change is that of the perplexity beside it against the one without history, worked out "
+        "from the two; p-values are over documents."
+    )
     table = element(
         "table",
         element("caption", element("span", caption)),
@@ -70,10 +73,9 @@ def _table(found: Diagnosis, name: str) -> Markup:
 
 
 def _row(one: Condition, found: Diagnosis, columns: Sequence[str]) -> Markup:
-    change = one.perplexity / found.condition("none").perplexity - 1
     cells = [
         decimal(one.perplexity, 3),
-        _signed(change),
+        _signed(found.change(one.name)),
         *(decimal(found.p(one.name, other), 3) if one.name != other else MISSING for other in ("none", "true")),
     ]
     cells += [decimal(one.bleu)] if "BLEU" in columns else []
@@ -88,8 +90,7 @@ def _signed(change: float, places: int = 1) -> str:
 
 def _figures(found: Diagnosis) -> list[Markup]:
     """Draw the changes of perplexity: by history, and by distance."""
-    none = found.condition("none").perplexity
-    changes = [(one.name, one.perplexity / none - 1) for one in found.conditions if one.name != "none"]
+    changes = [(one.name, found.change(one.name)) for one in found.conditions if one.name != "none"]
     by_history = [Bar(name_of(name, found.against), change, _signed(change)) for name, change in changes]
     by_distance = [Bar(f"distance {step.distance}", -step.gain, _signed(-step.gain, 2)) for step in found.steps]
     figures = [_figure("Perplexity against no history", "to the left is better", by_history)]

@@ -34,10 +34,24 @@ def interval_text(row: Results, key: str) -> str:
     return f"[{ends['low']:.2f}, {ends['high']:.2f}]" if ends else ""
 
 
+def has_choices(found: Results) -> bool:
+    """Say whether any row was tested on contrastive items."""
+    return any(row.get("choices") for row in found["rows"])
+
+
+def right_choices(row: Results) -> tuple[str, str]:
+    """Write the share of right choices in per cent, and its interval over seeds, empty if there is one seed."""
+    found = row.get("choices")
+    if not found:
+        return MISSING, ""
+    ends = f"[{100 * found['low']:.1f}, {100 * found['high']:.1f}]" if found["low"] is not None else ""
+    return f"{100 * found['mean']:.1f}", ends
+
+
 def as_rows(found: Results) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of the table."""
     keys = metric_keys(found)
-    chosen = any(row["choices"] for row in found["rows"])
+    chosen = has_choices(found)
     header = ["row", *(NAMES[key] for key in keys), *(["right choices, %"] if chosen else []), "seeds"]
     rows = [_cells(row, keys, chosen) for row in found["rows"]]
     if is_trial(found):
@@ -58,7 +72,7 @@ def _cells(row: Results, keys: Sequence[str], chosen: bool) -> list[str]:
         mean = f"{row['means'][key]['mean']:.2f}{significance_mark(row, key)}"
         cells.append(f"{mean} {interval_text(row, key)}".strip())
     if chosen:
-        cells.append(f"{100 * row['choices']['mean']:.1f}" if row["choices"] else MISSING)
+        cells.append(" ".join(right_choices(row)).strip())
     return [*cells, ", ".join(str(run["seed"]) for run in row["runs"])]
 
 

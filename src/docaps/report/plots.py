@@ -10,9 +10,10 @@ from typing import Any
 
 from docaps.errors import DocapsError
 from docaps.files import replacing
-from docaps.report.curves import curve_points
+from docaps.report.curves import curve_points, thin
 from docaps.report.gridfiles import Grid, arrange
 from docaps.report.grids import NAMES
+from docaps.report.page import places
 from docaps.report.results import RoutedHistory, RunResults
 from docaps.report.scales import correlation_scale, coupling_scale
 from docaps.report.sweeps import AXES, DRAWN, points_of
@@ -58,9 +59,9 @@ def _drawings(results: Sequence[RunResults], grids: Sequence[Grid]) -> dict[str,
     runs, detailed, charted = arrange(results)
     shown = runs[:charted]
     found: dict[str, tuple[tuple[float, float], Drawing]] = {}
-    for grid in grids:
+    for grid, place in zip(grids, places(grids), strict=True):
         if grid.get("axis") and points_of(grid, "bleu"):
-            found[str(grid["experiment"])] = ((6.3, 2.6), partial(_draw_sweep, grid=grid))
+            found[place] = ((6.3, 2.6), partial(_draw_sweep, grid=grid))
     if any(run.validation for run in runs):
         found["curves"] = ((6.3, 3.2), partial(_draw_curves, runs=shown))
     if any(run.contrastive and run.contrastive.accuracy.by_distance for run in runs):
@@ -90,7 +91,7 @@ def _draw_curves(picture: Any, runs: Sequence[RunResults]) -> None:
     """Draw the perplexity of the development part over steps."""
     axes = picture.subplots()
     for run, label in zip(runs, label_runs(runs), strict=True):
-        points = curve_points(run.validation, ("dev_perplexity",))
+        points = thin(curve_points(run.validation, ("dev_perplexity",)))
         if points:
             axes.plot(*zip(*points, strict=True), label=label)
     axes.set_yscale("log")

@@ -13,6 +13,7 @@ from docaps.report.wording import (
     describe_system,
     duration,
     label_runs,
+    listing,
     percent,
     sentence_case,
     thousands,
@@ -41,7 +42,7 @@ def results_section(results: Sequence[RunResults], *, charted: int | None = None
         *[element("p", doubt, class_="doubt") for doubt in state_doubts(results)],
         element("div", _table(results), class_="scroll", data_scroll="Table of results"),
         _footnotes(results),
-        _charts(results[:charted]),
+        _charts(results[:charted], _name_seeds(results, results[:charted])),
         aria_labelledby="results-heading",
     )
 
@@ -202,18 +203,26 @@ def _signature(run: RunResults) -> tuple[str, str]:
     return run.scores.signature, f" ({search})" if search else ""
 
 
-def _charts(results: Sequence[RunResults]) -> Markup:
+def _name_seeds(results: Sequence[RunResults], shown: Sequence[RunResults]) -> str:
+    """Name the seeds that are shown, if there are several; empty otherwise."""
+    if len({run.description.get("seed") for run in results}) < 2:
+        return ""
+    seeds = list(dict.fromkeys(str(run.description.get("seed")) for run in shown))
+    return f", seed{'s' if len(seeds) > 1 else ''} {listing(seeds)}"
+
+
+def _charts(results: Sequence[RunResults], seeds: str) -> Markup:
     """Draw one chart per phenomenon: does accuracy hold when the answer lies further back?"""
     breakdowns = [run.contrastive.accuracy.by_phenomenon_and_distance for run in results if run.contrastive]
     phenomena = list(dict.fromkeys(name for breakdown in breakdowns for name in breakdown))
     if not phenomena:
         return Markup()
-    panels = [_panel(results, phenomenon) for phenomenon in phenomena]
+    panels = [_panel(results, phenomenon, seeds) for phenomenon in phenomena]
     heading = element("h3", "Accuracy by phenomenon and distance")
     return join([heading, legend(label_runs(results)), element("div", *panels, class_="panels")])
 
 
-def _panel(results: Sequence[RunResults], phenomenon: str) -> Markup:
+def _panel(results: Sequence[RunResults], phenomenon: str, seeds: str) -> Markup:
     tables = [run.contrastive and run.contrastive.accuracy.by_phenomenon_and_distance for run in results]
     values = [(table or {}).get(phenomenon, {}) for table in tables]
     tested = next((run.contrastive for run in results if run.contrastive), None)
@@ -222,9 +231,9 @@ def _panel(results: Sequence[RunResults], phenomenon: str) -> Markup:
         DotRow(f"{distance} back", [value.get(distance) for value in values], chance.get(distance))
         for distance in ordered(_keys(values))
     ]
-    title = f"{phenomenon}: accuracy in per cent by distance, for each run; the values are in the dots' titles"
+    title = f"{phenomenon}: accuracy in per cent by distance, for each run{seeds}; the values are in the dots' titles"
     return element(
         "figure",
-        element("figcaption", phenomenon, element("span", " accuracy, %", class_="quiet")),
+        element("figcaption", phenomenon, element("span", f" accuracy, %{seeds}", class_="quiet")),
         dot_chart(rows, label_runs(results), title=title),
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fake_runs import routing_sample, write_assessment, write_json, write_kept, write_run
+from fake_runs import routing_sample, write_assessment, write_diagnosis, write_json, write_kept, write_lines, write_run
 
 SYSTEMS = {
     "transformer": "Transformer",
@@ -33,6 +33,9 @@ DATA = {
         "test": {"documents": 207, "sentences": 1_677, "average": 8.1014},
     },
 }
+DIAGNOSED = ("qcn", "qcn+reg")
+LOGGED = 180
+"""More lines than a chart has points."""
 MACHINE = {"system": "Linux-6.1", "processor": "A Fine Processor", "cores": 2, "threads": 1, "gpu": None}
 
 
@@ -102,12 +105,17 @@ def write_row(
     routing: bool = True,
 ) -> dict[str, Any]:
     scores = {seed: {key: noise.uniform(40, 90) for key in METRICS} for seed in seeds}
+    choices = {seed: noise.uniform(0.4, 0.9) for seed in seeds}
     for seed in seeds:
-        write_grid_run(folder / f"seed-{seed}" / name, name, system, seed, scores[seed], routing=routing)
+        run = folder / f"seed-{seed}" / name
+        write_grid_run(run, name, system, seed, scores[seed], choices[seed], routing=routing)
+        if name in DIAGNOSED and seed == seeds[0]:
+            write_diagnosis(run)
     means = {key: sum(scores[seed][key] for seed in seeds) / len(seeds) for key in METRICS}
     ends = {key: {"low": mean - 1.2345, "high": mean + 1.2345} for key, mean in means.items()}
     drawn = {key: {"low": mean - 2.3456, "high": mean + 2.3456} for key, mean in means.items()}
     several = len(seeds) > 1
+    share = sum(choices.values()) / len(choices)
     return {
         "row": name,
         "title": title,
@@ -127,18 +135,23 @@ def write_row(
             for key, mean in means.items()
         },
         "documents": drawn,
-        "choices": {"mean": noise.uniform(0.4, 1.0), "low": None, "high": None},
+        "choices": {
+            "mean": share,
+            "low": share - 0.0613 if several else None,
+            "high": share + 0.0617 if several else None,
+        },
     }
 
 
 def write_grid_run(
-    run: Path, name: str, system: str, seed: int, scores: Mapping[str, float], *, routing: bool = True
+    run: Path, name: str, system: str, seed: int, scores: Mapping[str, float], choices: float, *, routing: bool = True
 ) -> None:
     """Write a run of a grid, all files but the weights."""
-    write_run(run, name=name, system=system, init_from="sentence", pcc=system.endswith("+reg"))
+    write_run(run, name=name, system=system, init_from="sentence", pcc=system.endswith("+reg"), logged=LOGGED)
+    watch_bleu(run, scores["bleu"])
     description = json.loads((run / "run.json").read_text(encoding="utf-8"))
     write_json(run / "run.json", description | {"seed": seed})
-    write_assessment(run, right=system != "transformer", bleu=scores["bleu"])
+    write_assessment(run, right=system != "transformer", bleu=scores["bleu"], choices=choices)
     if routing and system.startswith("qcn"):
         places = [(0, 2), (1, 1), (0, 3), (3, 2)]
         write_json(run / "assessment" / "routing.json", [routing_sample(d, s, capsules=4) for d, s in places])
@@ -151,3 +164,11 @@ def write_grid_run(
     dev = {key: {**score, "score": score["score"] + 5.4321} for key, score in signed.items()}
     parts = {"test": {**part, "scores": signed}, "dev": {**part, "set": "dev", "scores": dev}}
     write_json(run / "results.json", {"version": 1, "name": name, "parts": parts, "data": DATA, "machine": MACHINE})
+
+
+def watch_bleu(run: Path, bleu: float) -> None:
+    """Add the BLEU of the development part to the validations of a run."""
+    path = run / "metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = [row | ({"dev_bleu": bleu * row["step"] / 907} if "dev_loss" in row else {}) for row in rows]
+    write_lines(path, found)

@@ -54,7 +54,7 @@ DOCUMENTS: list[list[Line]] = [
     ],
     [("The train was late.", "Der Zug hatte Verspätung.", "=", None), ("We waited.", "Wir warteten.", "=", None)],
 ]
-PHENOMENA = {"pronoun": 1 / 3, "ambiguity": 1 / 2, "address": 1 / 2}
+PHENOMENA = {"pronoun": 1 / 3, "ambiguity": 1 / 2, "address": 1 / 2, "ellipsis": 1 / 2, "profession": 1 / 2}
 
 
 def write_sentence_run(folder: Path) -> Path:
@@ -85,8 +85,10 @@ def write_lines(path: Path, values: Sequence[Any]) -> None:
     path.write_text("".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values), encoding="utf-8")
 
 
-def write_run(run: Path, *, name: str, system: str, init_from: str | None = None, pcc: bool = False) -> None:
-    """Write what training leaves: run.json and metrics.jsonl."""
+def write_run(
+    run: Path, *, name: str, system: str, init_from: str | None = None, pcc: bool = False, logged: int = 90
+) -> None:
+    """Write what training leaves: run.json and metrics.jsonl, with so many lines about the loss."""
     description = {
         "name": name,
         "system": system,
@@ -108,14 +110,14 @@ def write_run(run: Path, *, name: str, system: str, init_from: str | None = None
         "init_from": init_from,
     }
     write_json(run / "run.json", description)
-    write_lines(run / "metrics.jsonl", metrics(pcc=pcc))
+    write_lines(run / "metrics.jsonl", metrics(pcc=pcc, logged=logged))
 
 
-def metrics(*, pcc: bool) -> list[dict[str, float]]:
+def metrics(*, pcc: bool, logged: int = 90) -> list[dict[str, float]]:
     noise = random.Random(7)
     start, floor = (2.1, 0.32) if pcc else (6.6, 0.55)
     rows: list[dict[str, float]] = []
-    for step in range(10, 901, 10):
+    for step in range(900 // logged, 901, 900 // logged):
         nll = floor + start * math.exp(-step / 140) + noise.uniform(-0.05, 0.05)
         row = {
             "step": step,
@@ -135,13 +137,13 @@ def metrics(*, pcc: bool) -> list[dict[str, float]]:
     return rows
 
 
-def write_assessment(run: Path, *, right: bool, bleu: float) -> None:
-    """Write what assessment leaves, apart from routing."""
+def write_assessment(run: Path, *, right: bool, bleu: float, choices: float | None = None) -> None:
+    """Write what assessment leaves, apart from routing; `choices` is the share of right ones."""
     signature = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
     scores = {"set": "test", "documents": 200, "sentences": 1500, "bleu": {"score": bleu, "signature": signature}}
     search = {"beam": 4, "length_penalty": 0.6}
     write_json(run / "assessment" / "scores.json", {**scores, "seconds": 12.0, "search": search})
-    write_json(run / "assessment" / "contrastive.json", contrastive(right=right))
+    write_json(run / "assessment" / "contrastive.json", contrastive(right=right, choices=choices))
     documents = [translated(str(index + 1), lines, right=right) for index, lines in enumerate(DOCUMENTS)]
     write_lines(run / "assessment" / "translations.jsonl", documents)
 
@@ -174,8 +176,9 @@ def write_kept(run: Path, name: str, history: str, *, accuracy: float, created: 
     write_json(run / "contrast" / f"{name}.{history}.json", kept)
 
 
-def contrastive(*, right: bool) -> dict[str, Any]:
-    noise = random.Random(int(right))
+def contrastive(*, right: bool, choices: float | None = None) -> dict[str, Any]:
+    noise = random.Random(int(right) if choices is None else choices)
+    whole = 0.981 if right else 0.389
 
     def accuracy(chance: float) -> float:
         return 0.99 - noise.uniform(0, 0.04) if right else chance + noise.uniform(-0.03, 0.03)
@@ -183,7 +186,7 @@ def contrastive(*, right: bool) -> dict[str, Any]:
     return {
         "file": "contrastive.jsonl",
         "items": 2400,
-        "accuracy": breakdown(0.981 if right else 0.389, accuracy),
+        "accuracy": breakdown(whole if choices is None else choices, accuracy),
         "chance": breakdown(0.389, lambda chance: chance),
         "counts": breakdown(2400, lambda _: 267),
     }

@@ -1,6 +1,7 @@
 """The report shows a diagnosis where there is one, escapes it, and says when it is out of date."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,21 @@ def test_the_section_stands_where_a_run_was_diagnosed(run: Path, tmp_path: Path)
         assert text in page
     without = build_page([plain], title="T")
     assert "diagnosis" not in without.split("</style>")[1]
+
+
+def test_a_change_is_that_of_the_two_perplexities_beside_it(run: Path) -> None:
+    page = build_page([read_results(run)], title="T").replace("−", "-")
+    (table,) = re.findall(r'<table class="conditions">.*?</table>', page)
+    cells = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)[1:]]
+    data = json.loads((run / "diagnosis.json").read_text(encoding="utf-8"))
+    perplexities = {row["condition"]: row["perplexity"] for row in data["conditions"]}
+    assert len(cells) == len(perplexities) == 5
+    changes = []
+    for found, perplexity in zip(cells, perplexities.values(), strict=True):
+        changes.append(f"{100 * perplexity / perplexities['none'] - 100:+.1f}\u202f%")
+        assert found[:2] == [f"{perplexity:.3f}", changes[-1]]
+    told = re.findall(r'aria-label="Perplexity against no history: ([^"]*)"', page)[0]
+    assert [bar.split(" ")[-1] for bar in told.split("; ")] == [text for text in changes if text != "+0.0\u202f%"]
 
 
 def test_p_values_stand_in_their_rows(run: Path) -> None:

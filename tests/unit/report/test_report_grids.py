@@ -11,19 +11,20 @@ from typing import Any
 
 import pytest
 from fake_grids import DATA, write_grid, write_trials
-from fake_runs import write_document_run, write_json, write_sentence_run
+from fake_runs import write_document_run, write_json, write_lines, write_sentence_run
 from test_report_page import Outline
 
 from docaps.errors import DocapsError, RunError
 from docaps.report import build_page, read_results
 from docaps.report.card import as_card, markdown_table
+from docaps.report.curves import curve_points, thin
 from docaps.report.gridfiles import Grid, arrange, read_grids, runs_of
 from docaps.report.grids import as_markdown, significance_mark
 from docaps.report.markdown import build_markdown, runs_table
 from docaps.report.paper import CORPORA, TABLE1, TABLE2, find_corpus
 from docaps.report.plots import write_figures
 from docaps.report.results import RunResults
-from docaps.report.table2 import PAPER_SETTINGS, state_differences
+from docaps.report.table2 import BATCHES, PAPER_SETTINGS, state_differences
 from docaps.report.wording import label_runs
 
 MIB = 2**20
@@ -32,7 +33,18 @@ NUMBER = re.compile(r"\d[\d ,]*(?:\.\d+)?")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_grid(tmp_path_factory.mktemp("grid"))
+    folder = write_grid(tmp_path_factory.mktemp("grid"))
+    for path in folder.rglob("metrics.jsonl"):
+        raise_last_loss(path)
+    return folder
+
+
+def raise_last_loss(log: Path) -> None:
+    """Let the last loss be far from all others: its mean with one of them is no number of any file."""
+    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    last = [row for row in rows if "loss" in row][-1]
+    last |= {"loss": 523.4, "cross_entropy": 523.4}
+    write_lines(log, rows)
 
 
 @pytest.fixture(scope="module")
@@ -75,27 +87,29 @@ def leaves(value: Any) -> Iterator[Any]:
 
 def written_forms(number: float) -> Iterator[str]:
     """Write a number in all the ways in which the page may."""
-    for value in (number, 100 * number):
-        yield from (f"{abs(value):.{places}f}" for places in range(5))
-        yield f"{abs(value):.3g}"
-        yield f"{abs(value):g}"
-    yield f"{round(abs(number)):,}"
+    value = abs(number)
+    yield from (f"{value:.{places}f}" for places in range(5))
+    yield from (f"{100 * value:.1f}", f"{100 * value:.2f}", f"{value:g}", f"{round(value):,}")
+
+
+def forms_of_a_log(number: float) -> Iterator[str]:
+    """Write a number of a training log in the few ways in which the page does: with all, any number would be known."""
+    yield from (f"{abs(number):.3g}", f"{abs(number):.2f}", f"{round(abs(number)):,}")
 
 
 @pytest.fixture(scope="module")
 def known(folder: Path) -> set[str]:
     """Collect all numbers of all files of a grid, in all forms, and those inside its texts."""
     known: set[str] = set()
-    numbers: set[float] = set()
     for path in folder.rglob("*.json*"):
+        forms = forms_of_a_log if path.name == "metrics.jsonl" else written_forms
         lines = path.read_text(encoding="utf-8").splitlines() if path.suffix == ".jsonl" else [path.read_text("utf-8")]
         for leaf in (leaf for line in lines for leaf in leaves(json.loads(line))):
             if isinstance(leaf, str):
                 known.update(NUMBER.findall(leaf))
                 known.update(re.findall(r"\d+", leaf))
             elif isinstance(leaf, int | float) and not isinstance(leaf, bool):
-                numbers.add(leaf)
-    known.update(form for number in numbers for form in written_forms(number))
+                known.update(forms(leaf))
     return known
 
 
@@ -106,7 +120,7 @@ OWN_WORDS = {"0.05", "0.01", "95", "1", "2", "3", "4", "5", "6", "7", "8", "0", 
 def paper_numbers() -> set[str]:
     scores = {f"{value:.2f}" for row in TABLE2.values() for pair in row for value in pair}
     sizes = {form for row in TABLE1.values() for pair in row for value in pair for form in written_forms(value)}
-    settings = {str(value) for value in PAPER_SETTINGS.values()}
+    settings = {str(value) for value in (*PAPER_SETTINGS.values(), *BATCHES.values())}
     return scores | sizes | settings
 
 
@@ -116,11 +130,22 @@ def durations(results: list[RunResults]) -> set[str]:
     return {str(part) for value in seconds for part in divmod(value, 60)}
 
 
+def changes(folder: Path) -> set[str]:
+    """Return the only numbers that the page works out: how perplexities lie to the one without history beside them."""
+    found = set()
+    for path in folder.rglob("diagnosis.json"):
+        rows = json.loads(path.read_text(encoding="utf-8"))["conditions"]
+        perplexities = {row["condition"]: row["perplexity"] for row in rows}
+        found |= {f"{abs(100 * value / perplexities['none'] - 100):.1f}" for value in perplexities.values()}
+    return found
+
+
 def test_every_number_of_the_page_is_in_a_file_of_a_run(
     folder: Path, known: set[str], page: str, results: list[RunResults]
 ) -> None:
+    assert "Is context used?" in page
     text = visible(page).replace(str(folder), "").replace("\u202f", "").replace("−", "-").replace("chrF2++", "")
-    allowed = known | OWN_WORDS | paper_numbers() | durations(results)
+    allowed = known | OWN_WORDS | paper_numbers() | durations(results) | changes(folder)
     plain = {number.replace(",", "") for number in allowed}
     plain |= {str(number) for number in range(1, 40)}  # places, capsules, sentences, runs: counted, not measured
     found = [number.strip(" ,.") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
@@ -132,10 +157,17 @@ def test_the_tracing_notices_a_number_from_nowhere(
     known: set[str], grids: list[Grid], results: list[RunResults]
 ) -> None:
     table = json.loads(json.dumps(grids[0]))
-    table["rows"][3]["means"]["bleu"]["mean"] = 77.7777
+    table["rows"][3]["means"]["bleu"]["mean"] = 177.7777
     changed = build_page(results, title="Report", grids=[table])
-    assert "77.78" in visible(changed)
-    assert "77.78" not in known
+    assert "177.78" in visible(changed)
+    assert "177.78" not in known
+
+
+def test_the_tracing_notices_a_mean_of_logged_numbers(known: set[str], page: str, results: list[RunResults]) -> None:
+    drawn = thin(curve_points(results[0].training, ("cross_entropy",)))
+    assert len(drawn) < len(results[0].training)
+    assert f"{drawn[-1][1]:.3g}" not in known
+    assert "ends at 523" in page
 
 
 def test_the_page_is_well_formed(page: str) -> None:
@@ -188,7 +220,7 @@ def test_trials_have_a_table_of_their_own_without_the_papers_numbers(tmp_path: P
         assert cells[1].startswith(marked)
     text = build_markdown(runs, title="Report", grids=found)
     assert f"| mean: query from the mean of the words | {found[0]['rows'][2]['perplexity']:.2f} |" in text
-    assert "paper, TED" not in text
+    assert "paper, TED: BLEU" not in text
     assert "Development part, on which models were chosen" not in as_markdown(found[0])
 
 
@@ -229,7 +261,25 @@ def test_every_cell_of_table_2_is_the_number_of_its_row_and_its_score(page: str,
             worst = max(against["p_bootstrap"], against["p_randomisation"]) if against else 1
             assert found[place].count("*") == (2 if worst < 0.01 else 1 if worst < 0.05 else 0)
             assert not found[place].count("*") or f"difference {against['difference']:+.2f}, p = 0.0019" in found[place]
-        assert found[4] == f"{100 * row['choices']['mean']:.1f}"
+        tests = [folder / run["path"] / "assessment" / "contrastive.json" for run in row["runs"]]
+        shares = [100 * json.loads(path.read_text(encoding="utf-8"))["accuracy"]["all"] for path in tests]
+        ends = f"[{100 * row['choices']['low']:.1f}, {100 * row['choices']['high']:.1f}]"
+        assert found[4] == f'{sum(shares) / len(shares):.1f}<span class="interval">{ends}</span>'
+
+
+def test_the_interval_of_right_choices_stands_where_there_are_several_seeds(
+    tmp_path: Path, grids: list[Grid], results: list[RunResults]
+) -> None:
+    choices = grids[0]["rows"][3]["choices"]
+    words = "{mean:.1f} [{low:.1f}, {high:.1f}]".format(**{key: 100 * value for key, value in choices.items()})
+    for text in (as_markdown(grids[0]), build_markdown(results, title="T", grids=grids)):
+        line = next(line for line in text.splitlines() if line.startswith("| qcn+reg: "))
+        assert line.split(" | ")[5] == words
+    (single,) = read_grids(write_grid(tmp_path, seeds=(1,), figures=False))
+    line = next(line for line in as_markdown(single).splitlines() if line.startswith("| qcn+reg: "))
+    assert line.split(" | ")[5] == f"{100 * single['rows'][3]['choices']['mean']:.1f}"
+    without = {**single, "rows": [single["rows"][0], {**single["rows"][1], "choices": None}]}
+    assert as_markdown(without).splitlines()[5].split(" | ")[5] == "–"
 
 
 def test_a_corpus_of_the_paper_is_known_by_its_sizes() -> None:
@@ -242,7 +292,8 @@ def test_a_corpus_of_the_paper_is_known_by_its_sizes() -> None:
 
 def test_what_differs_from_the_paper_is_said_and_nothing_else(grids: list[Grid], results: list[RunResults]) -> None:
     said = state_differences(grids[0], results)
-    assert [text.split(":")[0] for text in said] == ["Other data", "Other counting"]
+    assert [text.split(":")[0] for text in said] == ["Other data", "Long sentences", "Other counting"]
+    assert "the authors left them out for want of memory; our recipes leave out none." in said[1]
     run = next(run for run in results if run.system == "qcn+reg")
     flat = {"system": {"model": {"size": 128}, "history": {"sentences": 3}}, "stage": {"dropout": 0.2}}
     other = replace(run, description={**run.description, "settings": flat})
@@ -276,17 +327,55 @@ def described(run: RunResults, **settings: Any) -> RunResults:
     return replace(run, description={**run.description, "settings": settings})
 
 
-def test_other_settings_are_told_of_whatever_run_there_is(grids: list[Grid], results: list[RunResults]) -> None:
+def said_of(title: str, grid: Grid, runs: list[RunResults]) -> str:
+    """Return what is said under a title; empty if nothing is."""
+    found = [text.removeprefix(f"{title}: ") for text in state_differences(grid, runs) if text.startswith(f"{title}: ")]
+    return found[0] if found else ""
+
+
+OTHER = "Other settings than the paper's"
+
+
+def test_other_settings_are_told_of_all_runs(grids: list[Grid], results: list[RunResults]) -> None:
+    one = {system: next(run for run in results if run.system == system) for system in ("transformer", "qcn", "zhang")}
     model, stage = {"model": {"size": 128}, "history": {"sentences": 1}}, {"batch_tokens": 3000, "beta2": 0.98}
-    plain = described(next(run for run in results if run.system == "transformer"), system=model, stage=stage)
-    (said,) = [text for text in state_differences(grids[0], [plain]) if text.startswith("Other settings")]
-    assert said == (
-        "Other settings than the paper's: model.size 128 (paper: 512), stage.beta2 0.98 (paper: 0.999) and "
-        "stage.batch_tokens 3000 (paper: 900 or 1500)."
-    )
-    context = described(next(run for run in results if run.system == "qcn"), system=model, stage={"batch_tokens": 900})
-    (said,) = [text for text in state_differences(grids[0], [plain, context]) if text.startswith("Other settings")]
-    assert said == "Other settings than the paper's: model.size 128 (paper: 512) and history.sentences 1 (paper: 3)."
+    plain = described(one["transformer"], system=model, stage=stage | {"dropout": 0.2, "accumulate": 4})
+    alone = "model.size 128 (paper: 512), stage.dropout 0.2 (paper: 0.1), stage.beta2 0.98 (paper: 0.999), "
+    alone += "stage.accumulate 4 (paper: 1) and stage.batch_tokens 3000 (paper: 900 or 1500)."
+    assert said_of(OTHER, grids[0], [plain]) == alone
+    context = described(one["qcn"], system=model, stage={"dropout": 0.2, "accumulate": 1, "batch_tokens": 900})
+    both = "model.size 128 (paper: 512), stage.dropout 0.2 (paper: 0.1; only in transformer), "
+    both += "stage.beta2 0.98 (paper: 0.999), stage.accumulate 4 (paper: 1; only in transformer), "
+    both += "stage.batch_tokens 3000 (paper: 900 or 1500; only in transformer) and history.sentences 1 (paper: 3)."
+    assert said_of(OTHER, grids[0], [plain, context]) == both
+    none = [described(run, stage={"dropout": 0.0, "inherited_rate": 0.0}) for run in one.values()]
+    same = "stage.dropout 0.0 (paper: 0.1 or 0.2) and stage.inherited_rate 0.0 (paper: 1.0)."
+    assert said_of(OTHER, grids[0], none) == same
+    rival = described(one["zhang"], system={"qcn": {"capsules": 9}}, stage={"inherited_rate": 0.0, "dropout": 0.2})
+    assert said_of(OTHER, grids[0], [rival]) == ""
+
+
+def test_the_place_of_the_norm_is_not_said_to_be_the_papers(grids: list[Grid], results: list[RunResults]) -> None:
+    run = described(results[0], system={"model": {"norm": "pre", "size": 512}})
+    assert said_of(OTHER, grids[0], [run]) == ""
+    ours = said_of("Settings that the paper does not give", grids[0], [run])
+    assert ours == "model.norm pre (our reading of it: post)."
+    post = described(results[0], system={"model": {"norm": "post"}})
+    assert not any("norm" in text for text in state_differences(grids[0], [post]))
+
+
+def test_the_settings_of_the_sentence_models_are_compared_where_they_are_known(
+    grids: list[Grid], results: list[RunResults]
+) -> None:
+    models = [
+        {"seed": seed, "steps": 1, "seconds": 1.0, "perplexity": 2.0, "settings": {"stage": stage}}
+        for seed, stage in ((1, {"dropout": 0.2, "accumulate": 4}), (2, {"dropout": 0.1, "accumulate": 4}))
+    ]
+    said = said_of("Other settings of the sentence models", {**grids[0], "sentence_models": models}, results)
+    assert said == "stage.dropout 0.2 (paper: 0.1; only in seed 1) and stage.accumulate 4 (paper: 1)."
+    for model in models:
+        del model["settings"]
+    assert said_of("Other settings of the sentence models", {**grids[0], "sentence_models": models}, results) == ""
 
 
 def test_two_grids_on_one_page_have_their_own_runs_and_places(
@@ -314,7 +403,7 @@ def test_what_a_grid_lacks_and_began_with_is_told(grids: list[Grid], results: li
     grid = {**grids[0], "unfinished": missing, "sentence_models": models, "part": "dev", "taken": {"document": [7, 9]}}
     for text in (build_page(results, title="T", grids=[grid]), build_markdown(results, title="T", grids=[grid])):
         assert "Not finished: han with seed 2 (failed)." in text
-        assert "Dev part;" in text
+        assert "Development part;" in text
         assert "1,203 sentence steps and 7 to 9 document steps" in text
     page = build_page(results, title="T", grids=[grid])
     assert "seed 1: 5,017 steps, 4 h 15 min, perplexity of the development part 19.34" in page.replace("\u202f", " ")
@@ -413,6 +502,15 @@ def test_figures_are_written_as_svg_and_pdf(tmp_path: Path, results: list[RunRes
     assert "history sentences" in svg
     write_figures(tmp_path / "again", [], grids)
     assert (tmp_path / "again" / "history.svg").read_text(encoding="utf-8") == svg
+
+
+def test_figures_of_two_grids_do_not_overwrite_each_other(tmp_path: Path, grids: list[Grid]) -> None:
+    pytest.importorskip("matplotlib")
+    history = json.loads(json.dumps(grids[1]))
+    history["rows"] = history["rows"][:3]
+    written = write_figures(tmp_path, [], [grids[1], history])
+    assert [path.name for path in written] == ["history.svg", "history.pdf", "history-2.svg", "history-2.pdf"]
+    assert (tmp_path / "history.svg").read_bytes() != (tmp_path / "history-2.svg").read_bytes()
 
 
 def test_without_matplotlib_the_way_to_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
