@@ -80,8 +80,9 @@ def _sentence_models(grid: Grid, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """Describe the finished sentence models."""
     runs = {seed: grid.run(Cell(seed, None)) for seed in seeds}
     read = {seed: read_results(run.path) for seed, run in runs.items() if run.finished}
+    kept = ("steps", "seconds", "settings")
     return [
-        {"seed": seed, **{key: run.description[key] for key in ("steps", "seconds", "settings")}, "perplexity": run.perplexity}
+        {"seed": seed, **{key: run.description[key] for key in kept}, "perplexity": run.perplexity}
         for seed, run in read.items()
     ]
 
