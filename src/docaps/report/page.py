@@ -17,6 +17,7 @@ from docaps.report.provenance import provenance_section
 from docaps.report.results import RunResults
 from docaps.report.routing import routing_section
 from docaps.report.samples import samples_section
+from docaps.report.scores import scores_section
 from docaps.report.sweeps import sweep_section
 from docaps.report.table import results_section
 from docaps.report.table2 import table2_section
@@ -29,6 +30,7 @@ _CONTENTS = (
     ("rounds", "Iterations"),
     ("trials", "Trials"),
     ("results", "Results"),
+    ("scores", "Scores"),
     ("choices", "Choices"),
     ("diagnosis", "Is context used?"),
     ("samples", "Sample documents"),
@@ -52,6 +54,7 @@ def build_page(
     sections = [
         *[grid_section(grid, own_runs(grid, results), place) for grid, place in zip(grids, places(grids), strict=True)],
         results_section(ordered, charted=charted),
+        Markup() if grids else scores_section(ordered),
         choices_section(ordered, charted=charted),
         diagnosis_section(ordered),
         samples_section(ordered[:detailed]),

@@ -185,7 +185,12 @@ def _footnotes(results: Sequence[RunResults]) -> Markup:
 
 
 def _missing(run: RunResults, results: Sequence[RunResults]) -> list[str]:
-    """Name the files a run lacks; contrastive items only where other runs had some: not every corpus has."""
+    """Name the files a run lacks; contrastive items only where other runs had some: not every corpus has.
+
+    A trial, measured on the development part alone, lacks nothing.
+    """
+    if run.measured and "test" not in run.measured["parts"]:
+        return []
     files = ["scores.json"] if run.scores is None else []
     expected = run.scores is None or any(other.contrastive for other in results)
     return [*files, "contrastive.json"] if expected and run.contrastive is None else files

@@ -121,3 +121,31 @@ def test_the_accuracy_charts_say_whose_seed_they_show(results: list[RunResults])
     assert captions(str(results_section(results))) == {"accuracy, %, seeds 1 and 2"}
     single = [run for run in results if run.description["seed"] == 1]
     assert captions(build_page(single, title="T")) == {"accuracy, %"}
+
+
+def test_runs_of_no_grid_have_a_table_of_all_scores(tmp_path: Path) -> None:
+    folder = write_grid(tmp_path, seeds=(1,), figures=False)
+    runs = [read_results(folder / "seed-1" / name) for name in ("transformer", "qcn")]
+    page = build_page(runs, title="Report")
+    (section,) = re.findall(r'<section id="scores".*?</section>', page, flags=re.DOTALL)
+    rows = re.findall(r"<tr>(.*?)</tr>", section)
+    assert re.findall(r">([^<]+)</th>", rows[0]) == ["Run", "BLEU", "d-BLEU", "chrF2++", "METEOR"]
+    for run, row in zip(runs, rows[1:], strict=True):
+        measured = json.loads((run.path / "results.json").read_text(encoding="utf-8"))["parts"]["test"]["scores"]
+        assert re.findall(r"<td>(.*?)</td>", row) == [
+            f"{measured[key]['score']:.2f}" for key in ("bleu", "dbleu", "chrf", "meteor")
+        ]
+    assert 'id="data"' in page
+    assert "A Fine Processor" in page
+    assert 'id="scores"' not in build_page(runs, title="Report", grids=read_grids(folder))
+
+
+def test_a_trial_is_not_said_to_lack_what_it_must_not_have(tmp_path: Path) -> None:
+    run = write_document_run(tmp_path / "trial")
+    for path in (run / "assessment").iterdir():
+        path.unlink()
+    assert "Not assessed yet" in str(results_section([read_results(run)]))
+    part = {"set": "dev", "scores": {}}
+    results = {"parts": {"dev": part}, "data": {"hash": "x", "parts": {}}, "machine": {}}
+    (run / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    assert "Not assessed yet" not in str(results_section([read_results(run)]))
