@@ -61,7 +61,8 @@ def table2_section(grid: Grid, results: Sequence[RunResults], place: str = "tabl
     return element(
         "section",
         element("h2", "Table 2", id=f"{place}-heading"),
-        *[element("p", text, class_="doubt") for text in (*state_unfinished(grid), *state_differences(grid, results))],
+        *[element("p", text, class_="doubt") for text in state_unfinished(grid)],
+        element("ul", *[element("li", text) for text in state_differences(grid, results)], class_="doubt"),
         element("div", table, class_="scroll", data_scroll="Table 2"),
         element("p", _NOTE, class_="note"),
         *[element("p", text, class_="note") for text in state_beginnings(grid)],
