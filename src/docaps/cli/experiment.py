@@ -26,8 +26,7 @@ NameArgument = Annotated[
     Literal["table2", "history", "capsules", "rounds", "trials", "routing", "rivals"],
     typer.Argument(
         help="table2: the systems of Table 2, and controls; history, capsules: Figures 4 and 5; rounds: routing "
-        "iterations; trials: the QCN with one setting changed, on the development part. routing: readings of the "
-        "method; rivals: the other systems and their forms."
+        "iterations; trials: one setting of the QCN at a time. routing: readings of the method; rivals: other systems."
     ),
 ]
 DirOption = Annotated[
