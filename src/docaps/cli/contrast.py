@@ -17,6 +17,16 @@ from docaps.cli.console import (
     quote,
 )
 
+ShuffledOption = Annotated[
+    bool, typer.Option("--shuffled", help="Give each item the earlier sentences of another one, to compare.")
+]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Take only so many items, evenly over the whole set.")]
+ExamplesOption = Annotated[
+    int | None, typer.Option(min=0, help="How many answers to show (default: none; with --json, 10).")
+]
+KeepOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Keep the result in the run, where docaps report shows it.")
+]
 SetName = Literal["contrapro", "mt-geneval", "ctxpro", "minidocs", "jsonl"]
 JSON_EXAMPLES = 10
 
@@ -28,19 +38,11 @@ def contrast(
     context_dir: ContextDirOption = None,
     context_lines: ContextLinesOption = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Hide the earlier sentences, to compare.")] = False,
-    shuffled: Annotated[
-        bool, typer.Option("--shuffled", help="Give each item the earlier sentences of another one, to compare.")
-    ] = False,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Take only so many items, evenly over the whole set.")
-    ] = None,
+    shuffled: ShuffledOption = False,
+    limit: LimitOption = None,
     beam: Annotated[int | None, typer.Option(min=1, help="ctxpro: hypotheses kept at each step; 1 is greedy.")] = None,
-    examples: Annotated[
-        int | None, typer.Option(min=0, help="How many answers to show (default: none; with --json, 10).")
-    ] = None,
-    keep: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Keep the result in the run, where docaps report shows it.")
-    ] = None,
+    examples: ExamplesOption = None,
+    keep: KeepOption = None,
     json: JsonOption = False,
 ) -> None:
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.

@@ -24,15 +24,18 @@ if TYPE_CHECKING:
     from docaps.config import Recipe
 
 
+BudgetOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Time for each stage, such as 90s, 30m or 1h30m.")
+]
+
+
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe (TOML file), or the name of one that comes with docaps.")],
     corpus: Annotated[Path, typer.Option(help="A prepared corpus.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory of the run directories, one for each stage.")],
     stage: Annotated[list[str] | None, typer.Option(help="Only this stage (may be given several times).")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of each stage, instead of the recipe's.")] = None,
-    budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time for each stage, such as 90s, 30m or 1h30m.")
-    ] = None,
+    budget: BudgetOption = None,
     init_from: Annotated[
         Path | None, typer.Option(metavar="RUN", help="A finished run whose weights the first stage takes over.")
     ] = None,
