@@ -35,7 +35,7 @@ $(READY): pyproject.toml constraints.txt
 demo: setup  ## Train two small models and see what context adds (about 5 minutes)
 	@$(BIN)/docaps demo $(ARGS)
 
-table2: setup  ## Train the systems of the paper's Table 2 on mini-documents, and report (about 20 minutes on 2 idle cores, worked out)
+table2: setup  ## Train the systems of the paper's Table 2 on mini-documents, and report (about 12 minutes on 2 idle cores)
 	@$(BIN)/docaps experiment table2 --dir $(TABLE2) --steps 1000 --jobs 2 $(ARGS)
 ifeq ($(ONLY_TELLS),)
 	@$(BIN)/docaps diagnose $(TABLE2)/seed-1/qcn+reg --limit 20 --items 200 --out $(TABLE2)/seed-1/qcn+reg/diagnosis.json --overwrite
