@@ -289,7 +289,6 @@ def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_goes_on(
     _, err = team[0].communicate(timeout=200)
     assert team[0].returncode == 0, err
     assert "goes on after step" in err
-    assert "processes is gone or does not answer" in err or "docaps: stopped at step" in err
     assert run.finished
     assert run.read()["steps"] == 200
     assert [row["step"] for row in read_metrics(run.metrics) if "loss" in row] == list(range(1, 201))

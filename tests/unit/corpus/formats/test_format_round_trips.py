@@ -216,8 +216,13 @@ def test_running_text_keeps_its_paragraphs(written: list[list[str]]) -> None:
         assert out.read_text() == text
 
 
+def ends_in_cr_alone(text: str) -> bool:
+    """Such a file is refused, with a message that has its own test."""
+    return "\r" in text and "\n" not in text
+
+
 @settings(max_examples=25, deadline=None)
-@given(st.lists(ANY_TEXT, min_size=1).map("\n".join).filter(lambda text: text.strip()))
+@given(st.lists(ANY_TEXT, min_size=1).map("\n".join).filter(lambda text: text.strip() and not ends_in_cr_alone(text)))
 def test_no_word_of_running_text_is_lost(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "text", Path(folder) / "out"
