@@ -25,10 +25,11 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class _Shield:
-    """How many blocks must not be interrupted at the moment, and the signal that waits for their end."""
+    """How many blocks must not be interrupted now, the signal that waits for their end, and whether signals count."""
 
     depth: int = 0
     waiting: int | None = None
+    deaf: bool = False
 
 
 _SHIELD = _Shield()
@@ -40,12 +41,19 @@ def caught() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    _SHIELD.deaf = False
     before = {number: signal.signal(number, _interrupt) for number in SIGNALS}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if not _SHIELD.deaf:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def deafen() -> None:
+    """Let signals do nothing from now on: the program is about to end, for a reason that it must still tell."""
+    _SHIELD.deaf = True
 
 
 @contextlib.contextmanager
@@ -59,13 +67,15 @@ def shielded() -> Iterator[None]:
         _SHIELD.waiting = None
         raise
     _SHIELD.depth -= 1
-    if _SHIELD.depth == 0 and _SHIELD.waiting is not None:
+    if _SHIELD.depth == 0 and _SHIELD.waiting is not None and not _SHIELD.deaf:
         number, _SHIELD.waiting = _SHIELD.waiting, None
         raise Interrupted(number)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
     """Raise `Interrupted`, now or as soon as no shield is up."""
+    if _SHIELD.deaf:
+        return
     if _SHIELD.depth:
         _SHIELD.waiting = number
     else:

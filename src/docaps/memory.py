@@ -7,6 +7,7 @@ at once, which hands out others page by page and wipes each: with bfloat16 produ
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 
 # Parameters of glibc's mallopt(3).
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -22,9 +23,22 @@ def keep_pages() -> bool:
     Torch also asks for large pages, if it has no tensor yet, unless the user has chosen otherwise.
     """
     os.environ.setdefault(LARGE_PAGES, "1")
-    if not sys.platform.startswith("linux"):
-        return False
-    set_parameter = getattr(ctypes.CDLL(None), "mallopt", None)
-    if set_parameter is None:  # not glibc
+    set_parameter = _from_glibc("mallopt")
+    if set_parameter is None:
         return False
     return bool(set_parameter(_MMAP_THRESHOLD, _LARGEST)) and bool(set_parameter(_TRIM_THRESHOLD, 2**31 - 1))
+
+
+def return_pages() -> bool:
+    """Give the system all kept memory that is free at the moment; say whether there was any.
+
+    Batches are of many shapes, and what is kept for them falls into ever more pieces: now and then a fresh start keeps
+    a long training from growing. It costs the next step some tenths of a second.
+    """
+    trim = _from_glibc("malloc_trim")
+    return trim is not None and bool(trim(0))
+
+
+def _from_glibc(name: str) -> Callable[..., int] | None:
+    """Find a function that only glibc has."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform.startswith("linux") else None

@@ -3,10 +3,11 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
-from docaps.interruption import Interrupted, caught, shielded
+from docaps.interruption import Interrupted, caught, deafen, shielded
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -72,3 +73,30 @@ def test_another_thread_can_use_it_too() -> None:
     thread.start()
     thread.join()
     assert found == [True]
+
+
+@pytest.fixture
+def own_handlers() -> Iterator[None]:
+    """Put back what a deaf program leaves behind."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("own_handlers")
+def test_who_ends_for_a_reason_of_its_own_is_not_kept_from_telling_it() -> None:
+    def work() -> None:
+        with shielded():
+            os.kill(os.getpid(), signal.SIGTERM)
+            deafen()
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise ValueError("the reason")
+
+    with pytest.raises(ValueError, match="the reason"), caught(), caught():
+        work()
+    os.kill(os.getpid(), signal.SIGTERM)  # behind the block too: a default handler would end the program unheard
+    with caught():
+        pass
+    with pytest.raises(Interrupted), caught():  # another command in the same process hears again
+        os.kill(os.getpid(), signal.SIGINT)

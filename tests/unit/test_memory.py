@@ -32,6 +32,27 @@ def test_pages_are_asked_for_once() -> None:
     assert faults("kept") * 20 < faults("usual")
 
 
+RETURNED = """
+from docaps.memory import keep_pages, return_pages
+keep_pages()
+import torch
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+pieces = [torch.ones(2**18) for _ in range(200)]  # 1 MiB each
+del pieces[::2]  # what is left keeps the heap from shrinking at its end
+before = resident()
+print(return_pages(), (before - resident()) / 2**20)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc has malloc_trim")
+def test_memory_in_pieces_is_given_back() -> None:
+    run = subprocess.run([sys.executable, "-c", RETURNED], capture_output=True, text=True, check=True)
+    returned, less = run.stdout.split()
+    assert returned == "True"
+    assert float(less) > 50  # of 100 MiB; pages of two megabytes may stay where a piece of them is in use
+
+
 def test_what_the_user_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     from docaps.memory import LARGE_PAGES, keep_pages
 
@@ -49,3 +70,4 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv(memory.LARGE_PAGES, "1")
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
     assert not memory.keep_pages()
+    assert not memory.return_pages()

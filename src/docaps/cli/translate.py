@@ -292,7 +292,7 @@ def _request(order: _Order, job: "Job", search: _Search, trained: "TrainedModel"
         "run": sha256(run.weights),
         **job.inputs.describe(),
         "history": list(job.wishes.history[-trained.model.history :]) if trained.model.history else [],
-        "search": job.translator.decoding.model_dump(),
+        "search": job.translator.decoding.model_dump(exclude={"precision"}),  # the run's wish; ours is below
         "options": [order.kind, search.no_context, search.routing],
         "precision": precision,
     }

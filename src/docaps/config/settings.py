@@ -147,6 +147,11 @@ class DecodingSettings(Settings):
     nbest: Annotated[int, Field(ge=1, le=LARGEST_BEAM)] = Field(
         1, description="how many of the best translations of a sentence are wanted, at most as many as the beam"
     )
+    precision: TranslationPrecision = Field(
+        "float32",
+        description="number format in which experiments and reports translate held-out parts; `docaps translate` has "
+        "--precision",
+    )
 
 
 class Recipe(Settings):

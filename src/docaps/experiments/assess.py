@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from docaps.batches.windows import windows_of_document
-from docaps.config import DecodingSettings
+from docaps.config import DecodingSettings, as_known_now
 from docaps.corpus.contrastive import ContrastiveItem, read_items
 from docaps.corpus.documents import Document, ParallelDocument, all_sentences, count_sentences
 from docaps.corpus.store import Store
@@ -45,7 +45,7 @@ def assess(run: Run, store: Store, *, decoding: DecodingSettings | None = None, 
     part = assessed_part(store)
     documents = store.raw(part)
     with replacing_directory(run.assessment) as directory:
-        hypotheses = translate_part(trained, settings, part, documents, directory, labels or {})
+        hypotheses = translate_part(writer(run, trained, settings), settings, part, documents, directory, labels or {})
         if store.contrastive is not None:
             write_json(directory / "contrastive.json", contrast(trained, store.contrastive))
         if trained.model.history:
@@ -53,6 +53,11 @@ def assess(run: Run, store: Store, *, decoding: DecodingSettings | None = None, 
             traced = [trace(trained, documents[d], d, s, hypotheses[d].sentences[s]) for d, s in places]
             write_json(directory / "routing.json", traced)
         write_json(directory / "request.json", request)
+
+
+def writer(run: Run, trained: TrainedModel, decoding: DecodingSettings) -> TrainedModel:
+    """Return the model as it writes translations that are measured; choices are always scored in float32."""
+    return trained if decoding.precision == "float32" else load_trained(run.path, decoding.precision)
 
 
 def assessed_part(store: Store) -> Literal["dev", "test"]:
@@ -90,7 +95,10 @@ def check_places(documents: Sequence[ParallelDocument], places: Sequence[tuple[i
 
 def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:
     path = run.assessment / "request.json"
-    return path.exists() and read_json(path, error=RunError) == request
+    if not path.exists():
+        return False
+    found = read_json(path, error=RunError)
+    return {**found, "search": as_known_now(DecodingSettings, found.get("search", {}))} == dict(request)
 
 
 def translate_part(
@@ -114,7 +122,11 @@ def translate_part(
         "sentences": count_sentences(documents),
         "bleu": {"score": result.score, "signature": result.signature},
         "seconds": round(seconds, 1),
-        "search": {"beam": decoding.beam, "length_penalty": decoding.length_penalty},
+        "search": {
+            "beam": decoding.beam,
+            "length_penalty": decoding.length_penalty,
+            "precision": str(trained.writes_in).removeprefix("torch."),
+        },
     }
     write_json(directory / "scores.json", scores)
     rows = [

@@ -21,7 +21,7 @@ from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.evaluation.statistics import Metric, Table
 from docaps.evaluation.systems import Wishes, choose_metrics
-from docaps.experiments.assess import Labels, assess, translate_part
+from docaps.experiments.assess import Labels, assess, translate_part, writer
 from docaps.files import read_json, replacing_directory, write_json
 from docaps.report.results import TranslatedDocument, read_translations
 from docaps.runs import Run
@@ -81,7 +81,8 @@ def _translate_dev(run: Run, store: Store) -> Path:
     if not folder.exists():
         trained = load_trained(run.path)
         with replacing_directory(folder) as directory:
-            translate_part(trained, trained.decoding, "dev", store.raw("dev"), directory, {})
+            own = writer(run, trained, trained.decoding)
+            translate_part(own, trained.decoding, "dev", store.raw("dev"), directory, {})
     return folder
 
 

@@ -16,6 +16,8 @@ from docaps.files import replacing
 from docaps.model.interface import TranslationModel
 
 DIGEST = "sha256"
+FOREIGN = {"format"}
+"""The only note that files of other programs have; those have no digest, ours always do."""
 
 
 def save_weights(model: TranslationModel, path: Path) -> None:
@@ -122,7 +124,9 @@ def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except (SafetensorError, OSError, RuntimeError) as fault:  # torch says so of a file that became shorter
         raise CheckpointError(f"the weights are damaged: {fault}", path=path) from None
     expected = notes.pop(DIGEST, None)
-    if expected is not None and expected != _digest(tensors, notes):
+    if expected is None and notes.keys() <= FOREIGN:
+        return tensors, notes
+    if expected != _digest(tensors, notes):
         raise CheckpointError("the weights are damaged: they are not those that were written", path=path)
     return tensors, notes
 

@@ -22,6 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 from docaps import progress
 from docaps.config import Distribution
 from docaps.errors import DocapsError, TrainingError
+from docaps.interruption import deafen
 
 Result = TypeVar("Result")
 PATIENCE = timedelta(minutes=30)
@@ -117,10 +118,20 @@ class Team:
         try:
             yield
         except RuntimeError as fault:
-            if self.size == 1 or not _lost(fault):
+            if (loss := self.loss_behind(fault)) is None:
                 raise
-            first = str(fault).strip().splitlines()[0]
-            raise TrainingError(f"another of the {self.size} processes is gone or does not answer: {first}") from None
+            deafen()  # torchrun asks those who are left to end, which is what they do
+            raise TrainingError(loss) from None
+
+    def loss_behind(self, fault: BaseException) -> str | None:
+        """Say which loss of another process is behind a fault, or behind a signal that came while it was raised."""
+        found: BaseException | None = fault
+        while found is not None and self.size > 1:
+            if isinstance(found, RuntimeError) and _lost(found):
+                first = str(found).strip().splitlines()[0]
+                return f"another of the {self.size} processes is gone or does not answer: {first}"
+            found = found.__context__
+        return None
 
     def _told(self, exchange: Callable[[], object]) -> None:
         with self.listening():
@@ -177,7 +188,5 @@ def gathered(distribution: Distribution = "ddp") -> Iterator[Team]:
         progress.REPORTER.enabled = False
     with team.listening():
         _meet(team)
-    try:
-        yield team
-    finally:
-        dist.destroy_process_group()
+    yield team
+    dist.destroy_process_group()  # not behind a fault: others, who may be gone, would be waited for

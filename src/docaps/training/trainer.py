@@ -13,6 +13,7 @@ from docaps.batches.loading import StepData
 from docaps.config import StageSettings
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted, caught, shielded
+from docaps.memory import return_pages
 from docaps.training.journal import Averages, Journal, Speedometer, describe
 from docaps.training.learner import Learner
 from docaps.training.limits import check_success, judge, reason_to_stop, seconds_left
@@ -72,6 +73,8 @@ class Trainer:
                 self._loop(data, task)
             except Interrupted as stop:
                 self._save_at_last()
+                if loss := self._team.loss_behind(stop):
+                    raise TrainingError(f"{loss}. {self._parting('Training ended')}") from None
                 raise Interrupted(stop.number, self._parting("stopped")) from None
             except (TrainingError, CheckpointError, OSError) as fault:
                 self._save_at_last()
@@ -162,6 +165,7 @@ class Trainer:
                     self._snapshots.write(weights, standing.step)
                 self._desk.journal.write(standing, numbers)
             self.standing = standing if kept is None else replace(standing, snapshots=kept)
+        return_pages()  # those that fell into pieces too
 
     def _save(self) -> None:
         """Write the state; what only an older state needed goes."""

@@ -101,7 +101,7 @@ def test_the_assessment_holds_what_the_translator_says(runs: tuple[Run, Run], st
         assert [row["labels"] for row in rows] == [{"4": LABELS[0][4]}, {}]
         scores = read(run, "scores.json")
         assert (scores["set"], scores["documents"], scores["sentences"]) == ("dev", 2, 7)
-        assert scores["search"] == {"beam": 2, "length_penalty": 0.6}
+        assert scores["search"] == {"beam": 2, "length_penalty": 0.6, "precision": "float32"}
         assert read(run, "contrastive.json")["items"] == 2
         assert read(run, "contrastive.json")["chance"]["all"] == 0.5
 
@@ -155,6 +155,23 @@ def test_the_same_assessment_is_not_made_twice(
     with pytest.raises(AssertionError, match="translated again"):
         assess(run, store, decoding=greedy, labels=LABELS)
     assert {path: path.stat().st_mtime_ns for path in run.assessment.iterdir()} == before
+
+
+def test_an_assessment_of_an_older_version_is_not_made_again(
+    runs: tuple[Run, Run], store: Store, tmp_path: Path
+) -> None:
+    run = Run(shutil.copytree(runs[1].path, tmp_path / "run"))
+    path = run.assessment / "request.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    del stored["search"]["precision"]  # a setting that it did not know
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    assess(run, store, labels=LABELS)
+    assert read(run, "request.json") == stored
+    half = load_trained(run.path).decoding.model_copy(update={"precision": "bfloat16"})
+    choices = read(run, "contrastive.json")
+    assess(run, store, decoding=half, labels=LABELS)
+    assert read(run, "scores.json")["search"]["precision"] == "bfloat16"
+    assert read(run, "contrastive.json") == choices
 
 
 def test_new_weights_are_assessed_anew(store: Store, tmp_path: Path) -> None:

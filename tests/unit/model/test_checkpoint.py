@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from tests.invariants import tiny
 
 from docaps.errors import CheckpointError
@@ -48,14 +49,23 @@ def test_a_file_with_something_behind_its_end_is_refused(path: Path) -> None:
 
 def test_a_bit_flipped_anywhere_in_the_header_is_noticed(path: Path) -> None:
     whole, model = path.read_bytes(), fresh()
-    bits = 8 * (8 + header_length(path))
-    chosen = [*range(64), *random.Random(1).sample(range(64, bits), 150)]
+    bits, notes = 8 * (8 + header_length(path)), 8 * whole.index(b"}")
+    chosen = [*range(notes), *random.Random(1).sample(range(notes, bits), 150)]  # the digest and its name: every bit
     for bit in chosen:
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
         with pytest.raises(CheckpointError):
             load_weights(model, path)
+
+
+def test_a_file_of_another_program_has_no_digest(path: Path) -> None:
+    weights = read_weights(path)
+    save_file(weights, path, metadata={"format": "pt"})
+    load_weights(fresh(seed=3), path)
+    save_file(weights, path, metadata={"sha257": "damaged"})
+    with pytest.raises(CheckpointError, match="not those that were written"):
+        load_weights(fresh(), path)
 
 
 def test_missing_weights_are_named(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """What processes of a team share out and tell each other; a team of two is seen from either of them."""
 
+import signal
+from collections.abc import Iterator
+
 import pytest
 import torch
 from tests.invariants import tiny
@@ -7,6 +10,7 @@ from tests.unit.training.training import CPU
 
 from docaps.corpus.store import Store
 from docaps.errors import TrainingError
+from docaps.interruption import Interrupted, caught
 from docaps.model.variants import build_model
 from docaps.training import team as teams
 from docaps.training.learner import Objective
@@ -32,6 +36,14 @@ def sums(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
     return found
 
 
+@pytest.fixture
+def hearing() -> Iterator[None]:
+    """Whatever the test does, signals count again behind it."""
+    yield
+    with caught():
+        pass
+
+
 def test_validation_is_shared_out(store: Store, sums: list[torch.Tensor]) -> None:
     model = build_model(tiny.settings("qcn+reg"), vocabulary=len(store.codec.vocabulary), dropout=0.0, seed=5)
     objective = Objective(model, label_smoothing=0.0, regulariser_weight=1.0, device=CPU)
@@ -43,11 +55,25 @@ def test_validation_is_shared_out(store: Store, sums: list[torch.Tensor]) -> Non
     assert sum(part[0] for part in parts) == pytest.approx(whole, rel=1e-5)
 
 
+@pytest.mark.usefixtures("hearing")
 @pytest.mark.parametrize("words", ["[gloo/transport] Connection closed by peer [127.0.0.1]:1", "Socket Timeout"])
 def test_a_process_that_is_gone_is_told_in_words(words: str) -> None:
     expected = "another of the 2 processes is gone or does not answer: "
     with pytest.raises(TrainingError, match=expected), Team(0, 2).listening():
         raise RuntimeError(f"{words}\nat some place in the library")
+
+
+def test_a_signal_does_not_hide_that_a_process_is_gone() -> None:
+    """Torchrun's signal comes at the very moment: Python raises it before anybody could look at the fault."""
+    try:
+        try:
+            raise RuntimeError("[gloo/transport] Connection closed by peer [127.0.0.1]:1")
+        except RuntimeError:
+            raise Interrupted(signal.SIGTERM)  # noqa: B904
+    except Interrupted as stop:
+        assert "another of the 2 processes is gone" in str(Team(0, 2).loss_behind(stop))
+        assert ALONE.loss_behind(stop) is None
+    assert Team(0, 2).loss_behind(Interrupted(signal.SIGTERM)) is None
 
 
 @pytest.mark.parametrize("team", [ALONE, Team(1, 2)])
