@@ -65,14 +65,17 @@ def test_a_process_that_is_gone_is_told_in_words(words: str) -> None:
 
 def test_a_signal_does_not_hide_that_a_process_is_gone() -> None:
     """Torchrun's signal comes at the very moment: Python raises it before anybody could look at the fault."""
-    try:
+
+    def lose() -> None:
         try:
             raise RuntimeError("[gloo/transport] Connection closed by peer [127.0.0.1]:1")
-        except RuntimeError:
-            raise Interrupted(signal.SIGTERM)  # noqa: B904
-    except Interrupted as stop:
-        assert "another of the 2 processes is gone" in str(Team(0, 2).loss_behind(stop))
-        assert ALONE.loss_behind(stop) is None
+        finally:
+            raise Interrupted(signal.SIGTERM)
+
+    with pytest.raises(Interrupted) as stop:
+        lose()
+    assert "another of the 2 processes is gone" in str(Team(0, 2).loss_behind(stop.value))
+    assert ALONE.loss_behind(stop.value) is None
     assert Team(0, 2).loss_behind(Interrupted(signal.SIGTERM)) is None
 
 
