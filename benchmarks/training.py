@@ -26,7 +26,7 @@ import torch
 from docaps.batches.batch import Batch
 from docaps.config import SystemName, bundled_recipes, load_recipe
 from docaps.corpus.vocabulary import PAD
-from docaps.memory import LARGE_PAGES, keep_pages
+from docaps.memory import LARGE_PAGES, prepare_memory
 from docaps.model.precision import has_native_bfloat16
 from docaps.model.variants import build_model
 from docaps.training.learner import Device, Learner
@@ -42,7 +42,7 @@ RECIPE = load_recipe(bundled_recipes()["paper"], ["model.embeddings=shared"])  #
 
 def make_our_step(system: SystemName, precision: torch.dtype) -> Step:
     """Build a model of the paper's sizes and return what trains it on one batch, as `docaps train` does."""
-    keep_pages()
+    prepare_memory()
     stage = RECIPE.stage["sentence"]
     chosen = RECIPE.system("document").model_copy(update={"name": system})
     model = build_model(chosen, vocabulary=VOCABULARY, dropout=stage.dropout, seed=1)

@@ -1,7 +1,11 @@
-"""Memory for training: pages that were got once are kept, and are large.
+"""Memory for training: pages that were got once are kept, and are large; programs for products are not all kept.
 
 A training step asks for tensors of many megabytes and gives them back. The C library returns such blocks to the system
 at once, which hands out others page by page and wipes each: with bfloat16 products a tenth of a step went into that.
+
+On CPUs, oneDNN writes a program for every shape of a bfloat16 product and keeps the last 1,024, and so does torch above
+it. Batches have ever new shapes, so a small model grew by 17 MB a step, to more than two gigabytes, for programs that
+were hardly called again.
 """
 
 import ctypes
@@ -15,6 +19,17 @@ _LARGEST = 2**30
 """Blocks up to this size come from memory that is kept."""
 LARGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Torch reads this variable when it allocates its first tensor."""
+PROGRAMS = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+"""Torch and oneDNN read these when they multiply for the first time."""
+MOST_PROGRAMS = 256
+"""A few steps' programs: translating, where shapes do come again, needs some."""
+
+
+def prepare_memory() -> None:
+    """Arrange memory for a long training, before torch is imported; what the user has chosen stays."""
+    for name in PROGRAMS:
+        os.environ.setdefault(name, str(MOST_PROGRAMS))
+    keep_pages()
 
 
 def keep_pages() -> bool:

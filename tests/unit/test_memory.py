@@ -1,5 +1,6 @@
 """Memory that is kept: fewer pages are asked for, in a process of its own, because it cannot be undone."""
 
+import os
 import subprocess
 import sys
 
@@ -59,9 +60,20 @@ def test_what_the_user_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LARGE_PAGES, "0")
     monkeypatch.setattr("sys.platform", "darwin")
     assert not keep_pages()
-    import os
-
     assert os.environ[LARGE_PAGES] == "0"
+
+
+def test_programs_for_products_are_limited_unless_the_user_has_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from docaps import memory
+
+    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setenv(memory.LARGE_PAGES, "1")
+    monkeypatch.setenv(memory.PROGRAMS[0], "7")
+    monkeypatch.delenv(memory.PROGRAMS[1], raising=False)
+    monkeypatch.setenv(memory.PROGRAMS[1], "")  # put back behind the test
+    monkeypatch.delenv(memory.PROGRAMS[1])
+    memory.prepare_memory()
+    assert [os.environ[name] for name in memory.PROGRAMS] == ["7", str(memory.MOST_PROGRAMS)]
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

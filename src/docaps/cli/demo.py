@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
-from docaps.memory import keep_pages
+from docaps.memory import prepare_memory
 
 if TYPE_CHECKING:
     from docaps.experiments.demo import DemoFolder
@@ -39,7 +39,7 @@ def demo(
 
     Example: docaps demo --seed 2 --dir runs/demo-2
     """
-    keep_pages()  # before torch is imported
+    prepare_memory()  # before torch is imported
     from docaps.config import load_recipe, recipe_path
     from docaps.errors import RunError
     from docaps.experiments.demo import DemoFolder, check_folder, run_demo

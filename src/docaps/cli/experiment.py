@@ -15,7 +15,7 @@ from docaps.cli.console import (
     print_table,
     quote,
 )
-from docaps.memory import keep_pages
+from docaps.memory import prepare_memory
 
 if TYPE_CHECKING:
     from docaps.experiments.comparison import Comparison
@@ -93,7 +93,7 @@ def experiment(
 
     Example: docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
-    keep_pages()  # before torch is imported
+    prepare_memory()  # before torch is imported
     numbers = _numbers(seeds)
     if name in ("routing", "rivals"):
         given = {"--corpus": corpus, "--profile": profile, "--steps": steps, "--budget": budget}

@@ -18,7 +18,7 @@ from docaps.cli.console import (
     typed_command,
 )
 from docaps.config import Precision
-from docaps.memory import keep_pages
+from docaps.memory import prepare_memory
 
 if TYPE_CHECKING:
     from docaps.config import Recipe
@@ -54,7 +54,7 @@ def train(
 
     Example: docaps train minidocs --corpus data/prepared --out runs/first --budget 10m
     """
-    keep_pages()  # before torch is imported
+    prepare_memory()  # before torch is imported
     from docaps.corpus.store import open_store
     from docaps.experiments.cards import write_cards
     from docaps.experiments.watching import watch_bleu
