@@ -76,6 +76,38 @@ def test_programs_for_products_are_limited_unless_the_user_has_chosen(monkeypatc
     assert [os.environ[name] for name in memory.PROGRAMS] == ["7", str(memory.MOST_PROGRAMS)]
 
 
+SHAPES = """
+import sys
+from docaps import memory
+memory.MOST_PROGRAMS = int(sys.argv[1])
+memory.prepare_memory()
+import torch
+from docaps.model.precision import has_native_bfloat16
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+weight = torch.ones(64, 64, dtype=torch.bfloat16)
+torch.ones(100, 64, dtype=torch.bfloat16) @ weight
+before = resident()
+for rows in range(200, 400):
+    torch.ones(rows, 64, dtype=torch.bfloat16) @ weight
+print(has_native_bfloat16(torch.device("cpu")), (resident() - before) / 2**20)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is looked up in /proc")
+def test_products_of_ever_new_shapes_do_not_fill_the_memory() -> None:
+    """Of 200 shapes, each multiplied once, a few programs are kept."""
+
+    def grown(most: int) -> float:
+        run = subprocess.run([sys.executable, "-c", SHAPES, str(most)], capture_output=True, text=True, check=True)
+        native, found = run.stdout.split()
+        if native != "True":
+            pytest.skip("float32 products are not compiled shape by shape")
+        return float(found)
+
+    assert grown(10) * 3 < grown(1000)
+
+
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     from docaps import memory
 
