@@ -93,6 +93,7 @@ class Trainer:
             reason = reason or reason_to_stop(self.standing, self._settings)
             if reason or (self.standing.step and self.standing.step % self._settings.save_every == 0):
                 self._save()
+                return_pages()  # batches of all shapes leave memory in pieces
             if reason:
                 check_success(self.standing, self._settings)
                 progress.say(f"the stage is over: {reason}")
@@ -165,7 +166,6 @@ class Trainer:
                     self._snapshots.write(weights, standing.step)
                 self._desk.journal.write(standing, numbers)
             self.standing = standing if kept is None else replace(standing, snapshots=kept)
-        return_pages()  # those that fell into pieces too
 
     def _save(self) -> None:
         """Write the state; what only an older state needed goes."""
