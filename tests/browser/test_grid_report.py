@@ -7,21 +7,22 @@ import pytest
 from fake_grids import write_grid, write_trials
 
 from docaps.report import build_page, read_results
-from docaps.report.gridfiles import read_grids, runs_of
+from docaps.report.gridfiles import beginnings_of, read_grids, runs_of
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    grids, runs = [], []
+    grids, runs, first = [], [], []
     for name, write in (("grid", write_grid), ("trials", write_trials)):
         folder = write(tmp_path_factory.mktemp(name))
         found = read_grids(folder)
         grids += found
         runs += [read_results(run) for run in runs_of(folder, found)]
+        first += [read_results(run) for run in beginnings_of(folder, found)]
     path = folder / "report.html"
-    path.write_text(build_page(runs, title="Grid", grids=grids), encoding="utf-8")
+    path.write_text(build_page(runs, title="Grid", grids=grids, beginnings=first), encoding="utf-8")
     return path.as_uri()
 
 
@@ -32,7 +33,7 @@ def test_tables_charts_and_links_are_there(open_page: Any) -> None:
     assert page.locator("#history svg.chart .dot").count() == 12
     assert page.locator("#data table tbody tr").count() == 3
     assert page.locator("#trials table tbody tr").count() == 3
-    assert page.locator("#curves svg.chart").count() == 4
+    assert page.locator("#curves svg.chart").count() == 4 + 2
     for link in page.locator("nav a").all():
         target = link.get_attribute("href")
         assert page.locator(target).count() == 1, target
@@ -55,6 +56,14 @@ def test_nothing_sticks_out(open_page: Any, width: int, scheme: str) -> None:
     page = open_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_table_scrolls_in_a_wide_window(open_page: Any, scheme: str) -> None:
+    page = open_page(color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
+    wider = "[...document.querySelectorAll('.scroll:has(table)')].filter(box => box.scrollWidth > box.clientWidth)"
+    assert page.evaluate(f"{wider}.map(box => box.dataset.scroll)") == []
 
 
 def test_every_table_fits_on_paper(printed: Any, beyond_paper: list[tuple[str, float]], tmp_path: Path) -> None:

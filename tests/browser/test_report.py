@@ -92,6 +92,13 @@ def test_the_page_never_scrolls_sideways(open_page: Any, width: int, scheme: str
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_the_table_of_results_with_five_phenomena_does_not_scroll_in_a_wide_window(open_page: Any) -> None:
+    page = open_page()
+    assert page.locator("#results thead tr").last.locator("th").count() == 5 + 3
+    box = page.locator(".scroll:has(#results)")
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+
+
 def test_what_scrolls_on_a_phone_can_be_reached_by_keyboard(open_page: Any) -> None:
     page = open_page(viewport={"width": 390, "height": 844})
     box = page.locator(".scroll:has(#results)")

@@ -1,9 +1,11 @@
 """`docaps prepare`: raw documents to a store of token ids."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +19,11 @@ from docaps.cli.console import (
     print_table,
     quote,
 )
+
+if TYPE_CHECKING:
+    from docaps.config import PreparationSettings
+    from docaps.corpus.prepare import Inputs
+    from docaps.corpus.store import Store
 
 Pair = tuple[Path, Path]
 StartsOption = Annotated[
@@ -56,8 +63,6 @@ def prepare(
     """
     from docaps.config import load_recipe, recipe_path
     from docaps.corpus.prepare import Inputs
-    from docaps.corpus.prepare import prepare as prepare_corpus
-    from docaps.corpus.spooling import spooled
     from docaps.errors import CorpusError
 
     wishes = {"source_language": source_language, "target_language": target_language, "merges": merges}
@@ -68,13 +73,45 @@ def prepare(
     given = {name: path for name, path in starts.items() if path is not None}
     if test_starts and not test:
         raise CorpusError("--test-starts without --test: give the test part too")
-    with spooled(parts) as files:
-        store, built = prepare_corpus(Inputs(files, contrastive, format, given), settings, out)
+    store, built = _prepare(Inputs(parts, contrastive, format, given), settings, out)
     if json:
         counts = store.manifest["counts"]
         print_json({"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **counts})
     else:
         _print(out, store.manifest, built, recipe or "RECIPE")
+
+
+def _prepare(inputs: "Inputs", settings: "PreparationSettings", out: Path) -> "tuple[Store, bool]":
+    """Prepare a corpus, of pipes too, and let it know its command; what came through a pipe none brings back."""
+    from docaps.corpus.prepare import prepare as prepare_corpus
+    from docaps.corpus.spooling import spooled
+
+    with spooled(inputs.parts) as files:
+        command = _command(inputs, settings, out) if files == inputs.parts else ""
+        return prepare_corpus(replace(inputs, parts=files), settings, out, command=command)
+
+
+def _command(inputs: "Inputs", settings: "PreparationSettings", out: Path) -> str:
+    """Write the command that prepares this corpus, whatever recipe the settings came from."""
+    words = ["docaps", "prepare"]
+    for name, pair in inputs.parts.items():
+        words += [f"--{name}", *map(str, pair)]
+    for name, starts in inputs.starts.items():
+        words += [f"--{name}-starts", str(starts)]
+    words += ["--contrastive", str(inputs.contrastive)] if inputs.contrastive else []
+    words += ["--format", inputs.format] if inputs.format else []
+    for change in _changes(settings.model_dump(exclude_defaults=True), "preparation"):
+        words += ["--set", change]
+    return shlex.join([*words, "--out", str(out)])
+
+
+def _changes(values: Mapping[str, Any], table: str) -> Iterator[str]:
+    """Go through settings as `table.key=value`."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _changes(value, f"{table}.{key}")
+        else:
+            yield f"{table}.{key}={dumps(value, ensure_ascii=False)}"
 
 
 def _print(out: Path, manifest: Mapping[str, Any], built: bool, recipe: str) -> None:

@@ -32,8 +32,8 @@ def report(
 ) -> None:
     """Write a self-contained page: tables, learning curves, sample translations, heat maps of the routing.
 
-    What has not been measured yet is measured first (on the test part of the corpus) and kept with the run. Of a grid
-    (`docaps experiment`), the page has Table 2 with the paper's numbers beside ours, and Figures 4 and 5.
+    What has not been measured yet is measured first (on the test part of the corpus) and kept; rows of a grid (`docaps
+    experiment`) keep what it measured. Of a grid, the page has Table 2 with the paper's numbers, and Figures 4 and 5.
 
     Example: docaps report runs/demo/runs/sentence runs/demo/runs/document --out report.html
 

@@ -77,16 +77,29 @@ def _sides(pair: tuple[Path, Path]) -> Iterable[tuple[str, Path]]:
 
 
 def prepare(
-    inputs: Inputs, settings: PreparationSettings, out: Path, *, workers: int | None = None
+    inputs: Inputs, settings: PreparationSettings, out: Path, *, workers: int | None = None, command: str = ""
 ) -> tuple[Store, bool]:
-    """Prepare a corpus in `out`; the second value is False if the same corpus was there already."""
+    """Prepare a corpus in `out`; the second value is False if the same corpus was there already.
+
+    The command that does it, if it is given, is kept with the corpus, for whoever wants it again; it tells no corpora
+    apart.
+    """
     request = {"version": VERSION, "settings": settings.model_dump(), "inputs": inputs.hashes()}
     if _is_up_to_date(out, request):
         remove_leftovers(out)
+        _add_command(out / "manifest.json", command)
         return open_store(out), False
     with _replacing_store(out) as directory:
-        _write_all(inputs, settings, directory, request, workers)
+        _write_all(inputs, settings, directory, request | ({"command": command} if command else {}), workers)
     return open_store(out), True
+
+
+def _add_command(manifest: Path, command: str) -> None:
+    """Let a corpus of an earlier version know how it is made, if it may be written; nothing else of it changes."""
+    found = read_json(manifest, error=CorpusError)
+    if command and not found.get("command"):
+        with contextlib.suppress(OSError):
+            write_json(manifest, {**found, "command": command})
 
 
 @contextlib.contextmanager
@@ -130,9 +143,9 @@ def _is_whole(out: Path, hashes: Mapping[str, str]) -> bool:
 
 
 def _write_all(
-    inputs: Inputs, settings: PreparationSettings, directory: Path, request: Mapping[str, Any], workers: int | None
+    inputs: Inputs, settings: PreparationSettings, directory: Path, known: Mapping[str, Any], workers: int | None
 ) -> None:
-    """Write all files of a prepared corpus."""
+    """Write all files of a prepared corpus; what is known of it beforehand stands first in its description."""
     if inputs.contrastive:
         read_items(inputs.contrastive)
         shutil.copyfile(inputs.contrastive, directory / "contrastive.jsonl")
@@ -145,5 +158,5 @@ def _write_all(
     built = build(parts, settings, directory, workers=workers or available_workers())
     files = {str(path.relative_to(directory)): sha256(path) for path in sorted(directory.rglob("*")) if path.is_file()}
     identity = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-    manifest = {**request, **asdict(built), "files": files, "hash": identity}
+    manifest = {**known, **asdict(built), "files": files, "hash": identity}
     write_json(directory / "manifest.json", manifest)

@@ -82,7 +82,12 @@ def _sentence_models(grid: Grid, seeds: Sequence[int]) -> list[dict[str, Any]]:
     read = {seed: read_results(run.path) for seed, run in runs.items() if run.finished}
     kept = ("steps", "seconds", "settings")
     return [
-        {"seed": seed, **{key: run.description[key] for key in kept}, "perplexity": run.perplexity}
+        {
+            "seed": seed,
+            "path": str(run.path.relative_to(grid.directory)),
+            **{key: run.description[key] for key in kept},
+            "perplexity": run.perplexity,
+        }
         for seed, run in read.items()
     ]
 

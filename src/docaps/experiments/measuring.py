@@ -50,9 +50,14 @@ def measure(run: Run, store: Store, *, labels: Labels | None = None, command: st
 def measure_test_part(run: Run, store: Store) -> None:
     """Measure a run of no grid: the test part alone, once for each corpus."""
     assess(run, store)
-    before = read_json(run.results, error=RunError) if run.results.exists() else {}
-    if before.get("data", {}).get("hash") != store.hash:
+    if measured_hash(run) != store.hash:
         _write_results(run, store, {"test": run.assessment}, str(run.read().get("command") or ""))
+
+
+def measured_hash(run: Run) -> str | None:
+    """Return the hash of the corpus that a run was measured on; None: it was not."""
+    found = read_json(run.results, error=RunError) if run.results.exists() else {}
+    return str(found["data"]["hash"]) if found.get("data", {}).get("hash") else None
 
 
 def _write_results(run: Run, store: Store, parts: Mapping[str, Path], command: str) -> None:
@@ -119,7 +124,7 @@ def _sides(documents: Sequence[TranslatedDocument]) -> tuple[list[Document], lis
 
 
 def describe_data(store: Store) -> dict[str, Any]:
-    """Count the parts of the corpus, as the paper's Table 1 does."""
+    """Count the parts of the corpus, as the paper's Table 1 does, and say how it was prepared."""
     counts: Mapping[str, Mapping[str, int]] = store.manifest["counts"]
     parts = {
         name: {**count, "average": count["sentences"] / max(count["documents"], 1)}
@@ -127,8 +132,14 @@ def describe_data(store: Store) -> dict[str, Any]:
         if name != "extra"
     }
     settings = store.manifest["settings"]
-    languages = {key: settings[key] for key in ("source_language", "target_language")}
-    return {**languages, "hash": store.hash, "vocabulary": len(store.codec.vocabulary), "parts": parts}
+    return {
+        **{key: settings[key] for key in ("source_language", "target_language")},
+        "hash": store.hash,
+        "vocabulary": len(store.codec.vocabulary),
+        "parts": parts,
+        "preparation": settings,
+        "command": store.manifest.get("command"),
+    }
 
 
 def describe_machine() -> dict[str, Any]:

@@ -1,17 +1,19 @@
 """Pages about runs: measure what is missing, then hand the files to the report."""
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from docaps.corpus.store import open_store
-from docaps.errors import CorpusError
+from docaps.errors import CorpusError, RunError
 from docaps.experiments.assess import trace_chosen
 from docaps.experiments.cards import write_card
 from docaps.experiments.gathering import gather_all
-from docaps.experiments.measuring import measure_test_part
-from docaps.report.gridfiles import Grid, is_grid, read_grids, runs_of
+from docaps.experiments.grid import SENTENCE
+from docaps.experiments.measuring import measure_test_part, measured_hash
+from docaps.report.gridfiles import Grid, beginnings_of, is_grid, read_grids, runs_of
 from docaps.report.kept import HISTORIES
 from docaps.report.page import write_report
 from docaps.report.results import RunResults, read_results
@@ -25,6 +27,8 @@ class Found:
     results: list[RunResults]
     grids: list[Grid]
     commands: list[tuple[str, str]]
+    beginnings: list[RunResults] = field(default_factory=list)
+    """The sentence models that the rows of grids start from."""
 
 
 def collect(
@@ -34,33 +38,94 @@ def collect(
 
     The routing is shown for the sentences at `places`: (document, sentence) of the test part, counted from 1.
     """
-    results: list[RunResults] = []
-    grids: list[Grid] = []
-    commands: list[tuple[str, str]] = []
+    found = Found([], [], [])
     for path in paths:
         if is_grid(path):
-            gather_all(path)  # a grid that is not through has something to show too
-            found = read_grids(path)
-            grids += found
-            for run_path in runs_of(path, found):
-                write_card(open_run(run_path))
-                _show_routing(open_run(run_path), corpus, places)
-                results.append(read_results(run_path))
-            commands += _grid_commands(found, docaps)
+            _add_grid(found, path, corpus, places, docaps)
         else:
-            run = open_run(path)
-            measure_test_part(run, open_store(corpus or own_corpus(run)))
-            _show_routing(run, corpus, places)
-            write_card(run)
-            results.append(read_results(path))
-            commands += _run_commands(results[-1], docaps)
-    commands += [pair for result in results for pair in _measuring_commands(result, docaps)]
-    return Found(results, grids, commands)
+            _add_run(found, open_run(path), corpus, places, docaps)
+    found.commands[:0] = preparing_commands(found.results, docaps)
+    found.commands.extend(pair for result in found.results for pair in _measuring_commands(result, docaps))
+    return found
+
+
+def _add_grid(found: Found, folder: Path, corpus: Path | None, places: Sequence[tuple[int, int]], docaps: str) -> None:
+    """Read a grid: its numbers, its runs, and the sentence models that they start from."""
+    gather_all(folder)  # a grid that is not through has something to show too
+    grids = read_grids(folder)
+    runs = [open_run(path) for path in runs_of(folder, grids)]
+    for run in runs:
+        check_kept(run, folder, corpus)
+        write_card(run)
+        _show_routing(run, corpus, places)
+    found.grids.extend(grids)
+    found.results.extend(read_results(run.path) for run in runs)
+    found.beginnings.extend(read_results(path) for path in beginnings_of(folder, grids))
+    found.commands.extend(_grid_commands(grids, docaps))
+
+
+def _add_run(found: Found, run: Run, corpus: Path | None, places: Sequence[tuple[int, int]], docaps: str) -> None:
+    """Read a run, measured first; a row of a grid has been, and keeps its numbers."""
+    if folder := grid_of(run):
+        check_kept(run, folder, corpus)
+    else:
+        measure_test_part(run, open_store(corpus or own_corpus(run)))
+    _show_routing(run, corpus, places)
+    write_card(run)
+    found.results.append(read_results(run.path))
+    found.commands.extend(_run_commands(found.results[-1], docaps))
+
+
+def grid_of(run: Run) -> Path | None:
+    """Return the folder of the grid that a run is a row of; a sentence model is none."""
+    path = run.path.resolve()
+    folder = path.parent.parent
+    return folder if path.name != SENTENCE and is_grid(folder) else None
+
+
+def check_kept(run: Run, folder: Path, corpus: Path | None) -> None:
+    """Refuse to measure a row of a grid: the grid does that, once, and its tables are made of what it found."""
+    if not run.results.exists():
+        raise RunError(
+            f"a row of the grid {folder} that has not been measured yet: run its `docaps experiment` command first",
+            path=run.path,
+        )
+    if corpus is not None and measured_hash(run) != open_store(corpus).hash:
+        raise RunError(
+            f"a row of the grid {folder}, measured on another corpus than {corpus}. The grid's numbers are kept: leave "
+            "out --corpus, or copy the run out of the grid and report the copy",
+            path=run.path,
+        )
 
 
 def _show_routing(run: Run, corpus: Path | None, places: Sequence[tuple[int, int]]) -> None:
-    if places:
-        trace_chosen(run, open_store(corpus or own_corpus(run)), places)
+    """Let the routing be shown for some sentences, which the translations must be of."""
+    if not places:
+        return
+    store = open_store(corpus or own_corpus(run))
+    if measured_hash(run) != store.hash:
+        raise RunError(
+            "not the corpus that the run was measured on, so --sentence cannot show it: give that one with --corpus",
+            path=store.path,
+        )
+    trace_chosen(run, store, places)
+
+
+def preparing_commands(results: Sequence[RunResults], docaps: str) -> list[tuple[str, str]]:
+    """Return how the corpora were prepared that runs were measured on and learnt from, where that is known."""
+    known: dict[str, str] = {}
+    for run in results:
+        for data in ((run.measured or {}).get("data", {}), _own_manifest(run)):
+            if data.get("command"):
+                known.setdefault(str(data.get("hash")), str(data["command"]))
+    return [("Prepare the corpus", _called(command, docaps)) for command in known.values()]
+
+
+def _own_manifest(run: RunResults) -> Mapping[str, Any]:
+    """Look into the corpus that a run learnt from, if it is still where it was and what it was."""
+    path = Path(str(run.corpus.get("path")))
+    found = open_store(path).manifest if (path / "manifest.json").is_file() else {}
+    return found if found.get("hash") == run.corpus.get("hash") else {}
 
 
 def _run_commands(run: RunResults, docaps: str) -> list[tuple[str, str]]:
@@ -108,6 +173,7 @@ def report_runs(found: Found, paths: Sequence[Path], out: Path, *, docaps: str) 
         subtitle="; ".join(titles) if titles else ", ".join(path.name for path in paths),
         commands=commands,
         grids=found.grids,
+        beginnings=found.beginnings,
     )
 
 

@@ -6,7 +6,15 @@ from docaps.report.figures import DotRow, dot_chart, legend, run_key
 from docaps.report.kept import HISTORIES, Kept, Share
 from docaps.report.markup import Markup, element, join
 from docaps.report.results import RunResults
-from docaps.report.wording import MISSING, describe_system, label_runs, percent, sentence_case, thousands
+from docaps.report.wording import (
+    MISSING,
+    describe_system,
+    label_runs,
+    name_seeds,
+    percent,
+    sentence_case,
+    thousands,
+)
 
 _EXPLANATION = (
     "Choices that only earlier sentences can decide. A model that uses them is better with an item's own history than "
@@ -72,7 +80,7 @@ def _set(results: Sequence[RunResults], name: str, charted: int | None) -> list[
         element("h3", name),
         *(element("p", doubt, class_="doubt") for doubt, holds in doubts.items() if holds),
         element("div", _table(results, name, columns), class_="scroll", data_scroll=f"Choices of {name}"),
-        _chart(results[:charted], name, columns),
+        _chart(results[:charted], name, columns, name_seeds(results, results[:charted])),
         element("details", element("summary", "Signatures"), *_codes(dict.fromkeys(one.signature for _, one in kept))),
     ]
 
@@ -137,8 +145,8 @@ def _foot(runs: Sequence[RunResults], columns: dict[str, Pick]) -> Markup:
     return element("tfoot", *rows)
 
 
-def _chart(results: Sequence[RunResults], name: str, columns: dict[str, Pick]) -> Markup:
-    """Draw a row of dots for each column."""
+def _chart(results: Sequence[RunResults], name: str, columns: dict[str, Pick], seeds: str) -> Markup:
+    """Draw a row of dots for each column; say whose seeds they are."""
     shares = {column: [pick(run) for run in results] for column, pick in columns.items()}
     rows = [
         DotRow(
@@ -152,7 +160,7 @@ def _chart(results: Sequence[RunResults], name: str, columns: dict[str, Pick]) -
     if not rows:
         return Markup()
     labels = label_runs(results)
-    title = f"{name}: right choices in per cent, for each run; the values are in the dots' titles"
-    caption = element("figcaption", name, element("span", " right choices, %", class_="quiet"))
+    title = f"{name}: right choices in per cent, for each run{seeds}; the values are in the dots' titles"
+    caption = element("figcaption", name, element("span", f" right choices, %{seeds}", class_="quiet"))
     figure = element("figure", caption, dot_chart(rows, labels, title=title))
     return join([legend(labels), element("div", figure, class_="panels")])

@@ -8,7 +8,7 @@ from docaps.report.figures import Series, line_chart
 from docaps.report.markup import Markup, element
 from docaps.report.results import RunResults
 from docaps.report.table import code_list
-from docaps.report.wording import label_runs
+from docaps.report.wording import label_runs, name_seeds, number_equals
 
 _MOST_POINTS = 150  # more than a chart of this width can show
 
@@ -33,16 +33,38 @@ _CHARTS = (
 )
 
 
-def curves_section(results: Sequence[RunResults]) -> Markup:
-    """Draw one chart per quantity, one line per run."""
-    drawn = [(chart, _series(results, chart)) for chart in _CHARTS]
-    figures = [_figure(chart, series) for chart, series in drawn if series]
-    missing = [f"{run.name}/metrics.jsonl" for run in results if not run.training and not run.validation]
+def curves_section(
+    results: Sequence[RunResults], *, charted: int | None = None, beginnings: Sequence[RunResults] = ()
+) -> Markup:
+    """Draw one chart per quantity, one line per run of the first `charted`, and the like for the sentence models.
+
+    These have charts of their own: their losses fall from so high that nothing could be told apart beneath them.
+    """
+    shown = results[:charted]
+    missing = [f"{run.name}/metrics.jsonl" for run in shown if not run.training and not run.validation]
     parts = [element("h2", "Learning curves", id="curves-heading")]
-    parts += [element("div", *figures, class_="panels")] if figures else []
+    parts += _panels(_drawn(shown, label_runs(shown), name_seeds(results, shown)))
     if missing:
         parts.append(element("p", "No training log: ", code_list(missing), ".", class_="note missing"))
+    if first := _drawn(beginnings, label_beginnings(beginnings), ""):
+        parts += [element("h3", "The sentence models that the rows start from"), *_panels(first)]
     return element("section", *parts, id="curves", aria_labelledby="curves-heading")
+
+
+def label_beginnings(models: Sequence[RunResults]) -> list[str]:
+    """Give each sentence model a short label: of several, its seed; at worst, with a number."""
+    seeds = [f"seed {model.description.get('seed')}" for model in models]
+    return ["sentence model"] if len(models) == 1 else number_equals(seeds)
+
+
+def _drawn(results: Sequence[RunResults], labels: Sequence[str], seeds: str) -> list[Markup]:
+    """Draw the charts that there are numbers for; `seeds` tells whose they are."""
+    drawn = [(chart, _series(results, labels, chart)) for chart in _CHARTS]
+    return [_figure(chart, series, seeds) for chart, series in drawn if series]
+
+
+def _panels(figures: Sequence[Markup]) -> list[Markup]:
+    return [element("div", *figures, class_="panels")] if figures else []
 
 
 def thin(points: Sequence[tuple[float, float]], most: int = _MOST_POINTS) -> list[tuple[float, float]]:
@@ -52,9 +74,9 @@ def thin(points: Sequence[tuple[float, float]], most: int = _MOST_POINTS) -> lis
     return [(sum(x for x, _ in group) / len(group), sum(y for _, y in group) / len(group)) for group in groups]
 
 
-def _figure(chart: Chart, series: Sequence[Series]) -> Markup:
-    note = element("span", chart.note, class_="quiet")
-    title = f"{chart.title}, {chart.note}, over training steps. {_last_values(series)}"
+def _figure(chart: Chart, series: Sequence[Series], seeds: str) -> Markup:
+    note = element("span", f"{chart.note}{seeds}", class_="quiet")
+    title = f"{chart.title}, {chart.note}{seeds}, over training steps. {_last_values(series)}"
     thinned = [replace(line, points=thin(line.points)) for line in series]
     picture = line_chart(thinned, title=title, may_be_log=chart.may_be_log)
     return element("figure", element("figcaption", chart.title, note), picture)
@@ -65,9 +87,9 @@ def _last_values(series: Sequence[Series]) -> str:
     return "; ".join(f"{line.label} ends at {line.points[-1][1]:.3g}" for line in series if not line.dashed)
 
 
-def _series(results: Sequence[RunResults], chart: Chart) -> list[Series]:
+def _series(results: Sequence[RunResults], labels: Sequence[str], chart: Chart) -> list[Series]:
     series = []
-    for index, (run, label) in enumerate(zip(results, label_runs(results), strict=True)):
+    for index, (run, label) in enumerate(zip(results, labels, strict=True)):
         rows = (*run.training, *run.validation)
         series.append(Series(label, curve_points(rows, chart.keys), index))
         if chart.dashed:

@@ -6,7 +6,7 @@ from docaps.report.bars import Bar, bar_chart
 from docaps.report.diagnosed import Condition, Diagnosis, Sentence, Told
 from docaps.report.markup import Markup, element, join
 from docaps.report.results import RunResults
-from docaps.report.wording import MISSING, decimal, describe_system, percent, sentence_case
+from docaps.report.wording import MISSING, decimal, describe_system, name_seeds, percent, sentence_case
 
 _EXPLANATION = (
     "The same text with the true history, with another document's, with none, and with the nearest sentences only. "
@@ -23,7 +23,7 @@ def diagnosis_section(results: Sequence[RunResults]) -> Markup:
         return Markup()
     parts = [element("h2", "Is context used?", id="diagnosis-heading"), element("p", _EXPLANATION)]
     for run, found in diagnosed:
-        parts += _run(run, found)
+        parts += _run(run, found, name_seeds(results, [run]))
     return element("section", *parts, id="diagnosis", aria_labelledby="diagnosis-heading")
 
 
@@ -34,10 +34,10 @@ def name_of(condition: str, other: str | None) -> str:
     return _NAMES.get(condition, f"the {condition}")
 
 
-def _run(run: RunResults, found: Diagnosis) -> list[Markup]:
+def _run(run: RunResults, found: Diagnosis, seed: str) -> list[Markup]:
     """Show the diagnosis of one run."""
     parts = [
-        element("h3", f"{sentence_case(describe_system(run.system))}, run {run.name}"),
+        element("h3", f"{sentence_case(describe_system(run.system))}, run {run.name}{seed}"),
         element("p", f"{sentence_case(found.verdict)}.", class_=f"headline verdict {found.code}"),
         *(element("p", f"{sentence_case(sentence)}.", class_="second") for sentence in found.explanation),
     ]
@@ -85,7 +85,8 @@ def _row(one: Condition, found: Diagnosis, columns: Sequence[str]) -> Markup:
 
 
 def _signed(change: float, places: int = 1) -> str:
-    return f"{100 * change:+.{places}f} %".replace("-", "−").replace(" ", "\u202f")
+    shown = round(100 * change, places) + 0.0  # nothing is never below zero
+    return f"{shown:+.{places}f} %".replace("-", "−").replace(" ", "\u202f")
 
 
 def _figures(found: Diagnosis) -> list[Markup]:

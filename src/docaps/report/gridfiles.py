@@ -50,6 +50,12 @@ def runs_of(directory: Path, grids: Sequence[Grid]) -> list[Path]:
     return list(dict.fromkeys(path for _, path in sorted(runs, key=lambda run: run[0])))
 
 
+def beginnings_of(directory: Path, grids: Sequence[Grid]) -> list[Path]:
+    """Return the directories of the sentence models that the rows start from, as far as grids name them, once each."""
+    models = [model for grid in grids for model in grid.get("sentence_models") or [] if "path" in model]
+    return list(dict.fromkeys(directory / model["path"] for model in models))
+
+
 MOST = 4
 """As many runs are shown in every detail; of more, a few."""
 _FIRST = ("transformer", "qcn+reg", "qcn")

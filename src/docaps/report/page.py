@@ -48,8 +48,12 @@ def build_page(
     subtitle: str = "",
     commands: Sequence[tuple[str, str]] = (),
     grids: Sequence[Grid] = (),
+    beginnings: Sequence[RunResults] = (),
 ) -> str:
-    """Build the whole page; `commands` are (what it does, command) pairs."""
+    """Build the whole page; `commands` are (what it does, command) pairs, `beginnings` the models that rows start from.
+
+    These have learning curves on the page, and nothing else.
+    """
     ordered, detailed, charted = arrange(results)
     sections = [
         *[grid_section(grid, own_runs(grid, results), place) for grid, place in zip(grids, places(grids), strict=True)],
@@ -57,9 +61,9 @@ def build_page(
         Markup() if grids else scores_section(ordered),
         choices_section(ordered, charted=charted),
         diagnosis_section(ordered),
-        samples_section(ordered[:detailed]),
-        routing_section(ordered[:detailed]),
-        curves_section(ordered[:charted]),
+        samples_section(ordered, detailed=detailed),
+        routing_section(ordered, detailed=detailed),
+        curves_section(ordered, charted=charted, beginnings=beginnings),
         data_section(ordered) if corpora(ordered) else Markup(),
         provenance_section(ordered[:detailed], commands, environment(ordered)),
     ]
@@ -91,9 +95,10 @@ def write_report(
     subtitle: str = "",
     commands: Sequence[tuple[str, str]] = (),
     grids: Sequence[Grid] = (),
+    beginnings: Sequence[RunResults] = (),
 ) -> None:
     """Write the page; it is complete or not there at all."""
-    page = build_page(results, title=title, subtitle=subtitle, commands=commands, grids=grids)
+    page = build_page(results, title=title, subtitle=subtitle, commands=commands, grids=grids, beginnings=beginnings)
     write_text_atomically(path, page)
 
 

@@ -10,7 +10,7 @@ from docaps.report.markup import Markup, element, join
 from docaps.report.results import Matrix, RoutedHistory, RoutingSample, RunResults
 from docaps.report.scales import ColourScale, correlation_scale, coupling_scale
 from docaps.report.table import code_list
-from docaps.report.wording import decimal, describe_system, distance_words, sees_context, sentence_case
+from docaps.report.wording import decimal, describe_system, distance_words, name_seeds, sees_context, sentence_case
 
 _SPECIAL = re.compile(r"</?s>|<pad>")
 _EXPLANATION = (
@@ -33,15 +33,17 @@ class Kind:
     neutral_words: str
 
 
-def routing_section(results: Sequence[RunResults]) -> Markup:
-    """Show the routing samples of every run that has some."""
+def routing_section(every: Sequence[RunResults], *, detailed: int | None = None) -> Markup:
+    """Show the routing samples of those of the first `detailed` runs that have some."""
+    results = every[:detailed]
     with_routing = [run for run in results if run.routing]
     parts = [element("h2", "How the history is routed", id="routing-heading")]
     parts += [element("p", _EXPLANATION)] if with_routing else []
     firsts = [count_cells(run.routing[:1]) for run in with_routing]
     left = max(_MOST_CELLS - sum(firsts), 0)  # every run has one sentence at least
     for index, run in enumerate(with_routing):
-        parts.append(element("h3", f"{sentence_case(describe_system(run.system))}, run {run.name}"))
+        name = f"run {run.name}{name_seeds(every, [run])}"
+        parts.append(element("h3", f"{sentence_case(describe_system(run.system))}, {name}"))
         shown = _fitting(run.routing, left + firsts[index])
         left -= count_cells(shown) - firsts[index]
         parts += [

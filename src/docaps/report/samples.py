@@ -7,7 +7,7 @@ from docaps.report.figures import run_key
 from docaps.report.markup import Markup, element, join
 from docaps.report.results import Label, RunResults
 from docaps.report.table import code_list
-from docaps.report.wording import count, describe_system, label_runs, sentence_case
+from docaps.report.wording import count, describe_system, label_runs, name_seeds, sentence_case
 
 _TITLES = {
     Verdict.RIGHT: "the translations differ here; this one agrees with the reference",
@@ -16,15 +16,17 @@ _TITLES = {
 _ALONE = "does not agree with the reference"
 
 
-def samples_section(results: Sequence[RunResults]) -> Markup:
-    """Show up to five documents, those the runs translate most differently first."""
+def samples_section(every: Sequence[RunResults], *, detailed: int | None = None) -> Markup:
+    """Show up to five documents, those the first `detailed` runs translate most differently first."""
+    results = every[:detailed]
     translated = [(index, run) for index, run in enumerate(results) if run.translations]
     missing = [f"{run.name}/assessment/translations.jsonl" for run in results if not run.translations]
-    documents = choose_documents(results)
+    documents, labels = choose_documents(results), label_runs(results)
     parts = [element("h2", "Sample documents", id="samples-heading")]
     if documents:
         parts += [_introduction(len(translated), len(documents), len(translated[0][1].translations))]
-        parts += [_document(document, results, [index for index, _ in translated]) for document in documents]
+        heads = [_run_heading(run, index, every, results) for index, run in translated]
+        parts += [_document(document, heads, [labels[index] for index, _ in translated]) for document in documents]
     elif translated:
         parts.append(element("p", "The runs have no translated document in common.", class_="missing"))
     if missing:
@@ -48,13 +50,10 @@ def _introduction(runs: int, shown: int, documents: int) -> Markup:
     )
 
 
-def _document(document: ComparedDocument, results: Sequence[RunResults], runs: Sequence[int]) -> Markup:
-    labels = label_runs(results)
-    headings = [element("th", "Source", scope="col")]
-    headings += [_run_heading(results[run], labels[run], run) for run in runs]
-    headings.append(element("th", "Reference", scope="col"))
-    names = ["Source", *(labels[run] for run in runs), "Reference"]
-    rows = [_sentence(sentence, names, alone=len(runs) == 1) for sentence in document.sentences]
+def _document(document: ComparedDocument, heads: Sequence[Markup], labels: Sequence[str]) -> Markup:
+    headings = [element("th", "Source", scope="col"), *heads, element("th", "Reference", scope="col")]
+    names = ["Source", *labels, "Reference"]
+    rows = [_sentence(sentence, names, alone=len(labels) == 1) for sentence in document.sentences]
     table = element(
         "table",
         element("caption", _caption(document)),
@@ -66,9 +65,12 @@ def _document(document: ComparedDocument, results: Sequence[RunResults], runs: S
     return element("div", table, class_="scroll", data_scroll=f"Document {document.id}")
 
 
-def _run_heading(run: RunResults, label: str, index: int) -> Markup:
+def _run_heading(run: RunResults, index: int, every: Sequence[RunResults], shown: Sequence[RunResults]) -> Markup:
+    """Name a run, with its seed where the page has several and the label does not tell it."""
     words = element("span", run_key(index), sentence_case(describe_system(run.system)), class_="system")
-    return element("th", words, element("span", label, class_="quiet"), scope="col")
+    label, seed = label_runs(shown)[index], name_seeds(every, [run])
+    said = label if label.endswith(seed) else f"{label}{seed}"
+    return element("th", words, element("span", said, class_="quiet"), scope="col")
 
 
 def _caption(document: ComparedDocument) -> Markup:

@@ -13,7 +13,7 @@ from docaps.report.wording import (
     describe_system,
     duration,
     label_runs,
-    listing,
+    name_seeds,
     percent,
     sentence_case,
     thousands,
@@ -42,7 +42,7 @@ def results_section(results: Sequence[RunResults], *, charted: int | None = None
         *[element("p", doubt, class_="doubt") for doubt in state_doubts(results)],
         element("div", _table(results), class_="scroll", data_scroll="Table of results"),
         _footnotes(results),
-        _charts(results[:charted], _name_seeds(results, results[:charted])),
+        _charts(results[:charted], name_seeds(results, results[:charted])),
         aria_labelledby="results-heading",
     )
 
@@ -206,14 +206,6 @@ def _signature(run: RunResults) -> tuple[str, str]:
         return "", ""
     search = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in run.scores.search.items())
     return run.scores.signature, f" ({search})" if search else ""
-
-
-def _name_seeds(results: Sequence[RunResults], shown: Sequence[RunResults]) -> str:
-    """Name the seeds that are shown, if there are several; empty otherwise."""
-    if len({run.description.get("seed") for run in results}) < 2:
-        return ""
-    seeds = list(dict.fromkeys(str(run.description.get("seed")) for run in shown))
-    return f", seed{'s' if len(seeds) > 1 else ''} {listing(seeds)}"
 
 
 def _charts(results: Sequence[RunResults], seeds: str) -> Markup:

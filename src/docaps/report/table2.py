@@ -19,10 +19,13 @@ from docaps.report.markup import Markup, element, join
 from docaps.report.paper import CORPORA, TABLE2, find_corpus
 from docaps.report.provenance import flatten
 from docaps.report.results import RunResults
-from docaps.report.wording import MISSING, listing, sees_context
+from docaps.report.wording import MISSING, is_regularised, listing, sees_context
 
-# The paper's settings, by the names that runs have for them (section 4.1).
+# The paper's settings, by the names that runs have for them (section 4.1, Eqs. 5 and 11, Alg. 1).
 PAPER_SETTINGS: Mapping[str, Any] = {
+    "preparation.subwords": "bpe",
+    "preparation.truecase": True,
+    "preparation.merges": 30_000,
     "system.model.encoder_layers": 4,
     "system.model.decoder_layers": 4,
     "system.model.size": 512,
@@ -32,18 +35,34 @@ PAPER_SETTINGS: Mapping[str, Any] = {
     "system.qcn.capsules": 4,
     "system.qcn.rounds": 4,
     "system.qcn.normalise": False,
+    "system.qcn.query": "sum",
+    "system.qcn.guide_capsules": True,
+    "system.qcn.guide_agreement": True,
+    "system.regulariser.weight": 1.0,  # Eq. 11 adds the PCC as it is
     "stage.learning_rate": 1e-4,
     "stage.schedule": "fixed",
+    "stage.warmup": 0,
     "stage.dropout": 0.2,
     "stage.inherited_rate": 1.0,
     "stage.optimizer": "adam",
     "stage.beta2": 0.999,  # Adam's default
     "stage.accumulate": 1,
+    "stage.extra": False,
 }
-OUR_READINGS: Mapping[str, Any] = {"system.model.norm": "post"}
-"""What we take for the paper's where it says nothing."""
+OUR_READINGS: Mapping[str, Any] = {
+    "system.model.norm": "post",
+    "system.history.positions": False,
+    "system.qcn.scope": "sentence",
+    "system.qcn.squash_words": True,
+    "system.qcn.gradient": "all",
+    "system.qcn.gate": False,
+    "system.regulariser.correlation": "capsules",
+    "system.regulariser.positions": True,
+}
+"""What we take for the paper's where it says nothing, or too little (docs/equations.md)."""
 DROPOUT_WITHOUT_CONTEXT = 0.1
 BATCHES = {"TED": 1500, "News": 900, "Europarl": 900}
+_OF_QUERIES = ("system.qcn.query", "system.qcn.guide_capsules", "system.qcn.guide_agreement")
 _STARTED_OTHERWISE = ("zhang",)  # the paper does not say how it trained it; the note beneath the table says how we did
 
 
@@ -99,8 +118,8 @@ def state_differences(grid: Grid, results: Sequence[RunResults]) -> list[str]:
         found.append(
             f"Other data: our runs learnt from and were tested on {_name(grid)}, not on a corpus of the paper."
         )
-    compared = [(run.name, flatten(run.settings), _paper_settings(run.system, corpus)) for run in results]
-    readings = [(run.name, flatten(run.settings), {name: [x] for name, x in OUR_READINGS.items()}) for run in results]
+    compared = [(run.name, _settings(run), _paper_settings(run.system, corpus)) for run in results]
+    readings = [(run.name, _settings(run), _our_readings(run.system)) for run in results]
     for title, other in (
         ("Other settings than the paper's", _list_others(compared, "paper")),
         ("Other settings of the sentence models", _list_others(_sentence_models(grid, corpus), "paper")),
@@ -124,6 +143,16 @@ def _name(grid: Grid) -> str:
     return "mini-documents" if "documents" in corpus else str(corpus["path"])
 
 
+def _settings(run: RunResults) -> dict[str, Any]:
+    """Return the settings of a run, and those that its corpus was prepared with, where they are known."""
+    data = run.measured["data"] if run.measured else {}
+    return flatten({"preparation": data.get("preparation") or {}, **run.settings})
+
+
+def _our_readings(system: str) -> dict[str, Sequence[Any]]:
+    return {name: [value] for name, value in OUR_READINGS.items() if _concerns(name, system)}
+
+
 def _paper_settings(system: str, corpus: str | None) -> dict[str, Sequence[Any]]:
     """Return the paper's values of the settings that concern a system."""
     found: dict[str, Sequence[Any]] = {
@@ -135,8 +164,12 @@ def _paper_settings(system: str, corpus: str | None) -> dict[str, Sequence[Any]]
 
 def _concerns(name: str, system: str) -> bool:
     """Say whether a system has a setting, or the paper a value of it."""
+    if name.startswith("system.regulariser."):
+        return is_regularised(system)
     if name.startswith("system.history."):
         return sees_context(system)
+    if name in _OF_QUERIES:
+        return system.startswith("qcn")
     if name.startswith("system.qcn."):
         return system.startswith(("qcn", "capsnet"))
     return name != "stage.inherited_rate" or system not in _STARTED_OTHERWISE

@@ -35,6 +35,11 @@ def sees_context(system: str) -> bool:
     return system.removesuffix(_REGULARISED) != "transformer"
 
 
+def is_regularised(system: str) -> bool:
+    """Tell whether the capsules of source and target are pulled together in training."""
+    return system.endswith(_REGULARISED)
+
+
 def is_control(system: str) -> bool:
     """Tell whether a system is there only to be compared with."""
     return any(one.control for name, one in SYSTEMS.items() if name == system)
@@ -49,8 +54,21 @@ def label_runs(results: Sequence[RunResults]) -> list[str]:
     if len(set(seeds)) > 1:
         pairs = zip(labels, seeds, strict=True)
         labels = [label if names[label] == 1 else f"{label}, seed {seed}" for label, seed in pairs]
+    return number_equals(labels)
+
+
+def number_equals(labels: Sequence[str]) -> list[str]:
+    """Give labels that occur more than once their place in the list."""
     counts = Counter(labels)
     return [label if counts[label] == 1 else f"{label} #{place}" for place, label in enumerate(labels, start=1)]
+
+
+def name_seeds(results: Sequence[RunResults], shown: Sequence[RunResults]) -> str:
+    """Name the seeds of the runs that are shown, if the page has several: ", seed 1"; empty otherwise."""
+    if len({run.description.get("seed") for run in results}) < 2:
+        return ""
+    seeds = list(dict.fromkeys(str(run.description.get("seed")) for run in shown))
+    return f", seed{'s' if len(seeds) > 1 else ''} {listing(seeds)}"
 
 
 def percent(share: float | None) -> str:

@@ -87,6 +87,31 @@ def test_the_identity_depends_on_the_data_alone(inputs: Inputs, out: Path) -> No
     assert first.hash == second.hash != third.hash
 
 
+def test_a_command_is_kept_and_tells_no_corpora_apart(inputs: Inputs, out: Path) -> None:
+    plain, _ = prepare(inputs, SETTINGS, out.with_name("plain"))
+    first, _ = prepare(inputs, SETTINGS, out, command="docaps prepare --out mine")
+    assert first.manifest == plain.manifest | {"command": "docaps prepare --out mine"}
+    again, built = prepare(inputs, SETTINGS, out, command="docaps prepare --out other")
+    assert (built, again.manifest) == (False, first.manifest)
+
+
+def test_an_earlier_corpus_learns_its_command_if_it_may_be_written(
+    inputs: Inputs, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier, _ = prepare(inputs, SETTINGS, out)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("read only")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "write_json", refuse)
+        same, built = prepare(inputs, SETTINGS, out, command="docaps prepare")
+    assert (built, same.manifest) == (False, earlier.manifest)
+    later, built = prepare(inputs, SETTINGS, out, command="docaps prepare")
+    assert (built, later.manifest) == (False, earlier.manifest | {"command": "docaps prepare"})
+    assert later.hash == earlier.hash
+
+
 def with_merges(merges: int) -> PreparationSettings:
     return SETTINGS.model_copy(update={"merges": merges})
 

@@ -1,4 +1,4 @@
-"""A grid's folder as `docaps experiment` leaves it, with numbers that occur once, so that each can be traced."""
+"""A grid's folder as `docaps experiment` leaves it; every run has numbers of its own, so that each can be traced."""
 
 import json
 import random
@@ -36,6 +36,8 @@ DATA = {
 DIAGNOSED = ("qcn", "qcn+reg")
 LOGGED = 180
 """More lines than a chart has points."""
+DEV = 5.4321
+"""By how much the scores of the development part are higher."""
 MACHINE = {"system": "Linux-6.1", "processor": "A Fine Processor", "cores": 2, "threads": 1, "gpu": None}
 
 
@@ -46,7 +48,9 @@ def write_grid(folder: Path, *, seeds: Sequence[int] = (1, 2), figures: bool = T
     rows = [write_row(folder, name, title, name, seeds, noise, routing=routing) for name, title in SYSTEMS.items()]
     for row in rows[1:]:
         row["against"] = {key: difference(noise) for key in METRICS}
-    write_json(folder / "table2.json", grid("table2", "Table 2: the systems, and controls", rows, seeds))
+    found = grid("table2", "Table 2: the systems, and controls", rows, seeds)
+    models = [write_sentence_model(folder, seed) for seed in seeds]
+    write_json(folder / "table2.json", found | {"sentence_models": models})
     if figures:
         points = [
             write_row(folder, f"history-{k}", f"{k} history sentences", "qcn+reg", seeds[:1], noise) | {"value": k}
@@ -57,14 +61,25 @@ def write_grid(folder: Path, *, seeds: Sequence[int] = (1, 2), figures: bool = T
     return folder
 
 
+def write_sentence_model(folder: Path, seed: int) -> dict[str, Any]:
+    """Write the run that the rows of a seed start from; return what a grid says of it."""
+    run = folder / f"seed-{seed}" / "sentence"
+    write_run(run, name="sentence", system="transformer", logged=LOGGED)
+    description = vary_run(run, seed)
+    lowest = min(row["dev_perplexity"] for row in read_lines(run / "metrics.jsonl") if "dev_perplexity" in row)
+    known = {key: description[key] for key in ("seed", "steps", "seconds")}
+    return {**known, "path": f"seed-{seed}/sentence", "perplexity": lowest}
+
+
 def write_trials(folder: Path, *, seeds: Sequence[int] = (1,)) -> Path:
     """Write trials: two rows of Table 2 once more, and one that was measured on the development part alone."""
     noise = random.Random(5)
     rows = [write_row(folder, name, SYSTEMS[name], name, seeds, noise) for name in ("transformer", "qcn")]
     rows.append(write_row(folder, "mean", "query from the mean of the words", "qcn", seeds, noise))
     for place, row in enumerate(rows):
-        row["perplexity"] = 17.123 + place
-        row["choices"] = None
+        row |= {"perplexity": 17.123 + place, "choices": None}
+        for one in (*row["means"].values(), *row["documents"].values()):
+            one |= {name: value + DEV for name, value in one.items() if value is not None}
     rows[2]["against"] = {key: difference(noise) for key in METRICS}
     write_json(folder / "grid.json", {"version": 1})
     found = grid("trials", "Trials: the QCN with one setting changed", rows, seeds)
@@ -111,6 +126,7 @@ def write_row(
         write_grid_run(run, name, system, seed, scores[seed], choices[seed], routing=routing)
         if name in DIAGNOSED and seed == seeds[0]:
             write_diagnosis(run)
+            vary_diagnosis(run)
     means = {key: sum(scores[seed][key] for seed in seeds) / len(seeds) for key in METRICS}
     ends = {key: {"low": mean - 1.2345, "high": mean + 1.2345} for key, mean in means.items()}
     drawn = {key: {"low": mean - 2.3456, "high": mean + 2.3456} for key, mean in means.items()}
@@ -149,26 +165,74 @@ def write_grid_run(
     """Write a run of a grid, all files but the weights."""
     write_run(run, name=name, system=system, init_from="sentence", pcc=system.endswith("+reg"), logged=LOGGED)
     watch_bleu(run, scores["bleu"])
-    description = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    write_json(run / "run.json", description | {"seed": seed})
+    vary_run(run, seed)
     write_assessment(run, right=system != "transformer", bleu=scores["bleu"], choices=choices)
     if routing and system.startswith("qcn"):
         places = [(0, 2), (1, 1), (0, 3), (3, 2)]
-        write_json(run / "assessment" / "routing.json", [routing_sample(d, s, capsules=4) for d, s in places])
-    for place, history in enumerate(("own", "none", "shuffled")):
-        write_kept(run, "geneval", history, accuracy=0.5127 + 0.0007 * len(name) - 0.0093 * place)
+        samples = [routing_sample(d, s, capsules=4, seed=f"{name}, {seed}") for d, s in places]
+        write_json(run / "assessment" / "routing.json", samples)
+    noise = random.Random(f"choices of {name}, {seed}")
+    for history in ("own", "none", "shuffled"):
+        write_kept(run, "geneval", history, accuracy=noise.uniform(0.45, 0.75))
     signed = {
         key: {"name": title, "score": scores[key], "signature": f"{key}|v:2.6.1"} for key, title in METRICS.items()
     }
     part = {"set": "test", "documents": 207, "sentences": 1677, "seconds": 17.3, "search": {"beam": 4}}
-    dev = {key: {**score, "score": score["score"] + 5.4321} for key, score in signed.items()}
+    dev = {key: {**score, "score": score["score"] + DEV} for key, score in signed.items()}
     parts = {"test": {**part, "scores": signed}, "dev": {**part, "set": "dev", "scores": dev}}
     write_json(run / "results.json", {"version": 1, "name": name, "parts": parts, "data": DATA, "machine": MACHINE})
 
 
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 def watch_bleu(run: Path, bleu: float) -> None:
     """Add the BLEU of the development part to the validations of a run."""
-    path = run / "metrics.jsonl"
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = read_lines(run / "metrics.jsonl")
     found = [row | ({"dev_bleu": bleu * row["step"] / 907} if "dev_loss" in row else {}) for row in rows]
-    write_lines(path, found)
+    write_lines(run / "metrics.jsonl", found)
+
+
+def vary_run(run: Path, seed: int) -> dict[str, Any]:
+    """Give a run a size, a time and a log of its own; return its description."""
+    noise = random.Random(f"log of {run.name}, {seed}")
+    own = {"seed": seed, "steps": noise.randrange(1000, 9000), "seconds": noise.uniform(70, 90_000)}
+    own["parameters"] = noise.randrange(1_000_000, 9_000_000)
+    description = json.loads((run / "run.json").read_text(encoding="utf-8")) | own
+    write_json(run / "run.json", description)
+    level = noise.uniform(0.8, 1.3)
+    rows = [
+        {key: _vary(key, value, level, noise) for key, value in row.items()}
+        for row in read_lines(run / "metrics.jsonl")
+    ]
+    write_lines(run / "metrics.jsonl", rows)
+    return description
+
+
+def _vary(key: str, value: float, level: float, noise: random.Random) -> float:
+    if key == "tokens_per_second":
+        return noise.uniform(4000, 20_000)
+    factor = 1 if key in ("step", "seconds", "learning_rate") else level * noise.uniform(0.9, 1.1)
+    return value * factor * (17 if key == "dev_perplexity" else 1)
+
+
+def vary_diagnosis(run: Path) -> None:
+    """Give a diagnosis numbers of its own, each once."""
+    noise = random.Random(f"diagnosis of {run.parent.name}, {run.name}")
+    found = json.loads((run / "diagnosis.json").read_text(encoding="utf-8"))
+    for row in found["conditions"]:
+        row |= {"bleu": noise.uniform(40, 90), "accuracy": noise.uniform(0.4, 0.9)}
+        row["perplexity"] *= noise.uniform(1, 1.2)
+    for row in found["comparisons"]:
+        row |= {"p_bootstrap": noise.uniform(0, 0.4), "p_randomisation": noise.uniform(0, 0.4)}
+    for row in found["by_distance"]["perplexity"]:
+        row["gain"] = noise.uniform(-0.1, 0.1)
+    for row in (*found["better"], *found["worse"]):
+        row["cxmi"] *= noise.uniform(0.5, 1)
+    for row in found["traces"]:
+        row["places"] = [place | {"mean": noise.random(), "deviation": noise.random()} for place in row["places"]]
+    write_json(
+        run / "diagnosis.json",
+        found | {"documents": noise.randrange(100, 999), "sentences": noise.randrange(1000, 9999)},
+    )

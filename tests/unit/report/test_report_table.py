@@ -2,12 +2,12 @@
 
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from fake_grids import write_grid
 from fake_runs import write_document_run, write_sentence_run
+from page_reading import read_page, rows_of
 
 from docaps.report import RunResults, build_page, read_results
 from docaps.report.gridfiles import read_grids, runs_of
@@ -16,56 +16,12 @@ from docaps.report.table import results_section
 ACCURACY = "Contrastive accuracy, %"
 
 
-class Cells(HTMLParser):
-    """Reads the table of results: rows of cells, each with its text and the rows and columns that it spans."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.rows: dict[str, list[list[tuple[str, int, int]]]] = {"thead": [], "tbody": [], "tfoot": []}
-        self._part = ""
-        (table,) = re.findall(r'<table id="results".*?</table>', page, flags=re.DOTALL)
-        self.feed(table)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        spans = {name: int(value or 1) for name, value in attributes if name in ("rowspan", "colspan")}
-        if tag in self.rows:
-            self._part = tag
-        elif tag == "tr":
-            self.rows[self._part].append([])
-        elif tag in ("th", "td"):
-            self.rows[self._part][-1].append(("", spans.get("rowspan", 1), spans.get("colspan", 1)))
-
-    def handle_data(self, data: str) -> None:
-        if self._part:
-            text, *spans = self.rows[self._part][-1][-1]
-            self.rows[self._part][-1][-1] = (text + data, *spans)
-
-
-def headings(head: list[list[tuple[str, int, int]]]) -> list[tuple[str, ...]]:
-    """Return the headings above each column, from top to bottom."""
-    grid: dict[tuple[int, int], str] = {}
-    for line, cells in enumerate(head):
-        column = 0
-        for text, rows, columns in cells:
-            while (line, column) in grid:
-                column += 1
-            covered = [(line + down, column + across) for down in range(rows) for across in range(columns)]
-            assert not grid.keys() & set(covered)
-            grid |= dict.fromkeys(covered, text)
-    width = 1 + max(column for _, column in grid)
-    stacks = [[grid[line, column] for line in range(len(head))] for column in range(width)]
-    return [tuple(dict.fromkeys(stack)) for stack in stacks]
-
-
 def read_table(page: str) -> dict[str, dict[tuple[str, ...], str]]:
     """Return what stands under each heading, for each row."""
-    cells = Cells(page)
-    names = headings(cells.rows["thead"])
-    found = {}
-    for row in [*cells.rows["tbody"], *cells.rows["tfoot"]]:
-        texts = [text for text, _, columns in row for _ in range(columns)]
-        found[texts[0]] = dict(zip(names, texts, strict=True))
-    return found
+    table = read_page(page).place("results")
+    assert table is not None
+    rows = rows_of(table, "tbody", "tfoot")
+    return {name: {heading: cell.text for heading, cell in row.items()} for name, row in rows}
 
 
 def expected(data: dict[str, object]) -> dict[tuple[str, ...], str]:
@@ -121,6 +77,20 @@ def test_the_accuracy_charts_say_whose_seed_they_show(results: list[RunResults])
     assert captions(str(results_section(results))) == {"accuracy, %, seeds 1 and 2"}
     single = [run for run in results if run.description["seed"] == 1]
     assert captions(build_page(single, title="T")) == {"accuracy, %"}
+
+
+def test_charts_of_choices_and_curves_say_whose_seed_they_show(results: list[RunResults]) -> None:
+    page = build_page(results, title="T")
+    assert '<figcaption>geneval<span class="quiet"> right choices, %, seed 1</span>' in page
+    assert "geneval: right choices in per cent, for each run, seed 1; the values" in page
+    assert '<figcaption>Perplexity<span class="quiet">of the development set, seed 1</span>' in page
+    assert "Perplexity, of the development set, seed 1, over training steps. " in page
+    assert "run qcn, seed 1</h3>" in page.partition('id="routing"')[2]
+    assert '<span class="quiet">qcn, seed 1</span>' in page.partition('id="samples"')[2].partition("</section>")[0]
+    single = build_page([run for run in results if run.description["seed"] == 1], title="T")
+    for sentence in ("right choices, %</span>", "of the development set</span>", "run qcn</h3>"):
+        assert sentence in single
+    assert ", seed 1" not in single
 
 
 def test_runs_of_no_grid_have_a_table_of_all_scores(tmp_path: Path) -> None:

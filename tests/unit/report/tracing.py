@@ -1,0 +1,452 @@
+"""What every number of a page must be, worked out from the files of the runs: each in its own place, under its heading.
+
+Each function looks at one part of a page, compares it with the files, and counts it as traced; `trace_page` then sees
+that no number is left.
+"""
+
+import json
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from page_reading import Heading, Node, headings, numbers, read_page, rows_of, tidy
+from traced_parts import trace_data, trace_diagnoses, trace_made, trace_routing, trace_samples
+
+from docaps.report.paper import CORPORA, TABLE2
+
+METRICS = {"BLEU": "bleu", "d-BLEU": "dbleu", "chrF2++": "chrf", "METEOR": "meteor"}
+HISTORIES = {"own history": "own", "no history": "none", "another's": "shuffled"}
+CONTROLS = ("qcn-shuffled", "qcn-noise")
+ACCURACY = "Contrastive accuracy, %"
+OWN_WORDS = [
+    r"chrF2\+\+",
+    r"Tables? [12]",
+    r"Figures? [4-7]( and [4-7])?",
+    r"95 %",
+    r"p < 0\.0[15]",
+    r"version 1\.5",
+    r"et al\. \d{4}",
+    r"sum to 1 ",
+]
+"""Numbers that the page says by itself: of figures and tables, of levels, of years."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a run."""
+
+    path: Path
+
+    def read(self, name: str) -> Any:
+        """Return what a file holds; None if there is none."""
+        path = self.path / name
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.path / name).read_text(encoding="utf-8").splitlines()]
+
+    def logged(self, key: str) -> list[float]:
+        return [row[key] for row in self.lines("metrics.jsonl") if key in row]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return dict(self.read("run.json"))
+
+
+@dataclass(frozen=True)
+class Told:
+    """All that a page may speak of: runs, grids, sentence models and commands."""
+
+    runs: Sequence[Files]
+    grids: Sequence[Mapping[str, Any]] = ()
+    beginnings: Sequence[Files] = ()
+    commands: Sequence[tuple[str, str]] = field(default=())
+
+    def named(self, heading: str) -> Files:
+        """Find the run of a row: "... · run NAME, seed SEED"; without a seed there is but one."""
+        name, seed = re.findall(r"· run (\S+?)(?:, seed (\d+))?$", heading)[0]
+        return self.labelled(name, f"seed {seed}" if seed else "")
+
+    def labelled(self, label: str, caption: str) -> Files:
+        """Find the run of a line or dot: by its name or system, and by the seed that the label or caption names."""
+        name, _, own = label.partition(", seed ")
+        seed = own or "".join(set(re.findall(r"\bseed (\d+)", caption)))
+        found = [run for run in self.runs if seed in ("", str(run.about["seed"]))]
+        for key in ("name", "system"):
+            if matching := [run for run in found if run.about[key] == name]:
+                (run,) = matching  # a caption that left out the seed would leave several
+                return run
+        raise AssertionError(f"no run {label!r}, {caption}")
+
+
+def per_cent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def grouped(value: float) -> str:
+    return f"{round(value):,}".replace(",", " ")
+
+
+def clock(seconds: float) -> str:
+    """Write a time with its two largest units."""
+    whole = round(seconds)
+    units = ((whole // 3600, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
+    return " ".join([f"{count} {unit}" for count, unit in units if count][:2])
+
+
+def trace_page(page: str, told: Told) -> int:
+    """Compare a page with the files, part by part; no number may be left. Return how many there were."""
+    return trace_tree(read_page(page), told)
+
+
+def trace_tree(tree: Node, told: Told) -> int:
+    before = count_numbers(tree)
+    trace_header(tree, told)
+    for grid in told.grids:
+        trace_grid(tree, grid, told)
+    trace_results(tree, told)
+    trace_scores(tree, told)
+    trace_choices(tree, told)
+    trace_diagnoses(tree, told)
+    trace_samples(tree, told)
+    trace_routing(tree, told)
+    trace_curves(tree, told)
+    trace_data(tree, told)
+    trace_made(tree, told)
+    left = [text for text in tree.one("body").seen() if numbers(without_own_words(text))]
+    assert left == []
+    return before
+
+
+def count_numbers(tree: Node) -> int:
+    return sum(len(numbers(text)) for text in tree.one("body").seen())
+
+
+def without_own_words(text: str) -> str:
+    return re.sub("|".join(OWN_WORDS), "", text)
+
+
+def trace_header(tree: Node, told: Told) -> None:
+    """The best accuracy with and without context, and what the runs scored."""
+    header = tree.one("header")
+    tested = [(run, found) for run in told.runs if (found := run.read("assessment/contrastive.json"))]
+    for headline in header.all("p", "headline"):
+        text, wanted = headline.take(), []
+        for context in (True, False):
+            some = [(run, found) for run, found in tested if is_compared(run, context)]
+            run, best = max(some, key=lambda pair: pair[1]["accuracy"]["all"])
+            text = text.replace(f"({run.about['name']})", "")
+            wanted += [*([str(len(some))] if len(some) > 10 else []), per_cent(best["accuracy"]["all"])]
+        wanted.append(per_cent(best["chance"]["all"]))
+        wanted += [str(best["items"])] if "no clear difference" in text else []
+        assert numbers(text) == wanted
+    scored = [found for run in told.runs if (found := run.read("assessment/scores.json"))]
+    for second in header.all("p", "second"):
+        scores = [found["bleu"]["score"] for found in scored]
+        shown = [min(scores), max(scores)] if len(scores) > 3 else scores
+        wanted = [str(scored[0]["documents"]), *(f"{score:.1f}" for score in shown)]
+        assert numbers(without_own_words(second.take())) == wanted
+
+
+def is_compared(run: Files, context: bool) -> bool:
+    system = run.about["system"]
+    return bool(system.startswith("transformer") != context and system not in CONTROLS)
+
+
+def trace_grid(tree: Node, grid: Mapping[str, Any], told: Told) -> None:
+    """The numbers of a grid, of whatever kind."""
+    place = tree.place(str(grid["experiment"]))
+    assert place is not None
+    if grid["experiment"] == "table2":
+        trace_table2(tree, place, grid, told)
+    else:
+        trace_rows(place, grid, told)
+
+
+def caption_numbers(grid: Mapping[str, Any]) -> list[str]:
+    """Return the numbers of a grid's caption, in their order."""
+    steps = [str(count) for count in grid["steps"].values()]
+    marks = ["0.05", "0.01", str(grid["draws"])] if any(row.get("against") for row in grid["rows"]) else []
+    return [*steps, str(grid["corpus"]["documents"]), "95", *marks]
+
+
+def trace_table2(tree: Node, table: Node, grid: Mapping[str, Any], told: Told) -> None:
+    assert numbers(table.one("caption").text) == ["2", *caption_numbers(grid)]
+    ours = {("Ours", name): key for name, key in METRICS.items()}
+    papers = {(f"Paper, {name}", score) for name in CORPORA for score in ("BLEU", "Meteor")}
+    assert set(headings(table)) == {("Row",), *ours, ("Ours", "right choices, %"), *papers}
+    for row, (name, found) in zip(grid["rows"], rows_of(table), strict=True):
+        seeds = [str(run["seed"]) for run in row["runs"]]
+        assert name == f"{row['title']} {row['row']} · seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
+        for heading, key in ours.items():
+            value, mark, ends = score_of(row, key, grid, told)
+            assert found[heading].text == " ".join(filter(None, [value, mark, ends])), (name, heading)
+            titles = [node.attributes["title"] for node in found[heading].all("sup")]
+            assert titles == ([told_by_mark(row, key)] if mark else [])
+        assert found["Ours", "right choices, %"].text == " ".join(choices_of(row, told))
+        for place, corpus in enumerate(CORPORA):
+            known = [f"{value:.2f}" for value in TABLE2[row["row"]][place]] if row["row"] in TABLE2 else ["–", "–"]
+            assert [found[f"Paper, {corpus}", score].text for score in ("BLEU", "Meteor")] == known
+    table.traced = True
+    trace_beginnings(tree, grid, told)
+
+
+def score_of(row: Mapping[str, Any], key: str, grid: Mapping[str, Any], told: Told) -> tuple[str, str, str]:
+    """Return a mean over the runs of a row, its mark and its interval, as they should be written."""
+    part = grid.get("part", "test")
+    found = [runs_file(told, grid, run).read("results.json")["parts"][part]["scores"][key] for run in row["runs"]]
+    mean = statistics.fmean(score["score"] for score in found)
+    ends = row["means"][key] if len(found) > 1 else row["documents"][key]
+    tests = row.get("against", {}).get(key, {"p_bootstrap": 1, "p_randomisation": 1})
+    worst = max(tests["p_bootstrap"], tests["p_randomisation"])
+    mark = "**" if worst < 0.01 else "*" if worst < 0.05 else ""
+    return f"{mean:.2f}", mark, f"[{ends['low']:.2f}, {ends['high']:.2f}]"
+
+
+def runs_file(told: Told, grid: Mapping[str, Any], run: Mapping[str, Any]) -> Files:
+    (found,) = [one for one in told.runs if one.path == Path(grid["folder"]) / run["path"]]
+    return found
+
+
+def told_by_mark(row: Mapping[str, Any], key: str) -> str:
+    found = row["against"][key]
+    tests = f"p = {found['p_bootstrap']:.4f} (bootstrap), {found['p_randomisation']:.4f} (randomisation)"
+    return f"difference {found['difference']:+.2f}, {tests}"
+
+
+def choices_of(row: Mapping[str, Any], told: Told) -> list[str]:
+    """Return the share of right choices over the runs of a row, and its interval if there are several."""
+    runs = [run for run in told.runs if str(run.path).endswith(tuple(one["path"] for one in row["runs"]))]
+    assert len(runs) == len(row["runs"])
+    share = statistics.fmean(run.read("assessment/contrastive.json")["accuracy"]["all"] for run in runs)
+    found = row["choices"]
+    return [per_cent(share), *([f"[{per_cent(found['low'])}, {per_cent(found['high'])}]"] if len(runs) > 1 else [])]
+
+
+def trace_beginnings(tree: Node, grid: Mapping[str, Any], told: Told) -> None:
+    """The note about the sentence models."""
+    (note,) = [node for node in tree.all("p", "note") if node.text.startswith("The sentence models that")]
+    models = [
+        f"seed {about['seed']}: {about['steps']:,} steps, {clock(about['seconds'])}, perplexity of the development "
+        f"part {min(run.logged('dev_perplexity')):.2f}"
+        for run in told.beginnings
+        for about in [run.about]
+    ]
+    assert note.take() == f"The sentence models that the rows start from: {'; '.join(models)}."
+
+
+def trace_rows(section: Node, grid: Mapping[str, Any], told: Told) -> None:
+    """A figure over a setting, or trials: title, caption, charts and table."""
+    trial = grid["experiment"] == "trials"
+    heading = section.one("h2").take()
+    assert heading == ("Trials" if trial else grid["title"])
+    (table,) = section.all("table")
+    caption = table.one("caption") if trial else next(node for node in section.all("p") if "intervals" in node.text)
+    assert numbers(caption.text) == caption_numbers(grid)
+    caption.traced = True
+    for row, (name, found) in zip(grid["rows"], rows_of(table), strict=True):
+        assert name == (f"{row['row']}: {row['title']}" if trial else row["title"])
+        scores = {key: score_of(row, key, grid, told) for key in METRICS.values()}
+        wanted = {(title,): f"{scores[key][0]} {scores[key][2]}" for title, key in METRICS.items()}
+        if trial:
+            wanted = {(title,): "{}{} {}".format(*scores[key]) for title, key in METRICS.items()}
+            wanted["perplexity",] = f"{row['perplexity']:.2f}"
+            wanted["seeds",] = ", ".join(str(run["seed"]) for run in row["runs"])
+        assert {heading: cell.text for heading, cell in found.items()} == wanted
+    table.traced = True
+    for figure in section.all("figure"):
+        trace_points(figure, grid, told)
+
+
+def trace_points(figure: Node, grid: Mapping[str, Any], told: Told) -> None:
+    """A chart of a score over a setting: what is said of it, and of each dot."""
+    name = figure.text.split()[0]
+    scores = {row["value"]: score_of(row, METRICS[name], grid, told) for row in grid["rows"]}
+    said = "; ".join(f"{value}: {score[0]}" for value, score in scores.items())
+    assert figure.one("svg").attributes["aria-label"] == f"{name} by history sentences: {said}"
+    dots = [node.text for node in figure.all("title")]
+    assert dots == [f"{value}: {score[0]} {score[2]}" for value, score in scores.items()]
+    figure.traced = True
+
+
+def trace_results(tree: Node, told: Told) -> None:
+    """The table of all runs, the notes beneath it, and the charts of accuracy."""
+    table = tree.place("results")
+    assert table is not None
+    tested = None
+    for name, found in rows_of(table):
+        run = told.named(name)
+        contrastive, scores = run.read("assessment/contrastive.json"), run.read("assessment/scores.json")
+        speeds = sorted(run.logged("tokens_per_second"))
+        wanted = {
+            ("Parameters",): grouped(run.about["parameters"]),
+            ("Training",): clock(run.about["seconds"]),
+            ("Tokens/s",): grouped(speeds[(len(speeds) - 1) // 2]),
+            ("Perplexity",): f"{min(run.logged('dev_perplexity')):.2f}",
+            ("BLEU",): f"{scores['bleu']['score']:.1f}" if scores else "–",
+            **(accuracies(contrastive["accuracy"], per_cent) if contrastive else {}),
+        }
+        assert {heading: cell.text for heading, cell in found.items()} == wanted, name
+        tested = tested or contrastive
+    plain = {heading: "" for heading in headings(table)[1:] if heading[0] != ACCURACY}
+    foot = {name: {heading: cell.text for heading, cell in row.items()} for name, row in rows_of(table, "tfoot")}
+    if tested:
+        chance, items = accuracies(tested["chance"], per_cent), accuracies(tested["counts"], grouped)
+        assert foot == {"Chance": plain | chance, "Items": plain | items}
+    table.traced = True
+    (section,) = [node for node in tree.all("section") if node.attributes["aria-labelledby"] == "results-heading"]
+    trace_notes(section, told)
+    for figure in section.all("figure"):
+        phenomenon = figure.text.split()[0]
+        trace_dots(figure, told, lambda run, distance, name=phenomenon: by_distance(run, name, distance))
+    take_legends(section)
+
+
+def accuracies(found: Mapping[str, Any], write: Any) -> dict[Heading, str]:
+    """Write a breakdown under its headings."""
+    return {
+        (ACCURACY, "all"): write(found["all"]),
+        **{(ACCURACY, "by phenomenon", name): write(value) for name, value in found["by_phenomenon"].items()},
+        **{(ACCURACY, "by distance", f"{name} back"): write(value) for name, value in found["by_distance"].items()},
+    }
+
+
+def trace_notes(section: Node, told: Told) -> None:
+    """How BLEU was counted and translations were searched for."""
+    scores = [found for run in told.runs if (found := run.read("assessment/scores.json"))]
+    searches = [", ".join(f"{key.replace('_', ' ')} {value}" for key, value in one["search"].items()) for one in scores]
+    known = {f"BLEU: {one['bleu']['signature']} ({search})" for one, search in zip(scores, searches, strict=True)}
+    for note in section.all("p", "note"):
+        if note.text.startswith("BLEU: "):
+            assert note.take() in known
+
+
+def by_distance(run: Files, phenomenon: str, row: str) -> tuple[float, float] | None:
+    """Return accuracy and chance of a phenomenon, "2 back"."""
+    found, distance = run.read("assessment/contrastive.json"), row.removesuffix(" back")
+    parts = [found[key]["by_phenomenon_and_distance"][phenomenon][distance] for key in ("accuracy", "chance")]
+    return parts[0], parts[1]
+
+
+def trace_dots(figure: Node, told: Told, look_up: Any) -> None:
+    """A chart of dots: each says its row, its run and its value; the marks of chance say theirs."""
+    caption = figure.one("figcaption").text
+    dots = [node.text for node in figure.all("title")]
+    runs: set[Path] = set()
+    rows = dict.fromkeys(dot.split(",")[0] for dot in dots)
+    for dot in dots:
+        row, label, value = re.fullmatch(r"([^,]+), (.+): ([\d.]+) %", dot).groups()  # type: ignore[union-attr]
+        run = told.labelled(label, caption) if label != "chance" else next(r for r in told.runs if look_up(r, row))
+        assert value == per_cent(look_up(run, row)[label == "chance"]), dot
+        runs |= {run.path} if label != "chance" else set()
+    assert len(dots) == len(rows) * (len(runs) + 1)
+    said = figure.one("svg").attributes["aria-label"]
+    assert numbers(said) == numbers(caption) == re.findall(r"seed (\d+)$", caption)
+    figure.traced = True
+
+
+def take_legends(section: Node) -> None:
+    """Names, no numbers."""
+    for legend in section.all("ul", "legend"):
+        legend.take()
+
+
+def trace_scores(tree: Node, told: Told) -> None:
+    """The scores of runs of no grid."""
+    section = tree.place("scores")
+    for label, found in rows_of(section.one("table")) if section else ():
+        scores = told.labelled(label, "").read("results.json")["parts"]["test"]["scores"]
+        wanted = {(name,): f"{scores[key]['score']:.2f}" for name, key in METRICS.items()}
+        assert {heading: cell.text for heading, cell in found.items()} == wanted
+        for cell in found.values():
+            cell.take()
+
+
+def trace_choices(tree: Node, told: Told) -> None:
+    """Contrastive sets that were kept."""
+    section = tree.place("choices")
+    if section is None:
+        return
+    names = [heading.text for heading in section.all("h3")]
+    for name, table, figure in zip(names, section.all("table"), section.all("figure"), strict=True):
+        for heading, found in rows_of(table):
+            run = told.named(heading)
+            shares = {column: kept_share(run, name, column[0]) for column in found}
+            wanted = {
+                column: f"{per_cent(one['accuracy'])} [{per_cent(one['low'])}, {per_cent(one['high'])}]" if one else "–"
+                for column, one in shares.items()
+            }
+            assert {column: cell.text for column, cell in found.items()} == wanted, heading
+        for title, found in rows_of(table, "tfoot"):
+            for column, cell in found.items():
+                first = next(one for run in told.runs if (one := kept_share(run, name, column[0])))
+                assert cell.text == (per_cent(first["chance"]) if title == "Chance" else grouped(first["items"]))
+        table.traced = True
+        trace_dots(figure, told, lambda run, row, name=name: accuracy_and_chance(kept_share(run, name, row)))
+    signatures = {found["signature"] for run in told.runs for found in map(run.read, kept_files(run))}
+    for code in section.all("code"):
+        assert code.take() in signatures
+    take_legends(section)
+
+
+def kept_files(run: Files) -> list[str]:
+    return [f"contrast/{path.name}" for path in (run.path / "contrast").glob("*.json")]
+
+
+def kept_share(run: Files, name: str, column: str) -> dict[str, Any] | None:
+    """Find what a run chose in a set: with a history, or in a group of items with their own."""
+    found = run.read(f"contrast/{name}.{HISTORIES.get(column, 'own')}.json")
+    if found is None or column in HISTORIES:
+        return found and found | found["interval"]
+    (group,) = [groups[column] for groups in found["details"].values() if column in groups]
+    return dict(group)
+
+
+def accuracy_and_chance(share: Mapping[str, Any] | None) -> tuple[float, float] | None:
+    return (share["accuracy"], share["chance"]) if share else None
+
+
+CURVES = {
+    "Training loss": ("cross_entropy",),
+    "Perplexity": ("dev_perplexity",),
+    "BLEU": ("dev_bleu",),
+    "Right choices": ("choices",),
+    "Correlation (PCC)": ("pcc",),
+}
+
+
+def trace_curves(tree: Node, told: Told) -> None:
+    """What each line of the learning curves is said to end at."""
+    section = tree.place("curves")
+    assert section is not None
+    panels = section.all("div", "panels")
+    assert len(panels) == 1 + bool(told.beginnings)
+    for first, panel in enumerate(panels):
+        for figure in panel.all("figure"):
+            trace_curve(figure, told, of_beginnings=bool(first))
+
+
+def trace_curve(figure: Node, told: Told, *, of_beginnings: bool) -> None:
+    caption, said = figure.one("figcaption").text, tidy(figure.one("svg").attributes["aria-label"])
+    title, lines = said.split(", ")[0], said.partition("over training steps. ")[2].split("; ")
+    (key,) = CURVES[title]
+    for line in lines:
+        label, _, value = line.rpartition(" ends at ")
+        run = beginning(told, label) if of_beginnings else told.labelled(label, caption)
+        assert value == f"{run.logged(key)[-1]:.3g}", line
+    assert caption.replace(f"{title} ", "") in said
+    assert {node.text.removesuffix(", mismatched") for node in figure.all("title")} == {
+        line.rpartition(" ends at ")[0] for line in lines
+    }
+    figure.traced = True
+
+
+def beginning(told: Told, label: str) -> Files:
+    if label == "sentence model":
+        (run,) = told.beginnings
+        return run
+    (run,) = [one for one in told.beginnings if label == f"seed {one.about['seed']}"]
+    return run
