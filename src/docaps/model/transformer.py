@@ -235,11 +235,10 @@ class Transformer(TranslationModel):
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
         """Get ready to write translations of each sentence side by side; a wide beam is better off with copies.
 
-        So is, for now, a decoder that looks at more than the source.
+        So is, for now, a decoder that looks at earlier translations.
         """
         state = cast(TransformerState, self.start(encoding))
-        looks_further = encoding.besides is not None or any(layer.context is not None for layer in state.layers)
-        if width > WIDEST or looks_further:
+        if width > WIDEST or encoding.besides is not None:
             return super().hypothesise(encoding, width)
         length = encoding.states.shape[1]
         layers = tuple(
