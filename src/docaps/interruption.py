@@ -67,9 +67,10 @@ def shielded() -> Iterator[None]:
         _SHIELD.waiting = None
         raise
     _SHIELD.depth -= 1
-    if _SHIELD.depth == 0 and _SHIELD.waiting is not None and not _SHIELD.deaf:
+    if _SHIELD.depth == 0 and _SHIELD.waiting is not None:
         number, _SHIELD.waiting = _SHIELD.waiting, None
-        raise Interrupted(number)
+        if not _SHIELD.deaf:
+            raise Interrupted(number)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
