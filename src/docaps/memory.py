@@ -4,8 +4,8 @@ A training step asks for tensors of many megabytes and gives them back. The C li
 at once, which hands out others page by page and wipes each: with bfloat16 products a tenth of a step went into that.
 
 On CPUs, oneDNN writes a program for every shape of a bfloat16 product and keeps the last 1,024, and so does torch above
-it. Batches have ever new shapes, so a small model grew by 17 MB a step, to more than two gigabytes, for programs that
-were hardly called again.
+it. Batches have ever new shapes, so a small model grew by 17 MiB a step at first, to two gigabytes and more, for
+programs that were hardly called again.
 """
 
 import ctypes
@@ -48,7 +48,7 @@ def return_pages() -> bool:
     """Give the system all kept memory that is free at the moment; say whether there was any.
 
     Batches are of many shapes, and what is kept for them falls into ever more pieces: now and then a fresh start keeps
-    a long training from growing. It costs the next step some tenths of a second.
+    a long training from growing.
     """
     trim = _from_glibc("malloc_trim")
     return trim is not None and bool(trim(0))

@@ -71,8 +71,7 @@ def test_programs_for_products_are_limited_unless_the_user_has_chosen(monkeypatc
     monkeypatch.setattr("sys.platform", "darwin")
     monkeypatch.setenv(memory.LARGE_PAGES, "1")
     monkeypatch.setenv(memory.PROGRAMS[0], "7")
-    monkeypatch.delenv(memory.PROGRAMS[1], raising=False)
-    monkeypatch.setenv(memory.PROGRAMS[1], "")  # put back behind the test
+    monkeypatch.setenv(memory.PROGRAMS[1], "")  # so that it is put back behind the test
     monkeypatch.delenv(memory.PROGRAMS[1])
     memory.prepare_memory()
     assert [os.environ[name] for name in memory.PROGRAMS] == ["7", str(memory.MOST_PROGRAMS)]

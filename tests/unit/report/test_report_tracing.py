@@ -146,12 +146,17 @@ MUTATIONS: dict[str, Callable[[str], str]] = {
 }
 
 
+def expect_notice(built: Built, change: Callable[[str], str]) -> None:
+    """Change a page, and see that the tracing fails."""
+    changed = change(built.page)
+    assert changed != built.page
+    with pytest.raises((AssertionError, KeyError)):
+        built.trace(changed)
+
+
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_the_tracing_notices_what_is_changed(small: Built, name: str) -> None:
-    changed = MUTATIONS[name](small.page)
-    assert changed != small.page
-    with pytest.raises((AssertionError, KeyError)):
-        small.trace(changed)
+    expect_notice(small, MUTATIONS[name])
 
 
 Place = tuple[Node, int | str, int]
@@ -215,10 +220,7 @@ GRID_MUTATIONS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("name", GRID_MUTATIONS)
 def test_the_tracing_notices_what_is_changed_of_a_grid(grid: Built, name: str) -> None:
-    changed = GRID_MUTATIONS[name](grid.page)
-    assert changed != grid.page
-    with pytest.raises((AssertionError, KeyError)):
-        grid.trace(changed)
+    expect_notice(grid, GRID_MUTATIONS[name])
 
 
 def test_no_two_runs_of_the_grid_have_the_same_numbers(grid: Built) -> None:
