@@ -91,6 +91,11 @@ class Run:
         """Path of the translations of the development part."""
         return self.path / "held-out" / "dev"
 
+    @property
+    def likelihoods(self) -> Path:
+        """Path of how likely each document of the development part is found, with each history."""
+        return self.held_out_dev / "likelihoods.json"
+
     def counts(self, part: str = "test") -> Path:
         """Path of the counts of each document of a part that its scores follow from."""
         return (self.held_out_dev if part == "dev" else self.path) / "counts.json"

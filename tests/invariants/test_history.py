@@ -100,7 +100,8 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
     near = 1e-5 if tiny.context_of(system) == "concat" else 0.0
     rows = zip(mixed, expected, tiny.lengths(batch), strict=True)
     same = [bool((one[:length] - other[:length]).abs().max() <= near) for one, other, length in rows]
-    assert same == [False, True, False, False, True]
+    silent = system.qcn.silent and norm == "pre"  # then a fresh model is the sentence model, whatever the history
+    assert same == [silent, True, silent, silent, True]
 
 
 def test_the_qcn_without_p_is_a_plain_capsule_network() -> None:

@@ -62,6 +62,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "small-capsules": {"capsule_size": 5},
     "small-joint-capsules": {"scope": "joint", "capsule_size": 5},
     "gate": {"gate": True},
+    "silent": {"silent": True},
     "normalise": {"normalise": True},
     "one-round": {"rounds": 1},
     "spread": {"spread": 0.5},

@@ -34,6 +34,7 @@ PAPER: dict[str, Any] = {
     "qcn.spread": None,
     "qcn.normalise": False,
     "qcn.gate": False,
+    "qcn.silent": False,
     "regulariser.weight": 1.0,
     "regulariser.correlation": "capsules",
     "regulariser.positions": True,

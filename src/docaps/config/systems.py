@@ -124,6 +124,11 @@ class QcnSettings(Settings):
     )
     normalise: bool = Field(False, description="layer-normalise the capsules before the encoder attends to them")
     gate: bool = Field(False, description="let a gate weigh sentence against context, instead of adding them")
+    silent: bool = Field(
+        False,
+        description="begin with context sub-layers that find nothing; with norms before sub-layers, and no gate, "
+        "training then starts at the sentence model",
+    )
 
 
 class ZhangSettings(Settings):

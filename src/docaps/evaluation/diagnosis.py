@@ -108,17 +108,7 @@ def contest(measure: Measure, condition: str, baseline: str, *, draws: int, seed
     if measure.documents < 2 or not {condition, baseline} <= measure.counts.keys():
         return None
     found = measure.compare(condition, baseline, draws=draws, seed=seed)
-    return Contest(
-        measure=measure.key,
-        condition=condition,
-        baseline=baseline,
-        gain=measure.gain(condition, baseline),
-        difference=found.difference,
-        low=found.interval.low,
-        high=found.interval.high,
-        p_bootstrap=found.p_bootstrap,
-        p_randomisation=found.p_randomisation,
-    )
+    return Contest(measure.key, condition, baseline, measure.gain(condition, baseline), **found.as_dict())
 
 
 def contests(measures: Sequence[Measure], history: int, *, draws: int, seed: int) -> list[Contest]:

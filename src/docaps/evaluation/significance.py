@@ -5,7 +5,7 @@ with documents in place of sentences. A draw is a row of weights over documents,
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,11 @@ class Comparison:
     interval: Interval
     p_bootstrap: float
     p_randomisation: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Return it as plain JSON values, without a level between."""
+        tests = {"p_bootstrap": self.p_bootstrap, "p_randomisation": self.p_randomisation}
+        return {"difference": self.difference, **asdict(self.interval), **tests}
 
 
 def interval_of(counts: Table, scorer: Scorer, *, draws: int, seed: int) -> Interval:

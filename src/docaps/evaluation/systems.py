@@ -106,14 +106,7 @@ def _comparison(
     scores = {}
     for metric in metrics:
         tables = counts[baseline][metric.key], counts[name][metric.key]
-        found = compare(*tables, metric.score, draws=wishes.draws, seed=wishes.seed)
-        scores[metric.key] = {
-            "difference": found.difference,
-            "low": found.interval.low,
-            "high": found.interval.high,
-            "p_bootstrap": found.p_bootstrap,
-            "p_randomisation": found.p_randomisation,
-        }
+        scores[metric.key] = compare(*tables, metric.score, draws=wishes.draws, seed=wishes.seed).as_dict()
     return {"system": name, "baseline": baseline, "scores": scores}
 
 

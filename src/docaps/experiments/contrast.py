@@ -181,13 +181,14 @@ def _choose(trained: TrainedModel, items: Sequence[ContrastiveItem]) -> list[Ans
 def _write(trained: TrainedModel, items: Sequence[GenerativeItem], decoding: DecodingSettings | None) -> list[Answer]:
     """Let the model translate, with no more history than it looks at."""
     translator, view = Translator(trained, decoding), trained.model.view
-    if view.shuffled:  # those of other documents: items that follow each other are often of the same one
-        others = [item.history[-view.history :] for item in with_other_histories(items)]
-        last = translator.translate_placed([item.source for item in items], others)
-    else:
-        histories = [item.history[-view.history :] if view.history else () for item in items]
+    # A shuffled view sees other documents: items that follow each other are often of the same one.
+    shown = with_other_histories(items) if view.shuffled else items
+    histories = [item.history[-view.history :] if view.history else () for item in shown]
+    if view.translations:
         documents = [Document((*history, item.source)) for history, item in zip(histories, items, strict=True)]
         last = [sentences[-1] for sentences in translator.translate(documents)]
+    else:  # nobody asks for the translation of a history
+        last = translator.translate_placed([item.source for item in items], histories)
     decisions = judge_translations(items, [sentence.text for sentence in last])
     return [
         Answer(item, sentence.text, (sentence.score,), decision)

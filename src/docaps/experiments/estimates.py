@@ -13,7 +13,7 @@ from docaps import progress
 from docaps.config import StageSettings
 from docaps.corpus.store import Store
 from docaps.errors import ConfigError
-from docaps.experiments.grid import Cell, Grid
+from docaps.experiments.grid import SENTENCE, Cell, Grid
 from docaps.experiments.measuring import count_held_out
 from docaps.experiments.speed import seconds_per_step
 from docaps.experiments.work import make_minidocs, workers_for
@@ -106,12 +106,18 @@ def disk_in_all(costs: Sequence[Cost], jobs: int) -> int:
     return sum(cost.kept for cost in costs) + sum(passing[:jobs])
 
 
+def _times_the_steps(grid: Grid, cell: Cell) -> float:
+    """Return how many steps a cell takes for each step of its stage: a row may take several times as many."""
+    usual = grid.recipe.stage["document" if cell.row else SENTENCE].steps
+    return grid.recipe_of(cell).stage[cell.name].steps / usual
+
+
 def steps_within(grid: Grid, store: Store, seconds: float, jobs: int) -> int:
     """Return the steps, the same for every stage, with which the whole grid takes no longer than some time."""
     costs = estimate(grid, store, list(grid.cells()), jobs)
     held_out = SENTENCE_IN_STEPS * count_held_out(store)
     measured = [Cost(c.cell, c.step, held_out * c.step if c.cell.row else 0.0, 0, 0) for c in costs]
-    paces = [Cost(cost.cell, cost.step, cost.step, 0, 0) for cost in costs]
+    paces = [Cost(cost.cell, cost.step, cost.step * _times_the_steps(grid, cost.cell), 0, 0) for cost in costs]
     steps = int((seconds - seconds_in_all(measured, jobs)) / seconds_in_all(paces, jobs))
     if steps < 1:
         raise ConfigError(

@@ -60,6 +60,12 @@ class Portion:
         """Return a source sentence."""
         return self.documents[place[0]].source[place[1]]
 
+    def by_document(self, table: Table) -> Table:
+        """Add up the rows of each document, of a table with a row for each sentence."""
+        _, starts = np.unique([document for document, _ in self.places], return_index=True)
+        sums: Table = np.add.reduceat(table, starts)
+        return sums
+
     def references(self) -> list[Document]:
         """Return the documents as people translated them."""
         return [Document(self.documents[number].target) for number in self.numbers]
@@ -211,14 +217,8 @@ class _Examiner:
             self.found.tokens.update(int(token) for token in (window.target if window.target is not None else ()))
         scores = {condition: np.mean(tables, axis=0) for condition, tables in drawn.items()}
         for condition, table in scores.items():
-            self.found.likelihoods.setdefault(condition, []).append(self._by_document(table))
+            self.found.likelihoods.setdefault(condition, []).append(self.portion.by_document(table))
         return scores
-
-    def _by_document(self, table: Table) -> Table:
-        """Add up the rows of each document."""
-        _, starts = np.unique([document for document, _ in self.portion.places], return_index=True)
-        sums: Table = np.add.reduceat(table, starts)
-        return sums
 
     def translate(self, views: dict[str, View]) -> dict[str, list[str]]:
         """Translate all sentences, once under each condition, and count BLEU's n-grams."""
@@ -267,7 +267,7 @@ class _Examiner:
         table = other.score(other.looking_back(self.portion, other.windows(self.portion), view))
         # Another vocabulary cuts words into other tokens: per token of the same model, perplexities can be compared.
         table[:, 1] = scores[TRUE][:, 1]
-        self.found.likelihoods.setdefault(AGAINST, []).append(self._by_document(table))
+        self.found.likelihoods.setdefault(AGAINST, []).append(self.portion.by_document(table))
         self.task.advance(len(table), "the other model")
         if wishes.bleu:
             self._translate(other, AGAINST, view)

@@ -14,6 +14,7 @@ from docaps.evaluation.statistics import Metric, Table
 from docaps.evaluation.systems import Wishes, choose_metrics
 from docaps.experiments.grid import Cell, Grid, read_request
 from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.likelihoods import compare_likelihoods
 from docaps.experiments.readings import Reading
 from docaps.experiments.work import command_for, state_of
 from docaps.files import read_json, write_json, write_text_atomically
@@ -37,11 +38,13 @@ def _gather(grid: Grid) -> dict[str, Any]:
     names = (path.name.removeprefix("seed-") for path in grid.directory.glob("seed-*"))
     seeds = sorted(int(name) for name in names if name.isdecimal())
     runs = {
-        name: [cell for seed in seeds if grid.is_done(cell := Cell(seed, row))]
+        name: [cell for seed in seeds if grid.is_measured(cell := Cell(seed, row))]
         for name, row in grid.layout.rows.items()
     }
     rows = [_row(grid, grid.layout.rows[name], cells) for name, cells in runs.items() if cells]
     _compare_all(grid, rows, runs)
+    if grid.layout.part == "dev":
+        _compare_likelihoods(grid, rows, runs)
     found = {
         "experiment": grid.layout.name,
         "title": grid.layout.title,
@@ -95,7 +98,7 @@ def _sentence_models(grid: Grid, seeds: Sequence[int]) -> list[dict[str, Any]]:
 def _circumstances(grid: Grid, cells: Sequence[Cell]) -> dict[str, Any]:
     """Say which part of the corpus the scores are of (one without a test part has the other), and how they count."""
     if not cells:
-        return {}
+        return {"part": grid.layout.part}
     first = _measured(grid, read_json(grid.run(cells[0]).results, error=RunError))
     return {"part": first["set"], "signatures": {key: score["signature"] for key, score in first["scores"].items()}}
 
@@ -111,7 +114,9 @@ def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
     cells = [Cell(seed, row) for seed in seeds for row in grid.layout.rows.values()]
     begun = [cell for cell in cells if grid.run(cell).description.exists() or grid.attempts(cell).exists()]
     return [
-        f"{cell.name} with seed {cell.seed} ({state_of(grid, cell).value})" for cell in begun if not grid.is_done(cell)
+        f"{cell.name} with seed {cell.seed} ({state_of(grid, cell).value})"
+        for cell in begun
+        if not grid.is_measured(cell)
     ]
 
 
@@ -139,7 +144,7 @@ def _row(grid: Grid, row: Reading, cells: Sequence[Cell]) -> dict[str, Any]:
         "value": row.changes.get(grid.layout.axis) if grid.layout.axis else None,
         "runs": [_run(grid, cell, found) for cell, found in zip(cells, measured, strict=True)],
         "means": {key: asdict(mean_of([found[key]["score"] for found in scores])) for key in scores[0]},
-        "perplexity": _perplexity([grid.run(cell) for cell in cells]),
+        "rival": _rival(grid, row),
         "choices": asdict(mean_of(choices)) if choices else None,
     }
 
@@ -154,11 +159,10 @@ def _run(grid: Grid, cell: Cell, found: Mapping[str, Any]) -> dict[str, Any]:
     return {"seed": cell.seed, "path": str(path), "command": command_for(grid, cell), **numbers}
 
 
-def _perplexity(runs: Sequence[Run]) -> float | None:
-    """Return the mean perplexity of the development part, where all runs know theirs."""
-    found = [read_results(run.path).perplexity for run in runs]
-    known = [value for value in found if value is not None]
-    return sum(known) / len(known) if len(known) == len(found) else None
+def _rival(grid: Grid, row: Reading) -> str | None:
+    """Name the row that a row is compared with."""
+    rival = row.rival or grid.layout.baseline
+    return None if rival == row.name else rival
 
 
 def _choices(run: Run) -> float | None:
@@ -168,19 +172,30 @@ def _choices(run: Run) -> float | None:
 
 
 def _compare_all(grid: Grid, rows: Sequence[dict[str, Any]], runs: Mapping[str, Sequence[Cell]]) -> None:
-    """Add to each row the interval over documents, and its differences to the baseline row."""
+    """Add to each row the interval over documents, and its differences to the row it is compared with."""
     counts = {
         row["row"]: {cell.seed: _read_counts(grid.run(cell), grid.layout.part) for cell in runs[row["row"]]}
         for row in rows
     }
-    base = counts.get(grid.layout.baseline or "", {})
     for row in rows:
-        own = counts[row["row"]]
+        own, base = counts[row["row"]], counts.get(row["rival"] or "", {})
         metrics = {metric.key: metric for metric in _metrics(row)}
         row["documents"] = {key: _interval(metric, own) for key, metric in metrics.items()}
         shared = sorted(own.keys() & base.keys())
-        if row["row"] != grid.layout.baseline and shared:
+        if shared:
             row["against"] = {key: _difference(metric, base, own, shared) for key, metric in metrics.items()}
+
+
+def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], runs: Mapping[str, Sequence[Cell]]) -> None:
+    """Add to each row of trials its perplexities with each history, and what chance has to say to them."""
+    found = {
+        name: {cell.seed: _read_tables(path) for cell in cells if (path := grid.run(cell).likelihoods).exists()}
+        for name, cells in runs.items()
+    }
+    for row in rows:
+        own, rival = found[row["row"]], found.get(row["rival"] or "", {})
+        if own:  # the seeds that were scored: another grid in the folder may have more
+            row["histories"] = compare_likelihoods(own, rival, draws=DRAWS, seed=SEED)
 
 
 def _metrics(row: Mapping[str, Any]) -> list[Metric]:
@@ -189,7 +204,11 @@ def _metrics(row: Mapping[str, Any]) -> list[Metric]:
 
 def _read_counts(run: Run, part: str) -> dict[str, Table]:
     path = run.counts(part)
-    found = read_json(path if path.exists() else run.counts(), error=RunError)
+    return _read_tables(path if path.exists() else run.counts())
+
+
+def _read_tables(path: Path) -> dict[str, Table]:
+    found = read_json(path, error=RunError)
     return {key: np.array(table, dtype=np.float64) for key, table in found.items()}
 
 
@@ -205,15 +224,9 @@ def _difference(
     own: Mapping[int, Mapping[str, Table]],
     seeds: Sequence[int],
 ) -> dict[str, float]:
-    """Compare a row with the baseline, document by document, the seeds that both have taken together."""
-    found = compare(_pooled(metric, base, seeds), _pooled(metric, own, seeds), metric.score, draws=DRAWS, seed=SEED)
-    return {
-        "difference": found.difference,
-        "low": found.interval.low,
-        "high": found.interval.high,
-        "p_bootstrap": found.p_bootstrap,
-        "p_randomisation": found.p_randomisation,
-    }
+    """Compare a row with another, document by document, the seeds that both have taken together."""
+    tables = _pooled(metric, base, seeds), _pooled(metric, own, seeds)
+    return compare(*tables, metric.score, draws=DRAWS, seed=SEED).as_dict()
 
 
 def _pooled(metric: Metric, counts: Mapping[int, Mapping[str, Table]], seeds: Sequence[int]) -> Table:

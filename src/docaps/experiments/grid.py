@@ -127,7 +127,12 @@ class Grid:
         return apply(cell.row, recipe, check_every=recipe.stage["document"].validate_every)
 
     def is_done(self, cell: Cell) -> bool:
-        """Say whether a cell is trained, has its card and, but for the sentence model, is measured."""
+        """Say whether nothing is left to do for a cell; trials are compared by likelihoods too."""
+        scored = self.layout.part != "dev" or cell.row is None or self.run(cell).likelihoods.exists()
+        return scored and self.is_measured(cell)
+
+    def is_measured(self, cell: Cell) -> bool:
+        """Say whether a cell is trained, has its card and, but for the sentence model, scores."""
         run = self.run(cell)
         return run.finished and run.card.exists() and (cell.row is None or run.results.exists())
 

@@ -28,13 +28,17 @@ class Histories:
         return [
             (TRUE, self.own),
             *((SHUFFLED, self.other(draw)) for draw in range(shuffles)),
-            (NONE, lambda document, sentence: ()),  # noqa: ARG005
+            (NONE, self.nothing),
             *((nearest(count), self.nearest(count)) for count in range(1, self._history)),
         ]
 
     def own(self, document: int, sentence: int) -> Sentences:
         """Return the sentences before a sentence, never those of another document."""
         return self._documents[document].source[max(0, sentence - self._history) : sentence]
+
+    def nothing(self, document: int, sentence: int) -> Sentences:  # noqa: ARG002
+        """Return no sentence at all."""
+        return ()
 
     def nearest(self, count: int) -> View:
         """Show only the nearest sentences."""

@@ -13,6 +13,9 @@ from docaps.experiments.readings import READINGS, Reading
 FIXED = {"history.sentences": 3, "qcn.capsules": 4, "qcn.rounds": 4}
 """The paper's choice; each figure moves one of them."""
 
+LONGER = 4
+"""How many times the steps a trial takes that asks whether there were too few."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -67,9 +70,11 @@ _TABLE2 = (
 def _trials() -> dict[str, Reading]:
     """Return the QCN with one setting changed at a time, beside the rows of Table 2 that it is compared with."""
     known = {row.name: row for row in _TABLE2}
-    rate = "stage.document.learning_rate", "stage.document.inherited_rate"
+    stage = "stage.document"
+    rate = f"{stage}.learning_rate", f"{stage}.inherited_rate"
+    longer = {f"{stage}.{key}": LONGER for key in ("steps", "warmup")}
     rows = [known["transformer"], known["qcn"]]
-    rows += [replace(READINGS[name], trial=True) for name in ("joint", "mean", "gate", "positions", "raw")]
+    rows += [READINGS[name] for name in ("joint", "mean", "gate", "positions", "raw")]
     rows += [
         Reading(f"weight-{weight}", f"regularisation of weight {weight}", "qcn+reg", {"regulariser.weight": weight})
         for weight in (0.1, 0.3)
@@ -82,6 +87,13 @@ def _trials() -> dict[str, Reading]:
     rows += [
         Reading(f"routed-{rounds}", f"{rounds} routing iteration{'s' * (rounds > 1)}", changes={"qcn.rounds": rounds})
         for rounds in (1, 2, 3)
+    ]
+    exempt = {f"{stage}.inherited_exempt": ("embeddings",)}
+    rows += [
+        READINGS["silent"],
+        Reading("exempt", "word vectors learn at the full rate", changes=exempt),
+        Reading("transformer-longer", f"Transformer, {LONGER} times the steps", "transformer", scaled=longer),
+        Reading("longer", f"{LONGER} times the steps", scaled=longer, rival="transformer-longer"),
     ]
     return {row.name: row if row.name in known else replace(row, trial=True) for row in rows}
 

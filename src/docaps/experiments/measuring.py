@@ -2,7 +2,7 @@
 
 results.json              scores of dev and test, the corpus (the paper's Table 1), the machine
 counts.json               counts of each test document, from which scores and their significance follow
-held-out/dev/             translations of the development part, and their counts
+held-out/dev/             translations of the development part, and their counts; of trials, likelihoods too
 assessment/               translations of the test part, contrastive accuracy, routing (as for any run)
 
 The model was chosen on the development part, in training; the test part is translated once.

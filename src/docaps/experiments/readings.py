@@ -20,6 +20,8 @@ class Reading:
     """The reading whose model it starts from; the sentence model if there is none."""
     scaled: Mapping[str, float] = field(default_factory=dict)
     """Dotted keys like these, and what their values in the recipe are multiplied by."""
+    rival: str | None = None
+    """The row that it is compared with; that of its grid if there is none."""
     trial: bool = False
     """Whether it is there to choose settings by: then the test part is never looked at."""
 
@@ -39,6 +41,7 @@ READINGS: Mapping[str, Reading] = {
         Reading("mean", "query from the mean of the words", changes={"qcn.query": "mean"}),
         Reading("positions", "history words with positions", changes={"history.positions": True}),
         Reading("gate", "a gate on the context sub-layer", changes={"qcn.gate": True}),
+        Reading("silent", "context sub-layers add nothing at first", changes={"qcn.silent": True}),
         Reading("unsquashed", "input capsules not squashed", changes={"qcn.squash_words": False}),
         Reading("spread", "vote matrices started at 0.01", changes={"qcn.spread": 0.01}),
     )

@@ -17,6 +17,7 @@ from docaps.experiments.assess import Labels
 from docaps.experiments.cards import write_card
 from docaps.experiments.claims import PAUSE
 from docaps.experiments.grid import Cell, Grid
+from docaps.experiments.likelihoods import measure_likelihoods
 from docaps.experiments.measuring import measure
 from docaps.experiments.minicorpus import labels_of_test, prepare_once, write_once
 from docaps.experiments.watching import watch_bleu
@@ -156,9 +157,12 @@ def carry_out(grid: Grid, cell: Cell, store: Store) -> None:
     train_recipe(recipe, store, run.path.parent, stages=[cell.name], probe=probe)
     command = command_for(grid, cell)
     if cell.row is not None:
-        parts = "development part" if cell.row.trial else "development and test parts"
-        progress.say(f"{cell.key}: measured on the {parts}")
+        if not run.results.exists():
+            parts = "development part" if cell.row.trial else "development and test parts"
+            progress.say(f"{cell.key}: measured on the {parts}")
         measure(run, store, labels=read_labels(grid), command=command, trial=cell.row.trial)
+        if grid.layout.part == "dev":
+            measure_likelihoods(run, store)
     write_card(run, command=command)
 
 

@@ -44,6 +44,8 @@ class Context:
     history: int
     size: int
     gate: bool = False
+    silent: bool = False
+    """Whether layers find nothing in it to begin with."""
     decoder: bool = False
     """Whether the decoder's layers look at it as well as the encoder's."""
     shuffled: bool = False
@@ -51,4 +53,7 @@ class Context:
 
     def sublayer(self, shape: Shape) -> ContextSublayer:
         """Make the sub-layer with which one layer looks at the context."""
-        return ContextSublayer(attention=shape.attention(self.size), residual=shape.residual(gate=self.gate))
+        attention = shape.attention(self.size)
+        if self.silent:  # its bias is zero already
+            nn.init.zeros_(attention.output.weight)
+        return ContextSublayer(attention=attention, residual=shape.residual(gate=self.gate))

@@ -96,7 +96,7 @@ def _noise(settings: SystemSettings) -> Context:
     """Build what stands in the capsules' place."""
     size, sentences = settings.qcn.capsule_size or settings.model.size, settings.history.sentences
     network = FixedNoise(size=size, history=sentences, capsules=settings.qcn.capsules)
-    return Context(network, history=sentences, size=size, gate=settings.qcn.gate)
+    return Context(network, history=sentences, size=size, gate=settings.qcn.gate, silent=settings.qcn.silent)
 
 
 def _han(settings: SystemSettings, sizes: _Sizes) -> TranslationModel:
@@ -136,7 +136,7 @@ def _capsules(settings: SystemSettings, *, guided: bool) -> Context:
         scope=qcn.scope,
         normalise=qcn.normalise,
     )
-    return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate)
+    return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate, silent=qcn.silent)
 
 
 def _routing_options(qcn: QcnSettings) -> RoutingOptions:

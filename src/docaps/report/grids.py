@@ -8,6 +8,7 @@ from docaps.report.wording import MISSING, decimal, duration
 
 NAMES = {"bleu": "BLEU", "dbleu": "d-BLEU", "chrf": "chrF2++", "meteor": "METEOR"}
 LEVELS = ((0.01, "**"), (0.05, "*"))
+OTHER_HISTORIES = {"shuffled": "another's history", "none": "no history"}
 SMALLEST = 0.005
 """A difference that rounds to nothing gets no mark, whatever the tests say of it."""
 Results = Mapping[str, Any]
@@ -19,9 +20,12 @@ def metric_keys(found: Results) -> list[str]:
 
 
 def significance_mark(row: Results, key: str) -> str:
-    """Mark a difference to the baseline that both tests find unlikely to be chance: * below 0.05, ** below 0.01."""
-    against = (row.get("against") or {}).get(key)
-    if against is None or abs(against["difference"]) < SMALLEST:
+    """Mark a difference to a row's rival that both tests find unlikely to be chance: * below 0.05, ** below 0.01."""
+    return _mark((row.get("against") or {}).get(key), SMALLEST)
+
+
+def _mark(against: Results | None, smallest: float) -> str:
+    if against is None or abs(against["difference"]) < smallest:
         return ""
     worst = max(against["p_bootstrap"], against["p_randomisation"])
     return next((mark for level, mark in LEVELS if worst < level), "")
@@ -55,10 +59,16 @@ def as_rows(found: Results) -> tuple[list[str], list[list[str]]]:
     header = ["row", *(NAMES[key] for key in keys), *(["right choices, %"] if chosen else []), "seeds"]
     rows = [_cells(row, keys, chosen) for row in found["rows"]]
     if is_trial(found):
-        header.insert(1, "perplexity")
+        header[1:1] = ["perplexity", *(f"perplexity, {name}" for name in OTHER_HISTORIES.values())]
         for cells, row in zip(rows, found["rows"], strict=True):
-            cells.insert(1, decimal(row.get("perplexity"), 2))
+            cells[1:1] = [_perplexity(row, history) for history in ("true", *OTHER_HISTORIES)]
     return header, rows
+
+
+def _perplexity(row: Results, history: str) -> str:
+    """Write a perplexity of the development part with its mark; these differ less than scores do."""
+    found = (row.get("histories") or {}).get(history)
+    return f"{found['perplexity']:.3f}{_mark(found['against'], SMALLEST / 10)}" if found else MISSING
 
 
 def is_trial(found: Results) -> bool:
@@ -102,12 +112,26 @@ def _marks(found: Results) -> str:
     """Say what the marks of significance mean, or why there are none."""
     if not found["baseline"]:
         return ""
-    if not any(row.get("against") for row in found["rows"]):
-        return f" No row could be compared with `{found['baseline']}` yet."
+    rivals = _rivals(found)
+    compared = [f"against {rivals}"] if rivals else []
+    if any((row.get("histories") or {}).keys() & OTHER_HISTORIES for row in found["rows"]):
+        compared.append("perplexity with another history or none: against the true one")
+    missing = "" if rivals else f" No row could be compared with `{found['baseline']}` yet."
+    if not compared:
+        return missing
     return (
-        f" * p < 0.05, ** p < 0.01 against `{found['baseline']}`, by both the paired bootstrap and approximate "
+        f"{missing} * p < 0.05, ** p < 0.01 {'; '.join(compared)}, by both the paired bootstrap and approximate "
         f"randomisation over documents, {found['draws']:,} draws, on the seeds that both have."
     )
+
+
+def _rivals(found: Results) -> str:
+    """Name the row that the others are compared with, and in brackets what some are compared with instead."""
+    compared = {row["row"]: row.get("rival") or found["baseline"] for row in found["rows"] if row.get("against")}
+    others = [f"`{row}`: `{rival}`" for row, rival in compared.items() if rival != found["baseline"]]
+    if not compared:
+        return ""
+    return f"`{found['baseline']}`" + (f" ({', '.join(others)})" if others else "")
 
 
 def state_beginnings(found: Results) -> list[str]:

@@ -56,6 +56,7 @@ OUR_READINGS: Mapping[str, Any] = {
     "system.qcn.squash_words": True,
     "system.qcn.gradient": "all",
     "system.qcn.gate": False,
+    "system.qcn.silent": False,
     "system.regulariser.correlation": "capsules",
     "system.regulariser.positions": True,
 }

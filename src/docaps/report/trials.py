@@ -9,10 +9,7 @@ def trials_section(grid: Grid, place: str) -> Markup:
     """Show what each change did to the scores."""
     header, rows = as_rows(grid)
     head = element("thead", element("tr", *[element("th", name, scope="col") for name in header]))
-    body = [
-        element("tr", element("th", cells[0], scope="row"), *[element("td", cell) for cell in cells[1:]])
-        for cells in rows
-    ]
+    body = [element("tr", element("th", cells[0], scope="row"), *[_cell(cell) for cell in cells[1:]]) for cells in rows]
     words = element("caption", element("span", caption(grid).replace("`", "")))
     return element(
         "section",
@@ -25,7 +22,15 @@ def trials_section(grid: Grid, place: str) -> Markup:
     )
 
 
+def _cell(text: str) -> Markup:
+    """Show a number, and its interval beneath it."""
+    value, _, interval = text.partition(" [")
+    beneath = [" ", element("span", f"[{interval}", class_="interval")] if interval else []
+    return element("td", value, *beneath)
+
+
 _NOTE = (
-    "Each row is the QCN with one setting changed, from the same sentence model and with as many steps. Settings are "
-    "chosen by such numbers, so the best row's are too good by what chance gave it; the test part was not looked at."
+    "Each row is the QCN with one setting changed, from the same sentence model and, unless that is the setting, with "
+    "as many steps. Settings are chosen by such numbers, so the best row's are too good by what chance gave it; the "
+    "test part was not looked at. A row that is not better with its own history than with another's makes no use of it."
 )

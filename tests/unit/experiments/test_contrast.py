@@ -49,6 +49,20 @@ def test_answers_are_those_of_scorer_and_translator(trained: TrainedModel) -> No
             assert (answer.translation, answer.scores[0]) == (last.text, pytest.approx(last.score, abs=1e-4))
 
 
+OWN = [name for name in (*tiny.SYSTEMS, *tiny.MODES) if name != "qcn-shuffled" and not name.endswith("+reg")]
+"""Systems that see their own document."""
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_is_written_is_the_last_sentence_of_a_translated_document(name: str, tmp_path: Path) -> None:
+    model = tiny.trained(tiny.prepared(tmp_path), name)
+    tasks = [item for item in ITEMS if isinstance(item, GenerativeItem)]
+    for answer in take_test(model, tasks):
+        history = answer.item.history[-model.model.view.history :] if model.model.view.history else ()
+        last = Translator(model).translate([Document((*history, answer.item.source))])[0][-1]
+        assert (answer.translation, answer.scores[0]) == (last.text, pytest.approx(last.score, abs=1e-4))
+
+
 def test_a_sentence_model_takes_the_test_as_well(tmp_path: Path) -> None:
     model = tiny.trained(tiny.prepared(tmp_path), "transformer")
     with_history, without = take_test(model, ITEMS), take_test(model, choose_items(set_of(ITEMS), "none", None))

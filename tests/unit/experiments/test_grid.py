@@ -1,6 +1,7 @@
 """Grids at toy size, in this process: what is done once, what fails alone, what the numbers are."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,9 +24,12 @@ from docaps.experiments import estimates
 from docaps.experiments import work as working
 from docaps.experiments.contrast import contrast_grid
 from docaps.experiments.crew import Crew, describe, run_grid, take_stock
-from docaps.experiments.gathering import gather, gather_all
+from docaps.experiments.diagnosis import diagnose_run
+from docaps.experiments.examination import Wishes
+from docaps.experiments.gathering import DRAWS, SEED, gather, gather_all
 from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
 from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.material import Request
 from docaps.experiments.readings import Reading
 from docaps.experiments.work import (
     TRIES,
@@ -126,14 +130,19 @@ CHANGED = {
     "routed-1": {("qcn", "rounds"): 1},
     "routed-2": {("qcn", "rounds"): 2},
     "routed-3": {("qcn", "rounds"): 3},
+    "silent": {("qcn", "silent"): True},
+    "exempt": {("stage", "inherited_exempt"): ["embeddings"]},
+    "transformer-longer": {("stage", "steps"): 2000, ("stage", "warmup"): 200},
+    "longer": {("stage", "steps"): 2000, ("stage", "warmup"): 200},
 }
+USUAL = {"weight-0.1": "qcn+reg", "weight-0.3": "qcn+reg", "transformer-longer": "transformer"}
 
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_trials_change_one_thing_and_leave_the_test_part_alone(name: str) -> None:
-    grid = Grid(Path("nowhere"), LAYOUTS["trials"], load_recipe(recipe_path("minidocs")), Source(None, 30))
+    grid = Grid(Path("nowhere"), LAYOUTS["trials"], load_recipe(recipe_path("europarl-small")), Source(None, 30))
     rows = grid.layout.rows
-    usual = rows["qcn+reg" if name.startswith("weight") else "qcn"]
+    usual = rows[USUAL.get(name, "qcn")]
     one, other = (_settings(grid, row) for row in (usual, rows[name]))
     found = {key: value for key, value in other.items() if one[key] != value}
     assert {
@@ -180,7 +189,93 @@ def test_a_trial_is_measured_on_the_development_part_alone(copy: Path) -> None:
     assert {path.parts[-3] for path in copy.glob("seed-1/*/contrast/mini.own.json")} == {*ROWS}
     text = (copy / "trials.md").read_text(encoding="utf-8")
     assert "Development part; 95 %" in text
-    assert f"| mean: query from the mean of the words | {rows['mean']['perplexity']:.2f} |" in text
+    assert f"| mean: query from the mean of the words | {rows['mean']['histories']['true']['perplexity']:.3f}" in text
+
+
+def test_trials_are_compared_by_perplexity_and_tell_whether_context_is_used(copy: Path) -> None:
+    names = ("transformer", "qcn+reg", "mean")
+    grid = toy(copy, layout=LAYOUTS["trials"], seeds=(1,), only=names)
+    work(grid)
+    rows = {row["row"]: row["histories"] for row in gather(grid)["rows"]}
+    run = copy / "seed-1" / "mean"
+    wishes = Wishes(shuffles=1, bleu=False, examples=0, draws=DRAWS, seed=SEED)
+    found = diagnose_run(run, Request(part="dev"), wishes, against=copy / "seed-1" / "transformer")
+    perplexities = {one["condition"]: one["perplexity"] for one in found["conditions"]}
+    own = rows["mean"]
+    assert {name: one["perplexity"] for name, one in own.items()} == pytest.approx(
+        {name: perplexities[name] for name in ("true", "shuffled", "none")}
+    )
+    assert perplexities["true"] != pytest.approx(perplexities["none"], rel=1e-6)
+    assert rows["transformer"] == {"true": {"perplexity": pytest.approx(perplexities["against"]), "against": None}}
+    compared = [one for one in found["comparisons"] if one["measure"] == "perplexity"]
+    contests = {(one["condition"], one["baseline"]): one for one in compared}
+    tests = ("difference", "low", "high", "p_bootstrap", "p_randomisation")
+    assert own["true"]["against"] == pytest.approx({key: contests["true", "against"][key] for key in tests})
+    turned = contests["true", "none"]
+    assert own["none"]["against"]["difference"] == pytest.approx(-turned["difference"])
+    assert own["none"]["against"]["low"] == pytest.approx(-turned["high"])
+    assert own["none"]["against"]["p_bootstrap"] == pytest.approx(turned["p_bootstrap"])
+    assert own["shuffled"]["against"]["difference"] == pytest.approx(
+        perplexities["shuffled"] - perplexities["true"], abs=1e-6
+    )
+
+
+def test_a_row_that_lacks_likelihoods_is_shown_and_completed_without_measuring_it_again(copy: Path) -> None:
+    grid = toy(copy, layout=LAYOUTS["trials"], seeds=(1,), only=("transformer", "qcn+reg"))
+    before = dates(copy)
+    found = gather(grid)
+    assert found["part"] == "dev"
+    assert found["unfinished"] == []
+    assert {row["row"] for row in found["rows"]} == {"transformer", "qcn+reg"}
+    assert not any("histories" in row for row in found["rows"])
+    assert re.search(r"\| qcn\+reg: .* \| – \| – \| – \| \d", grid.table.read_text(encoding="utf-8"))
+    assert [state_of(grid, cell) for cell in grid.cells()] == [State.DONE, State.OPEN, State.OPEN]
+    work(grid)
+    assert [state_of(grid, cell) for cell in grid.cells()] == [State.DONE] * 3
+    assert dates(copy) == before
+    one = {row["row"]: row["histories"] for row in gather(grid)["rows"]}["qcn+reg"]  # of one of two seeds
+    work(replace(grid, seeds=(1, 2)))
+    both = {row["row"]: row["histories"] for row in gather(grid)["rows"]}["qcn+reg"]
+    assert one.keys() == both.keys() == {"true", "shuffled", "none"}
+    assert one["true"]["against"]
+    assert one["true"]["perplexity"] != both["true"]["perplexity"]
+    assert dates(copy) == before
+
+
+def test_rows_are_compared_with_rows_that_are_there() -> None:
+    for layout in LAYOUTS.values():
+        rivals = {row.rival for row in layout.rows.values() if row.rival}
+        assert rivals <= layout.rows.keys()
+    assert LAYOUTS["trials"].rows["longer"].rival == "transformer-longer"
+
+
+def test_a_budget_counts_the_steps_of_rows_that_take_more(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimates, "seconds_per_step", lambda *_: 1.0)
+    monkeypatch.setattr(estimates, "count_held_out", lambda _: 0)
+    usual = toy(copy, layout=LAYOUTS["trials"], seeds=(1,), only=("qcn",))
+    assert estimates.steps_within(usual, usual.store(), 100.0, 1) == 50
+    longer = replace(usual, only=("longer",))
+    assert estimates.steps_within(longer, longer.store(), 100.0, 1) == 20
+
+
+def test_a_row_with_a_rival_of_its_own_is_compared_with_that(copy: Path) -> None:
+    rows = {name: LAYOUTS["trials"].rows[name] for name in ("transformer", "qcn+reg", "mean")}
+    changed = rows | {"qcn+reg": replace(rows["qcn+reg"], rival="mean")}
+    grid = toy(copy, layout=replace(LAYOUTS["trials"], rows=changed), seeds=(1,), only=None)
+    work(grid)
+    found = {row["row"]: row for row in gather(grid)["rows"]}
+    assert {name: row["rival"] for name, row in found.items()} == {
+        "transformer": None,
+        "qcn+reg": "mean",
+        "mean": "transformer",
+    }
+    scores = {name: row["runs"][0]["dev"]["bleu"] for name, row in found.items()}
+    assert found["qcn+reg"]["against"]["bleu"]["difference"] == pytest.approx(scores["qcn+reg"] - scores["mean"])
+    perplexities = {name: row["histories"]["true"]["perplexity"] for name, row in found.items()}
+    assert found["qcn+reg"]["histories"]["true"]["against"]["difference"] == pytest.approx(
+        perplexities["qcn+reg"] - perplexities["mean"]
+    )
+    assert "against `transformer` (`qcn+reg`: `mean`); perplexity" in (copy / "trials.md").read_text(encoding="utf-8")
 
 
 def test_sentence_models_come_first_and_no_worker_waits_for_one(

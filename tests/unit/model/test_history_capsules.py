@@ -13,10 +13,12 @@ from torch import Tensor
 
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
+from docaps.corpus.vocabulary import PAD
 from docaps.model.context.capsules import HistoryCapsules
 from docaps.model.context.memory import ContextMemory, ContextSublayer
 from docaps.model.layers import Attention, Residual, sinusoids
 from docaps.model.variants import build_model
+from docaps.training.objective import compute_loss
 
 K, M, R, D = tiny.K, tiny.M, tiny.R, tiny.D
 LENGTHS = ((2, 4, 1), (3, 0, 0))
@@ -282,6 +284,32 @@ def test_a_batch_without_any_history_does_not_run_the_network() -> None:
     model = tiny.build(tiny.settings("qcn"))
     windows = [replace(window, history=()) for window in tiny.sample_windows()]
     assert model.encode(collate(windows, K)).context is None
+
+
+@pytest.mark.parametrize("name", ["qcn", "capsnet", "qcn-noise"])
+def test_a_silent_context_starts_at_the_sentence_model_and_learns_to_speak(name: str) -> None:
+    model, batch = build_model(tiny.settings(name, silent=True), vocabulary=tiny.VOCABULARY), tiny.sample_batch()
+    alone = tiny.with_history(batch, torch.full_like(batch.history, PAD))
+    target = batch.translations
+    assert torch.equal(model(batch).log_probabilities(target), model(alone).log_probabilities(target))
+    compute_loss(model(batch), target, label_smoothing=0.0, regulariser_weight=0.0).total.backward()
+    names = dict(model.named_parameters())
+    outputs = [names[name] for name in names if name.endswith("context.attention.output.weight")]
+    assert len(outputs) == tiny.MODEL["encoder_layers"]
+    with torch.no_grad():
+        for weight in outputs:
+            assert weight.eq(0).all()
+            assert weight.grad is not None
+            assert weight.grad.ne(0).any()
+            weight.sub_(0.1 * weight.grad)
+    assert not torch.allclose(model(batch).log_probabilities(target), model(alone).log_probabilities(target))
+
+
+def test_silence_draws_the_same_weights_otherwise() -> None:
+    chosen = (tiny.settings("qcn", silent=one) for one in (False, True))
+    loud, silent = (dict(build_model(one, vocabulary=tiny.VOCABULARY).named_parameters()) for one in chosen)
+    different = {name for name in loud if not torch.equal(loud[name], silent[name])}
+    assert different == {name for name in loud if name.endswith("context.attention.output.weight")}
 
 
 @pytest.mark.parametrize("gate", [True, False])

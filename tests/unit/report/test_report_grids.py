@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from docaps.errors import DocapsError, RunError
 from docaps.report import build_page, read_results
 from docaps.report.card import as_card, markdown_table
 from docaps.report.gridfiles import Grid, arrange, beginnings_of, read_grids, runs_of
-from docaps.report.grids import as_markdown, significance_mark
+from docaps.report.grids import as_markdown, as_rows, caption, significance_mark
 from docaps.report.markdown import build_markdown, runs_table
 from docaps.report.paper import CORPORA, TABLE1, TABLE2, find_corpus
 from docaps.report.plots import write_figures
@@ -94,16 +95,43 @@ def test_trials_have_a_table_of_their_own_without_the_papers_numbers(tmp_path: P
     assert "Development part; 95 % intervals" in section.group()
     rows = re.findall(r"<tr>(.*?)</tr>", section.group(), flags=re.DOTALL)
     headings = re.findall(r"<th[^>]*>(.*?)</th>", rows[0])
-    assert headings == ["row", "perplexity", "BLEU", "d-BLEU", "chrF2++", "METEOR", "seeds"]
+    perplexities = ["perplexity", "perplexity, another's history", "perplexity, no history"]
+    assert headings == ["row", *map(escape, perplexities), "BLEU", "d-BLEU", "chrF2++", "METEOR", "seeds"]
     for row, text in zip(found[0]["rows"], rows[1:], strict=True):
         cells = re.findall(r"<td[^>]*>(.*?)</td>", text)
-        assert cells[0] == f"{row['perplexity']:.2f}"
+        assert cells[0].rstrip("*") == f"{row['histories']['true']['perplexity']:.3f}"
         marked = f"{row['means']['bleu']['mean']:.2f}{significance_mark(row, 'bleu')} "
-        assert cells[1].startswith(marked)
+        assert cells[3].startswith(marked)
     text = build_markdown(runs, title="Report", grids=found)
-    assert f"| mean: query from the mean of the words | {found[0]['rows'][2]['perplexity']:.2f} |" in text
+    true = found[0]["rows"][2]["histories"]["true"]["perplexity"]
+    assert f"| mean: query from the mean of the words | {true:.3f}" in text
     assert "paper, TED: BLEU" not in text
     assert "Development part, on which models were chosen" not in as_markdown(found[0])
+
+
+@pytest.mark.parametrize(("difference", "mark"), [(0.001, "**"), (-0.001, "**"), (0.0004, "")])
+def test_marks_of_perplexities_are_for_differences_that_are_seen(difference: float, mark: str, tmp_path: Path) -> None:
+    (found,) = read_grids(write_trials(tmp_path))
+    against = {"difference": difference, "low": 0, "high": 0, "p_bootstrap": 0.001, "p_randomisation": 0.002}
+    found["rows"][1]["histories"]["none"] = {"perplexity": 14.9518, "against": against}
+    header, rows = as_rows(found)
+    assert rows[1][header.index("perplexity, no history")] == f"14.952{mark}"
+
+
+def test_marks_are_explained_where_there_are_any(tmp_path: Path) -> None:
+    (found,) = read_grids(write_trials(tmp_path))
+    assert "p < 0.01 against `transformer`; perplexity with another history or none: against" in caption(found)
+    found["rows"][2]["rival"] = "qcn"
+    assert "p < 0.01 against `transformer` (`mean`: `qcn`); perplexity with" in caption(found)
+    for row in found["rows"]:
+        row.pop("against", None)
+    alone = caption(found)
+    assert "No row could be compared with `transformer` yet. * p < 0.05" in alone
+    assert "p < 0.01 perplexity with another history or none: against the true one, by both" in alone
+    for row in found["rows"]:
+        row.pop("histories")
+    assert caption(found).endswith("No row could be compared with `transformer` yet.")
+    assert as_rows(found)[1][1][1:4] == ["–"] * 3
 
 
 def test_a_run_that_two_grids_share_is_shown_once(tmp_path: Path) -> None:

@@ -200,10 +200,13 @@ def score_of(row: Mapping[str, Any], key: str, grid: Mapping[str, Any], told: To
     found = [runs_file(told, grid, run).read("results.json")["parts"][part]["scores"][key] for run in row["runs"]]
     mean = statistics.fmean(score["score"] for score in found)
     ends = row["means"][key] if len(found) > 1 else row["documents"][key]
-    tests = row.get("against", {}).get(key, {"p_bootstrap": 1, "p_randomisation": 1})
-    worst = max(tests["p_bootstrap"], tests["p_randomisation"])
-    mark = "**" if worst < 0.01 else "*" if worst < 0.05 else ""
+    mark = mark_of(row.get("against", {}).get(key))
     return f"{mean:.2f}", mark, f"[{ends['low']:.2f}, {ends['high']:.2f}]"
+
+
+def mark_of(tests: Mapping[str, float] | None) -> str:
+    worst = max(tests["p_bootstrap"], tests["p_randomisation"]) if tests else 1
+    return "**" if worst < 0.01 else "*" if worst < 0.05 else ""
 
 
 def runs_file(told: Told, grid: Mapping[str, Any], run: Mapping[str, Any]) -> Files:
@@ -253,12 +256,22 @@ def trace_rows(section: Node, grid: Mapping[str, Any], told: Told) -> None:
         wanted = {(title,): f"{scores[key][0]} {scores[key][2]}" for title, key in METRICS.items()}
         if trial:
             wanted = {(title,): "{}{} {}".format(*scores[key]) for title, key in METRICS.items()}
-            wanted["perplexity",] = f"{row['perplexity']:.2f}"
+            wanted |= perplexities(row)
             wanted["seeds",] = ", ".join(str(run["seed"]) for run in row["runs"])
         assert {heading: cell.text for heading, cell in found.items()} == wanted
     table.traced = True
     for figure in section.all("figure"):
         trace_points(figure, grid, told)
+
+
+def perplexities(row: Mapping[str, Any]) -> dict[tuple[str], str]:
+    """Return what a row of trials should say of each history."""
+    titles = {"true": "perplexity", "shuffled": "perplexity, another's history", "none": "perplexity, no history"}
+    wanted = {}
+    for history, title in titles.items():
+        found = row["histories"].get(history)
+        wanted[title,] = f"{found['perplexity']:.3f}{mark_of(found['against'])}" if found else "–"
+    return wanted
 
 
 def trace_points(figure: Node, grid: Mapping[str, Any], told: Told) -> None:
