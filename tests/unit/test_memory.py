@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from docaps.memory import PROGRAMS
+from docaps.memory import LARGE_PAGES, PROGRAMS
 
 FAULTS = """
 import resource, sys
@@ -15,7 +15,8 @@ kept = keep_pages() if sys.argv[1] == "kept" else True
 import torch
 def work():
     return torch.ones(12 * 2**20).add(1.0)  # 48 MiB each
-work()
+for _ in range(25):  # until the heap has settled: an aligned block cannot be had again once a small one lies beside it
+    work()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(5):
     work()
@@ -23,16 +24,22 @@ print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+def run_alone(program: str, *arguments: str) -> list[str]:
+    """Run a program with none of the variables that a command of the same process may have set; return its words."""
+    own = {name: value for name, value in os.environ.items() if name not in (LARGE_PAGES, *PROGRAMS)}
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=own).stdout.split()
+
+
 def faults(how: str) -> int:
-    run = subprocess.run([sys.executable, "-c", FAULTS, how], capture_output=True, text=True, check=True)
-    kept, found = run.stdout.split()
+    kept, found = run_alone(FAULTS, how)
     assert kept == "True"
     return int(found)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc has mallopt")
 def test_pages_are_asked_for_once() -> None:
-    assert faults("kept") * 20 < faults("usual")
+    assert faults("kept") * 100 < faults("usual")
 
 
 RETURNED = """
@@ -50,14 +57,13 @@ print(return_pages(), (before - resident()) / 2**20)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc has malloc_trim")
 def test_memory_in_pieces_is_given_back() -> None:
-    run = subprocess.run([sys.executable, "-c", RETURNED], capture_output=True, text=True, check=True)
-    returned, less = run.stdout.split()
+    returned, less = run_alone(RETURNED)
     assert returned == "True"
     assert float(less) > 50  # of 100 MiB; pages of two megabytes may stay where a piece of them is in use
 
 
 def test_what_the_user_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    from docaps.memory import LARGE_PAGES, keep_pages
+    from docaps.memory import keep_pages
 
     monkeypatch.setenv(LARGE_PAGES, "0")
     monkeypatch.setattr("sys.platform", "darwin")
@@ -100,11 +106,7 @@ def test_products_of_ever_new_shapes_do_not_fill_the_memory() -> None:
     """Of 200 shapes, each multiplied once, a few programs are kept."""
 
     def grown(most: int) -> float:
-        own = {name: value for name, value in os.environ.items() if name not in PROGRAMS}  # commands set them
-        run = subprocess.run(
-            [sys.executable, "-c", SHAPES, str(most)], capture_output=True, text=True, check=True, env=own
-        )
-        native, found = run.stdout.split()
+        native, found = run_alone(SHAPES, str(most))
         if native != "True":
             pytest.skip("float32 products are not compiled shape by shape")
         return float(found)
