@@ -159,7 +159,7 @@ def describe(grid: Grid, cells: Sequence[Cell]) -> str:
     """Say which cells are worked on and how far they are, and how many failed."""
     states = {cell: state_of(grid, cell) for cell in cells}
     parts = [
-        f"{cell.key} {_step(grid.run(cell)):,}/{grid.recipe_of(cell).stage[cell.name].steps:,}"
+        f"{cell.key} {_step(grid.run(cell)):,}/{grid.steps_of(cell):,}"
         for cell, state in states.items()
         if state is State.RUNNING
     ]

@@ -63,7 +63,7 @@ def estimate(grid: Grid, store: Store, cells: Sequence[Cell], jobs: int = 1) -> 
                 with threads_of(jobs if cell.row else at_first):
                     paces[cell.name] = seconds_per_step(recipe, cell.name, store)
                 task.advance(1, cell.name)
-            step, steps = paces[cell.name], max(0, recipe.stage[cell.name].steps - grid.steps_taken(cell))
+            step, steps = paces[cell.name], max(0, grid.steps_of(cell) - grid.steps_taken(cell))
             measured = SENTENCE_IN_STEPS * held_out * step if cell.row else 0.0
             size = NUMBER * _parameters(grid, cell, store)
             passing = (STATE + _snapshots(recipe.stage[cell.name])) * size
@@ -109,7 +109,7 @@ def disk_in_all(costs: Sequence[Cost], jobs: int) -> int:
 def _times_the_steps(grid: Grid, cell: Cell) -> float:
     """Return how many steps a cell takes for each step of its stage: a row may take several times as many."""
     usual = grid.recipe.stage["document" if cell.row else SENTENCE].steps
-    return grid.recipe_of(cell).stage[cell.name].steps / usual
+    return grid.steps_of(cell) / usual
 
 
 def steps_within(grid: Grid, store: Store, seconds: float, jobs: int) -> int:

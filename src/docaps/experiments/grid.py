@@ -126,6 +126,10 @@ class Grid:
             return recipe
         return apply(cell.row, recipe, check_every=recipe.stage["document"].validate_every)
 
+    def steps_of(self, cell: Cell) -> int:
+        """Return how many steps the training of a cell takes in all."""
+        return self.recipe_of(cell).stage[cell.name].steps
+
     def is_done(self, cell: Cell) -> bool:
         """Say whether nothing is left to do for a cell; trials are compared by likelihoods too."""
         scored = self.layout.part != "dev" or cell.row is None or self.run(cell).likelihoods.exists()

@@ -111,8 +111,11 @@ def workers_for(cells: Sequence[Cell], jobs: int) -> int:
 
 
 def _candidates(grid: Grid) -> Iterator[Cell]:
-    """Go through the cells that can be worked on now: fresh ones first, those that failed once at the end."""
-    cells = list(grid.cells())
+    """Go through the cells that can be worked on now: fresh ones first, those that failed once at the end.
+
+    Long ones come before short ones: begun last, they would keep one worker busy and the others idle.
+    """
+    cells = sorted(grid.cells(), key=grid.steps_of, reverse=True)
     for tried in range(TRIES):
         for cell in cells:
             ready = cell.row is None or grid.is_done(Cell(cell.seed, None))

@@ -405,6 +405,16 @@ def test_a_row_that_fails_is_tried_once_more_and_the_others_go_on(copy: Path, mo
     assert not any(read_attempts(grid, cell) for cell in grid.cells())
 
 
+def test_rows_that_take_longest_are_begun_first(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = toy(copy, layout=LAYOUTS["trials"], only=("qcn", "exempt", "longer", "silent"), seeds=(1, 2))
+    begun = list[str]()
+    monkeypatch.setattr(working, "carry_out", lambda _, cell, __: begun.append(cell.key))
+    monkeypatch.setattr(Grid, "is_done", lambda _, cell: cell.row is None or cell.key in begun)
+    work(grid)
+    rest = [f"seed-{seed}.{row}" for seed in (1, 2) for row in ("qcn", "silent", "exempt")]
+    assert begun == ["seed-1.longer", "seed-2.longer", *rest]
+
+
 def test_rows_without_their_sentence_model_are_blocked(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(copy / "seed-1")
 
