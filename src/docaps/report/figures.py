@@ -252,9 +252,12 @@ def run_key(run: int) -> Markup:
     return element("svg", marker(run), viewBox="0 0 12 12", class_="key", aria_hidden="true")
 
 
-def legend(runs: Sequence[str]) -> Markup:
-    """Name the dots of a chart, and the mark for chance."""
+def legend(runs: Sequence[str], *, chance: bool = True) -> Markup:
+    """Name the dots of a chart, and the mark for chance where there is one."""
     keys = [element("li", run_key(run), label) for run, label in enumerate(runs)]
+    return element("ul", *keys, *([_key_of_chance()] if chance else []), class_="legend")
+
+
+def _key_of_chance() -> Markup:
     mark = element("line", x1=6, y1=-1, x2=6, y2=13, class_="chance")
-    chance = element("svg", mark, viewBox="0 0 12 12", class_="key", aria_hidden="true")
-    return element("ul", *keys, element("li", chance, "chance"), class_="legend")
+    return element("li", element("svg", mark, viewBox="0 0 12 12", class_="key", aria_hidden="true"), "chance")

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from docaps.report.scales import correlation_scale, coupling_scale
 from docaps.report.sweeps import AXES, DRAWN, points_of
 from docaps.report.table import ordered
 from docaps.report.wording import label_runs
+from docaps.report.worth import ACROSS, KINDS, Rise, rises_of
 
 FORMATS = ("svg", "pdf")
 Drawing = Callable[[Any], None]
@@ -62,6 +63,8 @@ def _drawings(results: Sequence[RunResults], grids: Sequence[Grid]) -> dict[str,
     for grid, place in zip(grids, places(grids), strict=True):
         if grid.get("axis") and points_of(grid, "bleu"):
             found[place] = ((6.3, 2.6), partial(_draw_sweep, grid=grid))
+        if rises := rises_of(grid):
+            found[f"{place}-worth"] = ((6.3, 1.2 + 0.3 * len(rises)), partial(_draw_worth, rises=rises))
     if any(run.validation for run in runs):
         found["curves"] = ((6.3, 3.2), partial(_draw_curves, runs=shown))
     if any(run.contrastive and run.contrastive.accuracy.by_distance for run in runs):
@@ -85,6 +88,22 @@ def _draw_sweep(picture: Any, grid: Grid) -> None:
         axes.set_xlabel(AXES.get(str(grid["axis"]), str(grid["axis"])))
         axes.set_ylabel(NAMES[key])
         axes.set_xticks([p.value for p in points])
+
+
+def _draw_worth(picture: Any, rises: Mapping[str, Sequence[Rise]]) -> None:
+    """Draw by how much perplexity is higher without the own history, with intervals, row by row."""
+    axes = picture.subplots()
+    axes.axvline(0, color="grey", linewidth=0.8)
+    for place, (kind, label) in enumerate(KINDS.items()):
+        found = [(row, rise) for row, all_rises in enumerate(rises.values()) for rise in all_rises if rise.kind == kind]
+        reach = [[rise.value - rise.low for _, rise in found], [rise.high - rise.value for _, rise in found]]
+        heights = [row + 0.22 * (place - 1) for row, _ in found]
+        values = [rise.value for _, rise in found]
+        axes.errorbar(values, heights, xerr=reach, marker="osD"[place], markersize=4, linestyle="none", label=label)
+    axes.set_yticks(range(len(rises)), list(rises))
+    axes.invert_yaxis()
+    axes.set_xlabel(ACROSS)
+    picture.legend(loc="outside upper center", fontsize=7, ncols=3)
 
 
 def _draw_curves(picture: Any, runs: Sequence[RunResults]) -> None:

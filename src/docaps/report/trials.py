@@ -3,6 +3,7 @@
 from docaps.report.gridfiles import Grid
 from docaps.report.grids import as_rows, caption, state_unfinished
 from docaps.report.markup import Markup, element
+from docaps.report.worth import worth_figure
 
 
 def trials_section(grid: Grid, place: str) -> Markup:
@@ -15,6 +16,7 @@ def trials_section(grid: Grid, place: str) -> Markup:
         "section",
         element("h2", "Trials", id=f"{place}-heading"),
         *[element("p", text, class_="doubt") for text in state_unfinished(grid)],
+        worth_figure(grid),
         element("div", element("table", words, head, element("tbody", *body), class_="numbers"), class_="scroll"),
         element("p", _NOTE, class_="note"),
         id=place,

@@ -26,6 +26,7 @@ from docaps.report.provenance import flatten
 from docaps.report.results import RunResults
 from docaps.report.table2 import OUR_READINGS, PAPER_SETTINGS, state_differences
 from docaps.report.wording import label_runs
+from docaps.report.worth import Rise, rises_of, worth_figure
 
 MIB = 2**20
 
@@ -456,6 +457,15 @@ def test_figures_of_two_grids_do_not_overwrite_each_other(tmp_path: Path, grids:
     assert (tmp_path / "history.svg").read_bytes() != (tmp_path / "history-2.svg").read_bytes()
 
 
+def test_the_worth_of_histories_is_drawn_too(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    written = write_figures(tmp_path / "figures", [], read_grids(write_trials(tmp_path / "grid")))
+    assert [path.name for path in written] == ["trials-worth.svg", "trials-worth.pdf"]
+    svg = written[0].read_text(encoding="utf-8")
+    for words in ("mean", "no history", "perplexity above that with the own history"):
+        assert f">{words}</text>" in svg
+
+
 def test_without_matplotlib_the_way_to_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(DocapsError, match=re.escape("--figures needs matplotlib: pip install 'docaps[plots]'")):
@@ -495,3 +505,40 @@ def test_a_card_of_a_bare_run_says_what_is_missing(tmp_path: Path) -> None:
     (run / "metrics.jsonl").unlink()
     assert "Nothing yet: `docaps report`" in as_card(read_results(run))
     assert "| test | BLEU | 61.20 |" in as_card(read_results(write_sentence_run(tmp_path)))
+
+
+def against(difference: float, low: float, high: float) -> dict[str, float]:
+    return {"difference": difference, "low": low, "high": high, "p_bootstrap": 0.5, "p_randomisation": 0.5}
+
+
+def test_what_a_history_is_worth_is_how_much_worse_everything_else_is(tmp_path: Path) -> None:
+    (found,) = read_grids(write_trials(tmp_path))
+    found["rows"][1]["histories"] = {
+        "true": {"perplexity": 14.325, "against": against(-0.007, -0.012, -0.002)},  # better than its rival
+        "shuffled": {"perplexity": 14.334, "against": against(0.009, 0.005, 0.013)},
+        "none": {"perplexity": 14.32, "against": against(-0.005, -0.008, 0.001)},  # better without
+    }
+    rises = rises_of(found)
+    assert list(rises) == ["qcn", "mean"]  # not the sentence model's, which has no history
+    assert rises["qcn"] == [
+        Rise("shuffled", 0.009, 0.005, 0.013),
+        Rise("none", -0.005, -0.008, 0.001),
+        Rise("rival", 0.007, 0.002, 0.012),
+    ]
+    figure = worth_figure(found)
+    dots = dict(re.findall(r"<title>qcn, (.*?): (.*?)</title>", figure))
+    assert dots[escape("another's history")] == "+0.009 [+0.005, +0.013]"
+    places = [float(x) for x in re.findall(r'translate\((\S+) \S+\)"><title>qcn', figure)]
+    line = float(re.findall(r'<line x1="(\S+)"[^>]*class="axis"', figure)[0])
+    assert [x > line for x in places] == [True, False, True]
+
+
+def test_where_no_history_was_tested_there_is_no_figure_of_its_worth(tmp_path: Path) -> None:
+    (found,) = read_grids(write_trials(tmp_path))
+    for row in found["rows"]:
+        for history in row["histories"].values():
+            history["against"] = None
+    assert worth_figure(found) == ""
+    for row in found["rows"]:
+        row.pop("histories")
+    assert worth_figure(found) == ""

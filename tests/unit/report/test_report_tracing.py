@@ -77,8 +77,15 @@ def test_every_number_of_a_grids_page_is_in_its_place(grid: Built) -> None:
     assert "Is context used?" in grid.page
 
 
-def test_every_number_of_a_page_of_trials_is_in_its_place(tmp_path: Path) -> None:
-    assert of_grid(write_trials(tmp_path)).trace() > 500
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    built = of_grid(write_trials(tmp_path_factory.mktemp("trials")))
+    built.trace()
+    return built
+
+
+def test_every_number_of_a_page_of_trials_is_in_its_place(trials: Built) -> None:
+    assert trials.trace() > 500
 
 
 def test_every_number_of_a_page_of_single_runs_is_in_its_place(small: Built, grid: Built) -> None:
@@ -221,6 +228,23 @@ GRID_MUTATIONS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("name", GRID_MUTATIONS)
 def test_the_tracing_notices_what_is_changed_of_a_grid(grid: Built, name: str) -> None:
     expect_notice(grid, GRID_MUTATIONS[name])
+
+
+TRIAL_MUTATIONS: dict[str, Callable[[str], str]] = {
+    "perplexity": raised(r'id="trials".*?<td>([\d.]+)'),
+    "histories": lambda page: swap(page, "perplexity, no history", "perplexity, another&#x27;s history"),
+    "worth": raised(r"<title>qcn, no history: \+([\d.]+)"),
+    "end of an interval": raised(r"<title>mean, no history: \+[\d.]+ \[[+−][\d.]+, [+−]([\d.]+)"),
+    "rival": lambda page: swap(page, "mean, the row it is compared with", "mean, no history"),
+    "side of the line": lambda page: page.replace(
+        "qcn, the row it is compared with: −", "qcn, the row it is compared with: +"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRIAL_MUTATIONS)
+def test_the_tracing_notices_what_is_changed_of_trials(trials: Built, name: str) -> None:
+    expect_notice(trials, TRIAL_MUTATIONS[name])
 
 
 def test_no_two_runs_of_the_grid_have_the_same_numbers(grid: Built) -> None:

@@ -261,7 +261,28 @@ def trace_rows(section: Node, grid: Mapping[str, Any], told: Told) -> None:
         assert {heading: cell.text for heading, cell in found.items()} == wanted
     table.traced = True
     for figure in section.all("figure"):
-        trace_points(figure, grid, told)
+        if trial:
+            trace_worth(figure, grid)
+        else:
+            trace_points(figure, grid, told)
+
+
+REPLACED = {"shuffled": "another's history", "none": "no history", "true": "the row it is compared with"}
+
+
+def trace_worth(figure: Node, grid: Mapping[str, Any]) -> None:
+    """What the history of each trial is worth: each dot says its row, what is in the history's place, and the rise."""
+    wanted = []
+    for row in grid["rows"]:
+        found = {history: one["against"] for history, one in row["histories"].items() if one["against"]}
+        for history, title in REPLACED.items():
+            if history in found and len(row["histories"]) > 1:
+                ends = [found[history][key] for key in ("difference", "low", "high")]
+                ends = [-ends[0], -ends[2], -ends[1]] if history == "true" else ends
+                said = f"{ends[0]:+.3f} [{ends[1]:+.3f}, {ends[2]:+.3f}]"
+                wanted.append(f"{row['row']}, {title}: {said}")
+    assert [node.text for node in figure.all("title")] == wanted
+    figure.traced = True
 
 
 def perplexities(row: Mapping[str, Any]) -> dict[tuple[str], str]:

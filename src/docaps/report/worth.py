@@ -1,0 +1,96 @@
+"""What its history is worth to a row: how much perplexity rises without it, with another's, or in the rival's place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from docaps.report.figures import legend, marker, rule, svg, text
+from docaps.report.gridfiles import Grid
+from docaps.report.markup import Markup, element
+from docaps.report.scales import Axis
+
+KINDS = {"shuffled": "another's history", "none": "no history", "rival": "the row it is compared with"}
+"""What takes the place of a row's own history, and how it is called."""
+ACROSS = "perplexity above that with the own history"
+_WIDTH, _LETTER, _LINE, _TOP = 720.0, 6.6, 10.0, 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """By how much perplexity is higher with something else than with the own history, and its 95 % interval."""
+
+    kind: str
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Write it as it stands on the page."""
+        return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]".replace("-", "−")
+
+
+def rises_of(grid: Grid) -> dict[str, list[Rise]]:
+    """Return what was tested for each row that looks at a history."""
+    found = {str(row["row"]): _rises(row.get("histories") or {}) for row in grid["rows"]}
+    return {name: rises for name, rises in found.items() if any(rise.kind != "rival" for rise in rises)}
+
+
+def _rises(histories: Mapping[str, Mapping[str, Any]]) -> list[Rise]:
+    rises = []
+    for kind in KINDS:
+        against = histories.get("true" if kind == "rival" else kind, {}).get("against")
+        if against is not None:
+            value, low, high = (float(against[key]) for key in ("difference", "low", "high"))
+            # The rival was the base of its difference: the row's own history is here.
+            rises.append(Rise(kind, -value, -high, -low) if kind == "rival" else Rise(kind, value, low, high))
+    return rises
+
+
+def worth_figure(grid: Grid) -> Markup:
+    """Draw a row of dots with intervals for each row of trials; nothing where nothing was tested."""
+    rises = rises_of(grid)
+    if not rises:
+        return Markup()
+    caption = element("figcaption", "What the history is worth", element("span", f" {ACROSS}", class_="quiet"))
+    return element(
+        "figure",
+        caption,
+        legend(list(KINDS.values()), chance=False),
+        element("div", _chart(rises), class_="scroll", data_scroll="What the history is worth"),
+        element("p", _NOTE, class_="note"),
+        class_="worth",
+    )
+
+
+def _chart(rises: Mapping[str, Sequence[Rise]]) -> Markup:
+    left = max(map(len, rises)) * _LETTER + 12
+    ends = [end for row in rises.values() for rise in row for end in (rise.low, rise.value, rise.high)]
+    axis = Axis.over([0.0, *ends], start=left, end=_WIDTH - 24)
+    height = _LINE * len(KINDS) + 8
+    bottom = _TOP + height * len(rises)
+    body = []
+    for value in axis.ticks():
+        x = axis.place(value)
+        body += [rule(x, _TOP, x, bottom, "grid" if value else "axis")]
+        body += [text(f"{value:+g}".replace("-", "−") if value else "0", x, bottom + 17, class_="middle")]
+    for place, (name, row) in enumerate(rises.items()):
+        body.append(_row(name, row, axis, top=_TOP + place * height, height=height))
+    title = "What the history is worth, in perplexity, for each row of the table; the values are in the dots' titles"
+    return svg("chart", _WIDTH, bottom + 26, title, *body)
+
+
+def _row(name: str, rises: Sequence[Rise], axis: Axis, *, top: float, height: float) -> Markup:
+    parts = [text(name, 0, top + height / 2 + 4), rule(axis.start, top + height, axis.end, top + height, "grid")]
+    for rise in rises:
+        place = list(KINDS).index(rise.kind)
+        y = top + 9 + _LINE * place
+        parts.append(rule(axis.place(rise.low), y, axis.place(rise.high), y, f"whisker run-{place}"))
+        parts.append(marker(place, axis.place(rise.value), y, f"{name}, {KINDS[rise.kind]}: {rise}"))
+    return element("g", *parts)
+
+
+_NOTE = (
+    "To the right of the line the row is better with its own history. Context is used where all marks of a row lie to "
+    "the right, intervals and all; where they lie on the line it makes no difference what the row looks at, and to the "
+    "left it is a burden."
+)
