@@ -56,7 +56,7 @@ ifeq ($(ONLY_TELLS),)
 	@test ! -e $(DATA)/contrastive/mt-geneval || $(CHOICES) mt-geneval --set mt-geneval $(DATA)/contrastive/mt-geneval
 	@test ! -e $(AUXILIARY) || $(CHOICES) ctxpro-auxiliary --set ctxpro $(AUXILIARY)
 	@for run in $(foreach row,$(filter-out transformer%,$(ROWS)),$(EUROPARL)/runs/seed-*/$(row)); do \
-	  test -e $$run/diagnosis.json || $(BIN)/docaps diagnose $$run --no-bleu --out $$run/diagnosis.json || exit 1; done
+	  test ! -e $$run/results.json || test -e $$run/diagnosis.json || $(BIN)/docaps diagnose $$run --no-bleu --out $$run/diagnosis.json || exit 1; done
 	@$(BIN)/docaps report $(EUROPARL)/runs --out $(EUROPARL)/report.html --overwrite
 endif
 

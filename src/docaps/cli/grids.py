@@ -182,15 +182,15 @@ def work_on(wishes: Wishes) -> None:
 
 
 def print_commands(wishes: Wishes) -> None:
-    """Write down the grid, and print one command for each run; sentence models first, because rows wait for them."""
+    """Write down the grid, and print one command for each run."""
     from docaps.experiments.grid import write_request
     from docaps.experiments.work import command_for
 
     grid = plan(wishes)
     write_request(grid)
-    cells = [cell for cell in grid.cells() if not grid.is_done(cell)]
-    for cell in sorted(cells, key=lambda cell: cell.row is not None):
-        typer.echo(command_for(grid, cell, command_name()))
+    for cell in grid.in_order():
+        if not grid.is_done(cell):
+            typer.echo(command_for(grid, cell, command_name()))
 
 
 def print_plan(wishes: Wishes, *, json: bool) -> None:
@@ -209,7 +209,7 @@ def print_plan(wishes: Wishes, *, json: bool) -> None:
             "row": cell.name,
             "title": cell.row.title if cell.row else "the sentence model that all rows start from",
             "state": state_of(grid, cell).value,
-            "steps": grid.recipe_of(cell).stage[cell.name].steps,
+            "steps": grid.steps_of(cell),
             "taken": grid.steps_taken(cell),
             "seconds": round(costs[cell].seconds, 1) if cell in costs else None,
             "bytes": costs[cell].kept if cell in costs else None,

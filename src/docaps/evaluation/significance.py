@@ -34,7 +34,7 @@ class Comparison:
     p_randomisation: float
 
     def as_dict(self) -> dict[str, float]:
-        """Return it as plain JSON values, without a level between."""
+        """Return it as plain JSON values, the ends of the interval beside the rest."""
         tests = {"p_bootstrap": self.p_bootstrap, "p_randomisation": self.p_randomisation}
         return {"difference": self.difference, **asdict(self.interval), **tests}
 
@@ -46,7 +46,7 @@ def interval_of(counts: Table, scorer: Scorer, *, draws: int, seed: int) -> Inte
 
 def compare(baseline: Table, system: Table, scorer: Scorer, *, draws: int, seed: int) -> Comparison:
     """Compare a system with a baseline on the same documents."""
-    difference = _total(system, scorer) - _total(baseline, scorer)
+    difference = score_of(system, scorer) - score_of(baseline, scorer)
     drawn = np.concatenate(
         [scorer(weights @ system) - scorer(weights @ baseline) for weights in _resamples(len(system), draws, seed)]
     )
@@ -74,7 +74,8 @@ def p_value(draws: Table, difference: float) -> float:
     return float((np.count_nonzero(as_large) + 1) / (len(draws) + 1))
 
 
-def _total(counts: Table, scorer: Scorer) -> float:
+def score_of(counts: Table, scorer: Scorer) -> float:
+    """Score all documents together."""
     return float(scorer(counts.sum(axis=0, keepdims=True))[0])
 
 

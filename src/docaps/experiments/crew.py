@@ -84,7 +84,7 @@ class Crew:
         self.progress = now
 
     def _has_work(self) -> bool:
-        return any(state_of(self.grid, cell) is State.OPEN for cell in self.grid.cells())
+        return any(state_of(self.grid, cell).waits for cell in self.grid.cells())
 
     def dismiss(self) -> None:
         """Ask all to stop, which saves what they have, and wait."""
@@ -139,7 +139,7 @@ def _employ(grid: Grid, jobs: int, shown: Sequence[Cell]) -> None:
         _watch(crew, shown)
     finally:
         crew.dismiss()
-    if any(state_of(grid, cell) is State.OPEN for cell in cells):
+    if any(state_of(grid, cell).waits for cell in cells):
         raise RunError(f"the workers ended before the grid was done: see {crew.last_words()}", path=grid.directory)
 
 

@@ -16,7 +16,7 @@ from docaps.experiments.grid import Cell, Grid, read_request
 from docaps.experiments.layouts import LAYOUTS
 from docaps.experiments.likelihoods import compare_likelihoods
 from docaps.experiments.readings import Reading
-from docaps.experiments.work import command_for, state_of
+from docaps.experiments.work import State, command_for, state_of
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.report.grids import as_markdown
 from docaps.report.markdown import runs_table
@@ -43,7 +43,7 @@ def _gather(grid: Grid) -> dict[str, Any]:
     }
     rows = [_row(grid, grid.layout.rows[name], cells) for name, cells in runs.items() if cells]
     _compare_all(grid, rows, runs)
-    if grid.layout.part == "dev":
+    if grid.layout.compares_histories:
         _compare_likelihoods(grid, rows, runs)
     found = {
         "experiment": grid.layout.name,
@@ -113,10 +113,11 @@ def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
     """Name the runs that were begun, or tried, and are not finished, and say how far they are."""
     cells = [Cell(seed, row) for seed in seeds for row in grid.layout.rows.values()]
     begun = [cell for cell in cells if grid.run(cell).description.exists() or grid.attempts(cell).exists()]
+    states = {cell: state_of(grid, cell) for cell in begun}
     return [
-        f"{cell.name} with seed {cell.seed} ({state_of(grid, cell).value})"
-        for cell in begun
-        if not grid.is_measured(cell)
+        f"{cell.name} with seed {cell.seed} ({state.value})"
+        for cell, state in states.items()
+        if not grid.is_measured(cell) or state is State.FAILED
     ]
 
 
@@ -144,7 +145,7 @@ def _row(grid: Grid, row: Reading, cells: Sequence[Cell]) -> dict[str, Any]:
         "value": row.changes.get(grid.layout.axis) if grid.layout.axis else None,
         "runs": [_run(grid, cell, found) for cell, found in zip(cells, measured, strict=True)],
         "means": {key: asdict(mean_of([found[key]["score"] for found in scores])) for key in scores[0]},
-        "rival": _rival(grid, row),
+        "baseline": _baseline(grid, row),
         "choices": asdict(mean_of(choices)) if choices else None,
     }
 
@@ -159,10 +160,10 @@ def _run(grid: Grid, cell: Cell, found: Mapping[str, Any]) -> dict[str, Any]:
     return {"seed": cell.seed, "path": str(path), "command": command_for(grid, cell), **numbers}
 
 
-def _rival(grid: Grid, row: Reading) -> str | None:
+def _baseline(grid: Grid, row: Reading) -> str | None:
     """Name the row that a row is compared with."""
-    rival = row.rival or grid.layout.baseline
-    return None if rival == row.name else rival
+    baseline = row.baseline or grid.layout.baseline
+    return None if baseline == row.name else baseline
 
 
 def _choices(run: Run) -> float | None:
@@ -178,7 +179,7 @@ def _compare_all(grid: Grid, rows: Sequence[dict[str, Any]], runs: Mapping[str, 
         for row in rows
     }
     for row in rows:
-        own, base = counts[row["row"]], counts.get(row["rival"] or "", {})
+        own, base = counts[row["row"]], counts.get(row["baseline"] or "", {})
         metrics = {metric.key: metric for metric in _metrics(row)}
         row["documents"] = {key: _interval(metric, own) for key, metric in metrics.items()}
         shared = sorted(own.keys() & base.keys())
@@ -193,9 +194,9 @@ def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], runs: Mappi
         for name, cells in runs.items()
     }
     for row in rows:
-        own, rival = found[row["row"]], found.get(row["rival"] or "", {})
+        own, base = found[row["row"]], found.get(row["baseline"] or "", {})
         if own:  # the seeds that were scored: another grid in the folder may have more
-            row["histories"] = compare_likelihoods(own, rival, draws=DRAWS, seed=SEED)
+            row["histories"] = compare_likelihoods(own, base, draws=DRAWS, seed=SEED)
 
 
 def _metrics(row: Mapping[str, Any]) -> list[Metric]:

@@ -111,6 +111,13 @@ class Grid:
             yield Cell(seed, None)
             yield from (Cell(seed, row) for row in self.rows)
 
+    def in_order(self) -> list[Cell]:
+        """List all runs as they should be begun: sentence models first, because rows wait for them, then long rows.
+
+        Begun last, a long one would keep one worker busy and the others idle.
+        """
+        return sorted(self.cells(), key=lambda cell: (cell.row is not None, -self.steps_of(cell)))
+
     def run(self, cell: Cell) -> Run:
         """The run directory of a cell."""
         return Run(self.directory / f"seed-{cell.seed}" / cell.name)
@@ -132,7 +139,7 @@ class Grid:
 
     def is_done(self, cell: Cell) -> bool:
         """Say whether nothing is left to do for a cell; trials are compared by likelihoods too."""
-        scored = self.layout.part != "dev" or cell.row is None or self.run(cell).likelihoods.exists()
+        scored = not self.layout.compares_histories or cell.row is None or self.run(cell).likelihoods.exists()
         return scored and self.is_measured(cell)
 
     def is_measured(self, cell: Cell) -> bool:

@@ -13,7 +13,7 @@ from docaps import progress
 from docaps.corpus.documents import ParallelDocument, count_sentences
 from docaps.corpus.store import Store
 from docaps.evaluation.diagnosis import NONE, SHUFFLED, TRUE, perplexity_of
-from docaps.evaluation.significance import Table, compare
+from docaps.evaluation.significance import Table, compare, score_of
 from docaps.experiments.examination import Subject, portions
 from docaps.experiments.histories import Histories, View
 from docaps.files import write_json
@@ -58,23 +58,25 @@ def _views(histories: Histories, documents: Sequence[ParallelDocument], *, looks
 
 
 def compare_likelihoods(
-    own: Mapping[int, Likelihoods], rival: Mapping[int, Likelihoods], *, draws: int, seed: int
+    own: Mapping[int, Likelihoods], baseline: Mapping[int, Likelihoods], *, draws: int, seed: int
 ) -> dict[str, dict[str, Any]]:
-    """Return the perplexity with each history, and how it differs: the true one's from a rival's, the others' from it.
+    """Return the perplexity with each history, and how it differs: the true one's from a baseline's, others from it.
 
-    Runs come by seed. The seeds are taken together, for a rival those that both have.
+    Runs come by seed. The seeds are taken together, for a baseline those that both have.
     """
-    counts, shared = _pooled(own, sorted(own)), sorted(own.keys() & rival.keys())
+    counts, shared = _pooled(own, sorted(own)), sorted(own.keys() & baseline.keys())
     pairs = {history: (counts[TRUE], table) for history, table in counts.items() if history != TRUE}
     if shared:
-        pairs[TRUE] = _pooled(rival, shared)[TRUE], _pooled(own, shared)[TRUE]
+        pairs[TRUE] = _pooled(baseline, shared)[TRUE], _pooled(own, shared)[TRUE]
     tested = {
         history: compare(base, table, perplexity_of, draws=draws, seed=seed).as_dict()
         for history, (base, table) in pairs.items()
         if len(table) > 1
     }
-    scores = {history: perplexity_of(table.sum(axis=0, keepdims=True))[0] for history, table in counts.items()}
-    return {history: {"perplexity": float(score), "against": tested.get(history)} for history, score in scores.items()}
+    return {
+        history: {"perplexity": score_of(table, perplexity_of), "against": tested.get(history)}
+        for history, table in counts.items()
+    }
 
 
 def _pooled(runs: Mapping[int, Likelihoods], seeds: Sequence[int]) -> dict[str, Table]:

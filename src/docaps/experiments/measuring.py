@@ -83,7 +83,7 @@ def _write_results(run: Run, store: Store, parts: Mapping[str, Path], command: s
 def _translate_dev(run: Run, store: Store) -> Path:
     """Translate the development part, once."""
     folder = run.held_out_dev
-    if not folder.exists():
+    if not (folder / "translations.jsonl").exists():
         trained = load_trained(run.path)
         with replacing_directory(folder) as directory:
             own = writer(run, trained, trained.decoding)

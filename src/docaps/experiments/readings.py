@@ -20,7 +20,7 @@ class Reading:
     """The reading whose model it starts from; the sentence model if there is none."""
     scaled: Mapping[str, float] = field(default_factory=dict)
     """Dotted keys like these, and what their values in the recipe are multiplied by."""
-    rival: str | None = None
+    baseline: str | None = None
     """The row that it is compared with; that of its grid if there is none."""
     trial: bool = False
     """Whether it is there to choose settings by: then the test part is never looked at."""

@@ -38,6 +38,12 @@ class State(StrEnum):
     FAILED = "failed"
     BLOCKED = "blocked"
     OPEN = "to train"
+    UNSCORED = "to score"
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is something to do that nobody does."""
+        return self in (State.OPEN, State.UNSCORED)
 
 
 def state_of(grid: Grid, cell: Cell) -> State:
@@ -51,7 +57,7 @@ def state_of(grid: Grid, cell: Cell) -> State:
     first = Cell(cell.seed, None)
     if cell.row is not None and not grid.is_done(first) and state_of(grid, first) is State.FAILED:
         return State.BLOCKED
-    return State.OPEN
+    return State.UNSCORED if grid.is_measured(cell) else State.OPEN
 
 
 def read_attempts(grid: Grid, cell: Cell) -> list[dict[str, Any]]:
@@ -111,11 +117,8 @@ def workers_for(cells: Sequence[Cell], jobs: int) -> int:
 
 
 def _candidates(grid: Grid) -> Iterator[Cell]:
-    """Go through the cells that can be worked on now: fresh ones first, those that failed once at the end.
-
-    Long ones come before short ones: begun last, they would keep one worker busy and the others idle.
-    """
-    cells = sorted(grid.cells(), key=grid.steps_of, reverse=True)
+    """Go through the cells that can be worked on now: fresh ones first, those that failed once at the end."""
+    cells = grid.in_order()
     for tried in range(TRIES):
         for cell in cells:
             ready = cell.row is None or grid.is_done(Cell(cell.seed, None))
@@ -164,7 +167,7 @@ def carry_out(grid: Grid, cell: Cell, store: Store) -> None:
             parts = "development part" if cell.row.trial else "development and test parts"
             progress.say(f"{cell.key}: measured on the {parts}")
         measure(run, store, labels=read_labels(grid), command=command, trial=cell.row.trial)
-        if grid.layout.part == "dev":
+        if grid.layout.compares_histories:
             measure_likelihoods(run, store)
     write_card(run, command=command)
 

@@ -20,7 +20,7 @@ def metric_keys(found: Results) -> list[str]:
 
 
 def significance_mark(row: Results, key: str) -> str:
-    """Mark a difference to a row's rival that both tests find unlikely to be chance: * below 0.05, ** below 0.01."""
+    """Mark a difference to a row's baseline that both tests find unlikely to be chance: * below 0.05, ** below 0.01."""
     return _mark((row.get("against") or {}).get(key), SMALLEST)
 
 
@@ -112,11 +112,11 @@ def _marks(found: Results) -> str:
     """Say what the marks of significance mean, or why there are none."""
     if not found["baseline"]:
         return ""
-    rivals = _rivals(found)
-    compared = [f"against {rivals}"] if rivals else []
+    baselines = _baselines(found)
+    compared = [f"against {baselines}"] if baselines else []
     if any((row.get("histories") or {}).keys() & OTHER_HISTORIES for row in found["rows"]):
         compared.append("perplexity with another history or none: against the true one")
-    missing = "" if rivals else f" No row could be compared with `{found['baseline']}` yet."
+    missing = "" if baselines else f" No row could be compared with `{found['baseline']}` yet."
     if not compared:
         return missing
     return (
@@ -125,13 +125,14 @@ def _marks(found: Results) -> str:
     )
 
 
-def _rivals(found: Results) -> str:
+def _baselines(found: Results) -> str:
     """Name the row that the others are compared with, and in brackets what some are compared with instead."""
-    compared = {row["row"]: row.get("rival") or found["baseline"] for row in found["rows"] if row.get("against")}
-    others = [f"`{row}`: `{rival}`" for row, rival in compared.items() if rival != found["baseline"]]
-    if not compared:
-        return ""
-    return f"`{found['baseline']}`" + (f" ({', '.join(others)})" if others else "")
+    compared = {row["row"]: row.get("baseline") or found["baseline"] for row in found["rows"] if row.get("against")}
+    others = {row: base for row, base in compared.items() if base != found["baseline"]}
+    if others == compared:
+        return ", ".join(f"`{base}` (`{row}`)" for row, base in others.items())
+    instead = ", ".join(f"`{row}`: `{base}`" for row, base in others.items())
+    return f"`{found['baseline']}`" + (f" ({instead})" if instead else "")
 
 
 def state_beginnings(found: Results) -> list[str]:

@@ -83,11 +83,19 @@ def _draw_sweep(picture: Any, grid: Grid) -> None:
     keys = [key for key in DRAWN if points_of(grid, key)]
     for axes, key in zip(picture.subplots(1, len(keys), squeeze=False)[0], keys, strict=True):
         points = points_of(grid, key)
-        reach = [[p.mean - p.low for p in points], [p.high - p.mean for p in points]]
+        reach = _reach([(p.low, p.mean, p.high) for p in points])
         axes.errorbar([p.value for p in points], [p.mean for p in points], yerr=reach, marker="o", capsize=3)
         axes.set_xlabel(AXES.get(str(grid["axis"]), str(grid["axis"])))
         axes.set_ylabel(NAMES[key])
         axes.set_xticks([p.value for p in points])
+
+
+def _reach(ends: Sequence[tuple[float, float, float]]) -> list[list[float]]:
+    """Return how far intervals reach below and above their values; one that leaves its value out does not reach there.
+
+    The ends are those of draws, which need not lie around the value.
+    """
+    return [[max(0.0, value - low) for low, value, _ in ends], [max(0.0, high - value) for _, value, high in ends]]
 
 
 def _draw_worth(picture: Any, rises: Mapping[str, Sequence[Rise]]) -> None:
@@ -96,7 +104,7 @@ def _draw_worth(picture: Any, rises: Mapping[str, Sequence[Rise]]) -> None:
     axes.axvline(0, color="grey", linewidth=0.8)
     for place, (kind, label) in enumerate(KINDS.items()):
         found = [(row, rise) for row, all_rises in enumerate(rises.values()) for rise in all_rises if rise.kind == kind]
-        reach = [[rise.value - rise.low for _, rise in found], [rise.high - rise.value for _, rise in found]]
+        reach = _reach([(rise.low, rise.value, rise.high) for _, rise in found])
         heights = [row + 0.22 * (place - 1) for row, _ in found]
         values = [rise.value for _, rise in found]
         axes.errorbar(values, heights, xerr=reach, marker="osD"[place], markersize=4, linestyle="none", label=label)

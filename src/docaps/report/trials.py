@@ -32,7 +32,8 @@ def _cell(text: str) -> Markup:
 
 
 _NOTE = (
-    "Each row is the QCN with one setting changed, from the same sentence model and, unless that is the setting, with "
-    "as many steps. Settings are chosen by such numbers, so the best row's are too good by what chance gave it; the "
-    "test part was not looked at. A row that is not better with its own history than with another's makes no use of it."
+    "Beside the sentence model, each row is the QCN with one setting changed, from the same sentence model and, unless "
+    "that is the setting, with as many steps. Settings are chosen by such numbers, so the best row's are too good by "
+    "what chance gave it; the test part was not looked at. A row that is not better with its own history than with "
+    "another's shows no use of it."
 )

@@ -1,4 +1,4 @@
-"""What its history is worth to a row: how much perplexity rises without it, with another's, or in the rival's place."""
+"""What its history is worth to a row: how much higher perplexity is with another's, with none, and of its baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,20 @@ from typing import Any
 
 from docaps.report.figures import legend, marker, rule, svg, text
 from docaps.report.gridfiles import Grid
+from docaps.report.grids import OTHER_HISTORIES
 from docaps.report.markup import Markup, element
 from docaps.report.scales import Axis
 
-KINDS = {"shuffled": "another's history", "none": "no history", "rival": "the row it is compared with"}
-"""What takes the place of a row's own history, and how it is called."""
+BASELINE = "baseline"
+KINDS = {**OTHER_HISTORIES, BASELINE: "the row it is compared with"}
+"""What is held against a row with its own history: the same model with another, and another model."""
 ACROSS = "perplexity above that with the own history"
 _WIDTH, _LETTER, _LINE, _TOP = 720.0, 6.6, 10.0, 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """By how much perplexity is higher with something else than with the own history, and its 95 % interval."""
+    """By how much perplexity is higher than the row's with its own history, and the 95 % interval of that."""
 
     kind: str
     value: float
@@ -32,17 +34,17 @@ class Rise:
 def rises_of(grid: Grid) -> dict[str, list[Rise]]:
     """Return what was tested for each row that looks at a history."""
     found = {str(row["row"]): _rises(row.get("histories") or {}) for row in grid["rows"]}
-    return {name: rises for name, rises in found.items() if any(rise.kind != "rival" for rise in rises)}
+    return {name: rises for name, rises in found.items() if any(rise.kind != BASELINE for rise in rises)}
 
 
 def _rises(histories: Mapping[str, Mapping[str, Any]]) -> list[Rise]:
     rises = []
     for kind in KINDS:
-        against = histories.get("true" if kind == "rival" else kind, {}).get("against")
+        against = histories.get("true" if kind == BASELINE else kind, {}).get("against")
         if against is not None:
             value, low, high = (float(against[key]) for key in ("difference", "low", "high"))
-            # The rival was the base of its difference: the row's own history is here.
-            rises.append(Rise(kind, -value, -high, -low) if kind == "rival" else Rise(kind, value, low, high))
+            # Differences are to the baseline, which stands still there; here the row does.
+            rises.append(Rise(kind, -value, -high, -low) if kind == BASELINE else Rise(kind, value, low, high))
     return rises
 
 
@@ -90,7 +92,7 @@ def _row(name: str, rises: Sequence[Rise], axis: Axis, *, top: float, height: fl
 
 
 _NOTE = (
-    "To the right of the line the row is better with its own history. Context is used where all marks of a row lie to "
-    "the right, intervals and all; where they lie on the line it makes no difference what the row looks at, and to the "
-    "left it is a burden."
+    "To the right of the line: higher, so worse than the row with its own history. Where the first two marks lie on "
+    "the line, it makes no difference what the row looks at; to the left of it, its own history is a burden. The third "
+    "mark compares two models; its interval knows of documents, not of what another seed would change."
 )

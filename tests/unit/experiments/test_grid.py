@@ -20,7 +20,7 @@ from docaps.errors import RunError
 from docaps.evaluation.bleu import bleu
 from docaps.evaluation.seeds import mean_of
 from docaps.experiments import crew as crews
-from docaps.experiments import estimates
+from docaps.experiments import estimates, likelihoods
 from docaps.experiments import work as working
 from docaps.experiments.contrast import contrast_grid
 from docaps.experiments.crew import Crew, describe, run_grid, take_stock
@@ -198,6 +198,7 @@ def test_trials_are_compared_by_perplexity_and_tell_whether_context_is_used(copy
     work(grid)
     rows = {row["row"]: row["histories"] for row in gather(grid)["rows"]}
     run = copy / "seed-1" / "mean"
+    assert SEED == likelihoods.SEED  # the diagnosis draws histories and documents with one
     wishes = Wishes(shuffles=1, bleu=False, examples=0, draws=DRAWS, seed=SEED)
     found = diagnose_run(run, Request(part="dev"), wishes, against=copy / "seed-1" / "transformer")
     perplexities = {one["condition"]: one["perplexity"] for one in found["conditions"]}
@@ -229,7 +230,7 @@ def test_a_row_that_lacks_likelihoods_is_shown_and_completed_without_measuring_i
     assert {row["row"] for row in found["rows"]} == {"transformer", "qcn+reg"}
     assert not any("histories" in row for row in found["rows"])
     assert re.search(r"\| qcn\+reg: .* \| – \| – \| – \| \d", grid.table.read_text(encoding="utf-8"))
-    assert [state_of(grid, cell) for cell in grid.cells()] == [State.DONE, State.OPEN, State.OPEN]
+    assert [state_of(grid, cell) for cell in grid.cells()] == [State.DONE, State.UNSCORED, State.UNSCORED]
     work(grid)
     assert [state_of(grid, cell) for cell in grid.cells()] == [State.DONE] * 3
     assert dates(copy) == before
@@ -242,11 +243,21 @@ def test_a_row_that_lacks_likelihoods_is_shown_and_completed_without_measuring_i
     assert dates(copy) == before
 
 
+def test_a_row_that_could_not_be_scored_is_told(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(*_: Any) -> None:
+        raise RunError("no luck today")
+
+    monkeypatch.setattr(working, "measure_likelihoods", score)
+    grid = toy(copy, layout=LAYOUTS["trials"], seeds=(1,), only=("transformer",))
+    work(grid)
+    assert gather(grid)["unfinished"] == ["transformer with seed 1 (failed)"]
+
+
 def test_rows_are_compared_with_rows_that_are_there() -> None:
     for layout in LAYOUTS.values():
-        rivals = {row.rival for row in layout.rows.values() if row.rival}
-        assert rivals <= layout.rows.keys()
-    assert LAYOUTS["trials"].rows["longer"].rival == "transformer-longer"
+        baselines = {row.baseline for row in layout.rows.values() if row.baseline}
+        assert baselines <= layout.rows.keys()
+    assert LAYOUTS["trials"].rows["longer"].baseline == "transformer-longer"
 
 
 def test_a_budget_counts_the_steps_of_rows_that_take_more(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,13 +269,13 @@ def test_a_budget_counts_the_steps_of_rows_that_take_more(copy: Path, monkeypatc
     assert estimates.steps_within(longer, longer.store(), 100.0, 1) == 20
 
 
-def test_a_row_with_a_rival_of_its_own_is_compared_with_that(copy: Path) -> None:
+def test_a_row_with_a_baseline_of_its_own_is_compared_with_that(copy: Path) -> None:
     rows = {name: LAYOUTS["trials"].rows[name] for name in ("transformer", "qcn+reg", "mean")}
-    changed = rows | {"qcn+reg": replace(rows["qcn+reg"], rival="mean")}
+    changed = rows | {"qcn+reg": replace(rows["qcn+reg"], baseline="mean")}
     grid = toy(copy, layout=replace(LAYOUTS["trials"], rows=changed), seeds=(1,), only=None)
     work(grid)
     found = {row["row"]: row for row in gather(grid)["rows"]}
-    assert {name: row["rival"] for name, row in found.items()} == {
+    assert {name: row["baseline"] for name, row in found.items()} == {
         "transformer": None,
         "qcn+reg": "mean",
         "mean": "transformer",
@@ -405,14 +416,19 @@ def test_a_row_that_fails_is_tried_once_more_and_the_others_go_on(copy: Path, mo
     assert not any(read_attempts(grid, cell) for cell in grid.cells())
 
 
-def test_rows_that_take_longest_are_begun_first(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    grid = toy(copy, layout=LAYOUTS["trials"], only=("qcn", "exempt", "longer", "silent"), seeds=(1, 2))
+def test_sentence_models_and_then_the_rows_that_take_longest_are_begun_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("qcn", "exempt", "longer", "silent")
+    grid = toy(tmp_path / "grid", layout=LAYOUTS["trials"], only=names, seeds=(1, 2))
+    assert grid.steps_of(Cell(1, None)) < grid.steps_of(Cell(1, grid.layout.rows["longer"]))
     begun = list[str]()
+    monkeypatch.setattr(working, "provide_corpus", lambda _: None)
     monkeypatch.setattr(working, "carry_out", lambda _, cell, __: begun.append(cell.key))
-    monkeypatch.setattr(Grid, "is_done", lambda _, cell: cell.row is None or cell.key in begun)
+    monkeypatch.setattr(Grid, "is_done", lambda _, cell: cell.key in begun)
     work(grid)
     rest = [f"seed-{seed}.{row}" for seed in (1, 2) for row in ("qcn", "silent", "exempt")]
-    assert begun == ["seed-1.longer", "seed-2.longer", *rest]
+    assert begun == ["seed-1.sentence", "seed-2.sentence", "seed-1.longer", "seed-2.longer", *rest]
 
 
 def test_rows_without_their_sentence_model_are_blocked(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -501,7 +517,7 @@ class Mortal:
     """A worker that begins something, if there is anything, and dies."""
 
     def __init__(self, grid: Grid, *, begins: bool) -> None:
-        free = [cell for cell in grid.cells() if state_of(grid, cell) is State.OPEN]
+        free = [cell for cell in grid.cells() if state_of(grid, cell).waits]
         if begins:
             entries = [*read_attempts(grid, free[0]), {"at": "", "error": "ended without notice"}]
             grid.attempts(free[0]).parent.mkdir(exist_ok=True)

@@ -77,7 +77,7 @@ def write_trials(folder: Path, *, seeds: Sequence[int] = (1,)) -> Path:
     rows = [write_row(folder, name, SYSTEMS[name], name, seeds, noise) for name in ("transformer", "qcn")]
     rows.append(write_row(folder, "mean", "query from the mean of the words", "qcn", seeds, noise))
     for place, row in enumerate(rows):
-        row |= {"choices": None, "rival": "transformer" if place else None}
+        row |= {"choices": None, "baseline": "transformer" if place else None}
         row["histories"] = {
             history: {"perplexity": 17.12345 + place + number / 7, "against": difference(noise) if place else None}
             for number, history in enumerate(("true", "shuffled", "none") if place else ("true",))

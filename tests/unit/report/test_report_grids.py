@@ -122,7 +122,9 @@ def test_marks_of_perplexities_are_for_differences_that_are_seen(difference: flo
 def test_marks_are_explained_where_there_are_any(tmp_path: Path) -> None:
     (found,) = read_grids(write_trials(tmp_path))
     assert "p < 0.01 against `transformer`; perplexity with another history or none: against" in caption(found)
-    found["rows"][2]["rival"] = "qcn"
+    found["rows"][2]["baseline"] = "qcn"
+    assert "p < 0.01 against `qcn` (`mean`); perplexity with" in caption(found)
+    found["rows"][1]["against"] = found["rows"][2]["against"]
     assert "p < 0.01 against `transformer` (`mean`: `qcn`); perplexity with" in caption(found)
     for row in found["rows"]:
         row.pop("against", None)
@@ -514,7 +516,7 @@ def against(difference: float, low: float, high: float) -> dict[str, float]:
 def test_what_a_history_is_worth_is_how_much_worse_everything_else_is(tmp_path: Path) -> None:
     (found,) = read_grids(write_trials(tmp_path))
     found["rows"][1]["histories"] = {
-        "true": {"perplexity": 14.325, "against": against(-0.007, -0.012, -0.002)},  # better than its rival
+        "true": {"perplexity": 14.325, "against": against(-0.007, -0.012, -0.002)},  # better than its baseline
         "shuffled": {"perplexity": 14.334, "against": against(0.009, 0.005, 0.013)},
         "none": {"perplexity": 14.32, "against": against(-0.005, -0.008, 0.001)},  # better without
     }
@@ -523,7 +525,7 @@ def test_what_a_history_is_worth_is_how_much_worse_everything_else_is(tmp_path: 
     assert rises["qcn"] == [
         Rise("shuffled", 0.009, 0.005, 0.013),
         Rise("none", -0.005, -0.008, 0.001),
-        Rise("rival", 0.007, 0.002, 0.012),
+        Rise("baseline", 0.007, 0.002, 0.012),
     ]
     figure = worth_figure(found)
     dots = dict(re.findall(r"<title>qcn, (.*?): (.*?)</title>", figure))
@@ -531,6 +533,11 @@ def test_what_a_history_is_worth_is_how_much_worse_everything_else_is(tmp_path: 
     places = [float(x) for x in re.findall(r'translate\((\S+) \S+\)"><title>qcn', figure)]
     line = float(re.findall(r'<line x1="(\S+)"[^>]*class="axis"', figure)[0])
     assert [x > line for x in places] == [True, False, True]
+    unit = (places[0] - line) / 0.009  # pixels for a perplexity of 1
+    whiskers = re.findall(r'<line x1="(\S+)" y1="\S+" x2="(\S+)" y2="\S+" class="whisker', figure)[:3]
+    for ends, rise in zip(whiskers, rises["qcn"], strict=True):
+        assert [(float(x) - line) / unit for x in ends] == pytest.approx([rise.low, rise.high], abs=1e-4)
+    assert [(x - line) / unit for x in places] == pytest.approx([rise.value for rise in rises["qcn"]], abs=1e-4)
 
 
 def test_where_no_history_was_tested_there_is_no_figure_of_its_worth(tmp_path: Path) -> None:

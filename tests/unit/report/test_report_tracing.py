@@ -235,7 +235,7 @@ TRIAL_MUTATIONS: dict[str, Callable[[str], str]] = {
     "histories": lambda page: swap(page, "perplexity, no history", "perplexity, another&#x27;s history"),
     "worth": raised(r"<title>qcn, no history: \+([\d.]+)"),
     "end of an interval": raised(r"<title>mean, no history: \+[\d.]+ \[[+−][\d.]+, [+−]([\d.]+)"),
-    "rival": lambda page: swap(page, "mean, the row it is compared with", "mean, no history"),
+    "baseline": lambda page: swap(page, "mean, the row it is compared with", "mean, no history"),
     "side of the line": lambda page: page.replace(
         "qcn, the row it is compared with: −", "qcn, the row it is compared with: +"
     ),
