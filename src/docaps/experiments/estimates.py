@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,9 @@ STATE = 6
 SENTENCE_IN_STEPS = 0.05
 """How many steps of training take as long as to translate and score a held-out sentence: 0.037 and 0.049 were measured
 for two rows of Table 2 on mini-documents, contrastive items included."""
+
+SCORED_IN_STEPS = 0.02
+"""The same to score one with the true history, another's and none: TODO."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,23 @@ def estimate(grid: Grid, store: Store, cells: Sequence[Cell], jobs: int = 1) -> 
                     paces[cell.name] = seconds_per_step(recipe, cell.name, store)
                 task.advance(1, cell.name)
             step, steps = paces[cell.name], max(0, grid.steps_of(cell) - grid.steps_taken(cell))
-            measured = SENTENCE_IN_STEPS * held_out * step if cell.row else 0.0
+            seconds = (steps + _steps_to_measure(grid, cell, held_out)) * step
             size = NUMBER * _parameters(grid, cell, store)
             passing = (STATE + _snapshots(recipe.stage[cell.name])) * size
-            costs.append(Cost(cell, step, steps * step + measured, size, passing))
+            costs.append(Cost(cell, step, seconds, size, passing))
     return costs
+
+
+def _steps_to_measure(grid: Grid, cell: Cell, held_out: Mapping[str, int]) -> float:
+    """Return how many steps of training take as long as what is left to measure of a cell."""
+    if cell.row is None:
+        return 0.0
+    run, steps = grid.run(cell), 0.0
+    if not run.results.exists():
+        steps += SENTENCE_IN_STEPS * (held_out.get("dev", 0) if cell.row.trial else sum(held_out.values()))
+    if grid.layout.compares_histories and not run.likelihoods.exists():
+        steps += SCORED_IN_STEPS * held_out.get("dev", 0)
+    return steps
 
 
 def _snapshots(stage: StageSettings) -> int:
@@ -115,8 +130,8 @@ def _times_the_steps(grid: Grid, cell: Cell) -> float:
 def steps_within(grid: Grid, store: Store, seconds: float, jobs: int) -> int:
     """Return the steps, the same for every stage, with which the whole grid takes no longer than some time."""
     costs = estimate(grid, store, list(grid.cells()), jobs)
-    held_out = SENTENCE_IN_STEPS * count_held_out(store)
-    measured = [Cost(c.cell, c.step, held_out * c.step if c.cell.row else 0.0, 0, 0) for c in costs]
+    held_out = count_held_out(store)
+    measured = [Cost(c.cell, c.step, _steps_to_measure(grid, c.cell, held_out) * c.step, 0, 0) for c in costs]
     paces = [Cost(cost.cell, cost.step, cost.step * _times_the_steps(grid, cost.cell), 0, 0) for cost in costs]
     steps = int((seconds - seconds_in_all(measured, jobs)) / seconds_in_all(paces, jobs))
     if steps < 1:

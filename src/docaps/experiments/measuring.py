@@ -162,6 +162,6 @@ def _processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def count_held_out(store: Store) -> int:
-    """Count the sentences that are translated to measure a run."""
-    return sum(count_sentences(store.raw(part)) for part in ("dev", "test") if store.has(part))
+def count_held_out(store: Store) -> dict[str, int]:
+    """Count the sentences of each part that runs are measured on."""
+    return {part: count_sentences(store.raw(part)) for part in ("dev", "test") if store.has(part)}

@@ -262,7 +262,7 @@ def test_rows_are_compared_with_rows_that_are_there() -> None:
 
 def test_a_budget_counts_the_steps_of_rows_that_take_more(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimates, "seconds_per_step", lambda *_: 1.0)
-    monkeypatch.setattr(estimates, "count_held_out", lambda _: 0)
+    monkeypatch.setattr(estimates, "count_held_out", lambda _: {})
     usual = toy(copy, layout=LAYOUTS["trials"], seeds=(1,), only=("qcn",))
     assert estimates.steps_within(usual, usual.store(), 100.0, 1) == 50
     longer = replace(usual, only=("longer",))
@@ -636,6 +636,24 @@ def test_what_is_trained_already_is_not_reckoned_again(copy: Path, monkeypatch: 
     grid.run(cell).metrics.unlink()
     (fresh,) = estimates.estimate(grid, grid.store(), [cell])
     assert [fresh.seconds - one.seconds for one in (fresh, begun, done)] == pytest.approx([0.0, 3.0, 6.0])
+
+
+def test_of_a_row_that_is_measured_only_its_scoring_is_reckoned(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimates, "seconds_per_step", lambda *_: 1.0)
+    monkeypatch.setattr(estimates, "count_held_out", lambda _: {"dev": 100, "test": 1000})
+    monkeypatch.setattr(estimates, "SENTENCE_IN_STEPS", 0.5)
+    monkeypatch.setattr(estimates, "SCORED_IN_STEPS", 0.25)
+    table, trials = toy(copy), toy(copy, layout=LAYOUTS["trials"])
+
+    def seconds(grid: Grid, row: str) -> float:
+        (cost,) = estimates.estimate(grid, grid.store(), [Cell(1, grid.layout.rows[row])])
+        return cost.seconds
+
+    assert seconds(trials, "qcn+reg") == 25
+    assert seconds(table, "qcn+reg") == 0
+    assert seconds(trials, "mean") == 2 + 50 + 25  # never translated in the test part
+    assert seconds(trials, "qcn") == 2 + 550 + 25
+    assert seconds(table, "qcn") == 2 + 550
 
 
 def test_a_grid_is_what_its_folder_says(copy: Path) -> None:
