@@ -19,7 +19,7 @@ from docaps.report.scales import correlation_scale, coupling_scale
 from docaps.report.sweeps import AXES, DRAWN, points_of
 from docaps.report.table import ordered
 from docaps.report.wording import label_runs
-from docaps.report.worth import ACROSS, KINDS, Rise, rises_of
+from docaps.report.worth import ACROSS, KINDS, Rise, rises_of, signed, span_of
 
 FORMATS = ("svg", "pdf")
 Drawing = Callable[[Any], None]
@@ -101,6 +101,7 @@ def _reach(ends: Sequence[tuple[float, float, float]]) -> list[list[float]]:
 def _draw_worth(picture: Any, rises: Mapping[str, Sequence[Rise]]) -> None:
     """Draw by how much perplexity is higher without the own history, with intervals, row by row."""
     axes = picture.subplots()
+    low, high = span_of(rises)
     axes.axvline(0, color="grey", linewidth=0.8)
     for place, (kind, label) in enumerate(KINDS.items()):
         found = [(row, rise) for row, all_rises in enumerate(rises.values()) for rise in all_rises if rise.kind == kind]
@@ -108,6 +109,11 @@ def _draw_worth(picture: Any, rises: Mapping[str, Sequence[Rise]]) -> None:
         heights = [row + 0.22 * (place - 1) for row, _ in found]
         values = [rise.value for _, rise in found]
         axes.errorbar(values, heights, xerr=reach, marker="osD"[place], markersize=4, linestyle="none", label=label)
+        for height, (_, rise) in zip(heights, found, strict=True):
+            if not low <= rise.value <= high:
+                side = {"ha": "left", "x": low} if rise.value < low else {"ha": "right", "x": high}
+                axes.text(y=height, s=signed(rise.value), va="center", fontsize=6, color=f"C{place}", **side)
+    axes.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
     axes.set_yticks(range(len(rises)), list(rises))
     axes.invert_yaxis()
     axes.set_xlabel(ACROSS)

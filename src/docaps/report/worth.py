@@ -15,6 +15,8 @@ KINDS = {**OTHER_HISTORIES, BASELINE: "the row it is compared with"}
 """What is held against a row with its own history: the same model with another, and another model."""
 ACROSS = "perplexity above that with the own history"
 _WIDTH, _LETTER, _LINE, _TOP = 720.0, 6.6, 10.0, 8.0
+_FARTHEST = 2.0
+"""How many times as far as histories a baseline may lie off and still be drawn in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,12 @@ class Rise:
 
     def __str__(self) -> str:
         """Write it as it stands on the page."""
-        return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]".replace("-", "−")
+        return f"{signed(self.value)} [{signed(self.low)}, {signed(self.high)}]"
+
+
+def signed(value: float) -> str:
+    """Write a difference of perplexities."""
+    return f"{value:+.3f}".replace("-", "−")
 
 
 def rises_of(grid: Grid) -> dict[str, list[Rise]]:
@@ -46,6 +53,15 @@ def _rises(histories: Mapping[str, Mapping[str, Any]]) -> list[Rise]:
             # Differences are to the baseline, which stands still there; here the row does.
             rises.append(Rise(kind, -value, -high, -low) if kind == BASELINE else Rise(kind, value, low, high))
     return rises
+
+
+def span_of(rises: Mapping[str, Sequence[Rise]]) -> tuple[float, float]:
+    """Return from where to where to draw: all that histories do, and of baselines what is not many times as far."""
+    found = [rise for row in rises.values() for rise in row]
+    farthest = max(abs(end) for rise in found if rise.kind != BASELINE for end in (rise.low, rise.value, rise.high))
+    reach = _FARTHEST * farthest
+    ends = [min(max(end, -reach), reach) for rise in found for end in (rise.low, rise.value, rise.high)]
+    return min(0.0, *ends), max(0.0, *ends)
 
 
 def worth_figure(grid: Grid) -> Markup:
@@ -66,8 +82,7 @@ def worth_figure(grid: Grid) -> Markup:
 
 def _chart(rises: Mapping[str, Sequence[Rise]]) -> Markup:
     left = max(map(len, rises)) * _LETTER + 12
-    ends = [end for row in rises.values() for rise in row for end in (rise.low, rise.value, rise.high)]
-    axis = Axis.over([0.0, *ends], start=left, end=_WIDTH - 24)
+    axis = Axis.over(span_of(rises), start=left, end=_WIDTH - 24)
     height = _LINE * len(KINDS) + 8
     bottom = _TOP + height * len(rises)
     body = []
@@ -86,9 +101,19 @@ def _row(name: str, rises: Sequence[Rise], axis: Axis, *, top: float, height: fl
     for rise in rises:
         place = list(KINDS).index(rise.kind)
         y = top + 9 + _LINE * place
-        parts.append(rule(axis.place(rise.low), y, axis.place(rise.high), y, f"whisker run-{place}"))
-        parts.append(marker(place, axis.place(rise.value), y, f"{name}, {KINDS[rise.kind]}: {rise}"))
+        start, end = (axis.place(min(max(value, axis.low), axis.high)) for value in (rise.low, rise.high))
+        parts.append(rule(start, y, end, y, f"whisker run-{place}"))
+        parts.append(_mark(f"{name}, {KINDS[rise.kind]}: {rise}", rise.value, place, axis, y))
     return element("g", *parts)
+
+
+def _mark(said: str, value: float, place: int, axis: Axis, y: float) -> Markup:
+    """Draw a dot; of what lies beyond the axis, an arrow and the number at its end."""
+    if axis.low <= value <= axis.high:
+        return marker(place, axis.place(value), y, said)
+    number = signed(value)
+    x, anchor, words = (axis.start, "start", f"← {number}") if value < axis.low else (axis.end, "end", f"{number} →")
+    return element("text", element("title", said), words, x=x, y=y + 4, text_anchor=anchor, class_=f"label run-{place}")
 
 
 _NOTE = (

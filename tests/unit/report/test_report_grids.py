@@ -26,7 +26,7 @@ from docaps.report.provenance import flatten
 from docaps.report.results import RunResults
 from docaps.report.table2 import OUR_READINGS, PAPER_SETTINGS, state_differences
 from docaps.report.wording import label_runs
-from docaps.report.worth import Rise, rises_of, worth_figure
+from docaps.report.worth import KINDS, Rise, rises_of, span_of, worth_figure
 
 MIB = 2**20
 
@@ -538,6 +538,22 @@ def test_what_a_history_is_worth_is_how_much_worse_everything_else_is(tmp_path: 
     for ends, rise in zip(whiskers, rises["qcn"], strict=True):
         assert [(float(x) - line) / unit for x in ends] == pytest.approx([rise.low, rise.high], abs=1e-4)
     assert [(x - line) / unit for x in places] == pytest.approx([rise.value for rise in rises["qcn"]], abs=1e-4)
+
+
+def test_a_baseline_far_off_does_not_squeeze_the_rest(tmp_path: Path) -> None:
+    (found,) = read_grids(write_trials(tmp_path))
+    found["rows"] = found["rows"][:2]
+    found["rows"][1]["histories"] = {
+        "true": {"perplexity": 14.8, "against": against(0.237, 0.21, 0.265)},
+        "shuffled": {"perplexity": 14.806, "against": against(0.006, 0.003, 0.009)},
+        "none": {"perplexity": 14.797, "against": against(-0.003, -0.01, 0.003)},
+    }
+    assert span_of(rises_of(found)) == pytest.approx((-0.02, 0.009))
+    figure = worth_figure(found)
+    assert "<title>qcn, the row it is compared with: −0.237 [−0.265, −0.210]</title>← −0.237</text>" in figure
+    assert figure.count('class="dot') == 2 + len(KINDS)  # and the legend's
+    found["rows"][1]["histories"]["true"]["against"] = against(-0.237, -0.265, -0.21)
+    assert "</title>+0.237 →</text>" in worth_figure(found)
 
 
 def test_where_no_history_was_tested_there_is_no_figure_of_its_worth(tmp_path: Path) -> None:
