@@ -19,7 +19,7 @@ from docaps.report.scales import correlation_scale, coupling_scale
 from docaps.report.sweeps import AXES, DRAWN, points_of
 from docaps.report.table import ordered
 from docaps.report.wording import label_runs
-from docaps.report.worth import ACROSS, KINDS, Rise, rises_of, signed, span_of
+from docaps.report.worth import ACROSS, KINDS, Rise, pointed, rises_of, span_of
 
 FORMATS = ("svg", "pdf")
 Drawing = Callable[[Any], None]
@@ -112,7 +112,7 @@ def _draw_worth(picture: Any, rises: Mapping[str, Sequence[Rise]]) -> None:
         for height, (_, rise) in zip(heights, found, strict=True):
             if not low <= rise.value <= high:
                 side = {"ha": "left", "x": low} if rise.value < low else {"ha": "right", "x": high}
-                axes.text(y=height, s=signed(rise.value), va="center", fontsize=6, color=f"C{place}", **side)
+                axes.text(y=height, s=pointed(rise.value), va="center", fontsize=6, color=f"C{place}", **side)
     axes.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
     axes.set_yticks(range(len(rises)), list(rises))
     axes.invert_yaxis()

@@ -38,6 +38,11 @@ def signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
+def pointed(value: float) -> str:
+    """Write one that lies beyond the axis, with an arrow to where it lies."""
+    return f"← {signed(value)}" if value < 0 else f"{signed(value)} →"
+
+
 def rises_of(grid: Grid) -> dict[str, list[Rise]]:
     """Return what was tested for each row that looks at a history."""
     found = {str(row["row"]): _rises(row.get("histories") or {}) for row in grid["rows"]}
@@ -111,9 +116,9 @@ def _mark(said: str, value: float, place: int, axis: Axis, y: float) -> Markup:
     """Draw a dot; of what lies beyond the axis, an arrow and the number at its end."""
     if axis.low <= value <= axis.high:
         return marker(place, axis.place(value), y, said)
-    number = signed(value)
-    x, anchor, words = (axis.start, "start", f"← {number}") if value < axis.low else (axis.end, "end", f"{number} →")
-    return element("text", element("title", said), words, x=x, y=y + 4, text_anchor=anchor, class_=f"label run-{place}")
+    x, anchor = (axis.start, "start") if value < axis.low else (axis.end, "end")
+    words = [element("title", said), pointed(value)]
+    return element("text", *words, x=x, y=y + 4, text_anchor=anchor, class_=f"label run-{place}")
 
 
 _NOTE = (
