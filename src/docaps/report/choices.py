@@ -41,13 +41,19 @@ def kept_of(run: RunResults, name: str, history: str = "own") -> Kept | None:
 
 def kept_columns(results: Sequence[RunResults], name: str) -> dict[str, Pick]:
     """Choose the columns of a set: each history that any run took it with, then each group, with its own history."""
-    kept = [kept for run in results for kept in run.kept if kept.name == name]
-    histories = [history for history in HISTORIES if any(one.history == history for one in kept)]
-    groups = dict.fromkeys(group for one in kept if one.history == "own" for group in one.groups)
-    return {
-        **{HISTORIES[history]: _with_history(name, history) for history in histories},
-        **{group: _of_group(name, group) for group in groups},
-    }
+    return {**history_columns(results, name), **group_columns(results, name)}
+
+
+def history_columns(results: Sequence[RunResults], name: str) -> dict[str, Pick]:
+    """Choose a column for each history that any run took a set with."""
+    taken = {kept.history for run in results for kept in run.kept if kept.name == name}
+    return {title: _with_history(name, history) for history, title in HISTORIES.items() if history in taken}
+
+
+def group_columns(results: Sequence[RunResults], name: str) -> dict[str, Pick]:
+    """Choose a column for each group of a set's items, taken with their own history."""
+    own = [kept for run in results if (kept := kept_of(run, name)) is not None]
+    return {group: _of_group(name, group) for kept in own for group in kept.groups}
 
 
 def _with_history(name: str, history: str) -> Pick:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from docaps.report.card import markdown_table
-from docaps.report.choices import Pick, kept_columns
+from docaps.report.choices import Pick, group_columns, history_columns, kept_of
 from docaps.report.data import corpora, data_rows, machines, signatures
 from docaps.report.gridfiles import Grid, own_runs
 from docaps.report.grids import as_rows, caption, is_trial, state_unfinished
@@ -30,6 +30,8 @@ def build_markdown(
     for grid in grids:
         parts += _grid(grid, results)
     parts += ["## Runs", *state_doubts(results), runs_table(results)]
+    for name in _sets(results):
+        parts += _groups(results, name)
     if corpora(results):
         parts += ["## Data", markdown_table(*data_rows(corpora(results)))]
     parts += ["## How it was made", *_made(results)]
@@ -87,14 +89,26 @@ def _plain_columns(results: Sequence[RunResults]) -> dict[str, Write]:
 
 
 def _choice_columns(results: Sequence[RunResults]) -> dict[str, Write]:
-    """Choose the columns of accuracies: on the corpus' own items, and on the sets that runs kept."""
+    """Choose the columns of accuracies: on the corpus' own items, and on the sets that runs kept, with each history."""
     columns: dict[str, Write] = {
         f"right choices, %: {column.heading}": partial(_accuracy, column) for column in accuracy_columns(results)
     }
-    for name in dict.fromkeys(kept.name for run in results for kept in run.kept):
-        for title, pick in kept_columns(results, name).items():
+    for name in _sets(results):
+        for title, pick in history_columns(results, name).items():
             columns[f"{name}, %: {title}"] = partial(_share, pick)
     return columns
+
+
+def _sets(results: Sequence[RunResults]) -> list[str]:
+    return list(dict.fromkeys(kept.name for run in results for kept in run.kept))
+
+
+def _groups(results: Sequence[RunResults], name: str) -> list[str]:
+    """Write what runs chose in each group of a set: a table of its own, as there may be many."""
+    columns = group_columns(results, name)
+    took = [(run, label) for run, label in zip(results, label_runs(results), strict=True) if kept_of(run, name)]
+    rows = [[label, *(_share(pick, run) for pick in columns.values())] for run, label in took]
+    return [f"Right choices in {name} by group, %:", markdown_table(["run", *columns], rows)] if columns else []
 
 
 def _accuracy(column: Column, run: RunResults) -> str:

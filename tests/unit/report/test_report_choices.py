@@ -12,9 +12,10 @@ from fake_runs import write_document_run, write_json, write_kept, write_sentence
 from docaps.errors import RunError
 from docaps.report import build_page, read_results
 from docaps.report.choices import choices_section
-from docaps.report.markdown import runs_table
+from docaps.report.markdown import build_markdown, runs_table
 from docaps.report.results import RunResults
 from docaps.report.table import results_section
+from docaps.report.wording import percent
 
 
 @pytest.fixture
@@ -92,6 +93,20 @@ def test_markdown_has_the_same_shares_and_what_a_run_cost(runs: list[Path]) -> N
     lowest = min(row["dev_perplexity"] for row in read(runs)[1].validation)
     assert document[head.index("perplexity, dev")] == f"{lowest:.2f}"
     assert "BLEU, dev" not in head
+
+
+def test_groups_of_a_set_have_a_table_of_their_own_in_markdown(runs: list[Path]) -> None:
+    results = read(runs)
+    kept = next(one for one in results[1].kept if one.history == "own")
+    assert kept.groups
+    assert not any(group in runs_table(results).splitlines()[0] for group in kept.groups)
+    table = build_markdown(results, title="Report").partition("Right choices in geneval by group, %:\n\n")[2]
+    head, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in table.partition("\n\n")[0].splitlines()
+    ]
+    assert head == ["run", *kept.groups]
+    assert len(rows) == 2
+    assert rows[1][1:] == [percent(share.accuracy) for share in kept.groups.values()]
 
 
 @pytest.mark.parametrize(
