@@ -1,5 +1,6 @@
 """What its history is worth to a row: how much higher perplexity is with another's, with none, and of its baseline."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,9 +53,9 @@ def rises_of(grid: Grid) -> dict[str, list[Rise]]:
 def _rises(histories: Mapping[str, Mapping[str, Any]]) -> list[Rise]:
     rises = []
     for kind in KINDS:
-        against = histories.get("true" if kind == BASELINE else kind, {}).get("against")
-        if against is not None:
-            value, low, high = (float(against[key]) for key in ("difference", "low", "high"))
+        against = histories.get("true" if kind == BASELINE else kind, {}).get("against") or {}
+        value, low, high = (float(against.get(key, math.nan)) for key in ("difference", "low", "high"))
+        if all(map(math.isfinite, (value, low, high))):
             # Differences are to the baseline, which stands still there; here the row does.
             rises.append(Rise(kind, -value, -high, -low) if kind == BASELINE else Rise(kind, value, low, high))
     return rises
@@ -66,7 +67,7 @@ def span_of(rises: Mapping[str, Sequence[Rise]]) -> tuple[float, float]:
     farthest = max(abs(end) for rise in found if rise.kind != BASELINE for end in (rise.low, rise.value, rise.high))
     reach = _FARTHEST * farthest
     ends = [min(max(end, -reach), reach) for rise in found for end in (rise.low, rise.value, rise.high)]
-    return min(0.0, *ends), max(0.0, *ends)
+    return (min(0.0, *ends), max(0.0, *ends)) if any(ends) else (-0.001, 0.001)
 
 
 def worth_figure(grid: Grid) -> Markup:

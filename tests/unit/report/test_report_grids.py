@@ -556,6 +556,23 @@ def test_a_baseline_far_off_does_not_squeeze_the_rest(tmp_path: Path) -> None:
     assert "</title>+0.237 →</text>" in worth_figure(found)
 
 
+@pytest.mark.parametrize("difference", [0.0, float("nan")])
+def test_histories_that_make_no_difference_or_cannot_be_compared_are_drawn_as_such(
+    difference: float, tmp_path: Path
+) -> None:
+    (found,) = read_grids(write_trials(tmp_path))
+    for row in found["rows"][1:]:
+        row["histories"] = {
+            name: {"perplexity": 14.0, "against": against(0.0, 0.0, 0.0)} for name in ("true", "shuffled", "none")
+        }
+    found["rows"][1]["histories"]["none"]["against"] = against(difference, 0.0, 0.0)
+    figure = worth_figure(found)
+    assert ("<title>qcn, no history: +0.000 [+0.000, +0.000]</title>" in figure) == (difference == 0)
+    assert "nan" not in figure
+    pytest.importorskip("matplotlib")
+    assert len(write_figures(tmp_path / "figures", [], [found])) == 2
+
+
 def test_where_no_history_was_tested_there_is_no_figure_of_its_worth(tmp_path: Path) -> None:
     (found,) = read_grids(write_trials(tmp_path))
     for row in found["rows"]:
