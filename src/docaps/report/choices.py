@@ -25,13 +25,18 @@ Pick = Callable[[RunResults], Share | None]
 
 def choices_section(results: Sequence[RunResults], *, charted: int | None = None) -> Markup:
     """Show a table and a chart for each set; nothing if no run has kept one. Charts show the first `charted` runs."""
-    names = dict.fromkeys(kept.name for run in results for kept in run.kept)
+    names = kept_names(results)
     if not names:
         return Markup()
     parts = [element("h2", "Choices that need context", id="choices-heading"), element("p", _EXPLANATION)]
     for name in names:
         parts += _set(results, name, charted)
     return element("section", *parts, id="choices", aria_labelledby="choices-heading")
+
+
+def kept_names(results: Sequence[RunResults]) -> list[str]:
+    """Name the sets that any run has kept, once each."""
+    return list(dict.fromkeys(kept.name for run in results for kept in run.kept))
 
 
 def kept_of(run: RunResults, name: str, history: str = "own") -> Kept | None:

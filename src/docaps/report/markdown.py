@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from docaps.report.card import markdown_table
-from docaps.report.choices import Pick, group_columns, history_columns, kept_of
+from docaps.report.choices import Pick, group_columns, history_columns, kept_names, kept_of
 from docaps.report.data import corpora, data_rows, machines, signatures
 from docaps.report.gridfiles import Grid, own_runs
 from docaps.report.grids import as_rows, caption, is_trial, state_unfinished
@@ -30,7 +30,7 @@ def build_markdown(
     for grid in grids:
         parts += _grid(grid, results)
     parts += ["## Runs", *state_doubts(results), runs_table(results)]
-    for name in _sets(results):
+    for name in kept_names(results):
         parts += _groups(results, name)
     if corpora(results):
         parts += ["## Data", markdown_table(*data_rows(corpora(results)))]
@@ -93,14 +93,10 @@ def _choice_columns(results: Sequence[RunResults]) -> dict[str, Write]:
     columns: dict[str, Write] = {
         f"right choices, %: {column.heading}": partial(_accuracy, column) for column in accuracy_columns(results)
     }
-    for name in _sets(results):
+    for name in kept_names(results):
         for title, pick in history_columns(results, name).items():
             columns[f"{name}, %: {title}"] = partial(_share, pick)
     return columns
-
-
-def _sets(results: Sequence[RunResults]) -> list[str]:
-    return list(dict.fromkeys(kept.name for run in results for kept in run.kept))
 
 
 def _groups(results: Sequence[RunResults], name: str) -> list[str]:

@@ -243,6 +243,17 @@ def test_a_row_that_lacks_likelihoods_is_shown_and_completed_without_measuring_i
     assert dates(copy) == before
 
 
+def test_likelihoods_alone_do_not_pass_for_translations(copy: Path) -> None:
+    run = toy(copy).run(Cell(1, LAYOUTS["table2"].rows["qcn+reg"]))
+    scores = read(run.results)["parts"]["dev"]["scores"]
+    shutil.rmtree(run.held_out_dev)
+    run.held_out_dev.mkdir()
+    run.likelihoods.write_text("{}", encoding="utf-8")
+    run.results.unlink()
+    work(toy(copy))
+    assert read(run.results)["parts"]["dev"]["scores"] == scores
+
+
 def test_a_row_that_could_not_be_scored_is_told(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def score(*_: Any) -> None:
         raise RunError("no luck today")

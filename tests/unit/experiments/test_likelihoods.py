@@ -35,16 +35,16 @@ def test_every_document_is_scored_with_every_history_that_makes_sense(
         assert not np.allclose(found[history][:, 0], found["true"][:, 0])
 
 
-def test_seeds_are_taken_together_and_a_rival_has_those_that_both_have() -> None:
+def test_seeds_are_taken_together_and_a_baseline_has_those_that_both_have() -> None:
     def table(*rows: tuple[float, float]) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
         return {"true": np.array(rows)}
 
     own = {1: table((2.0, 4.0), (6.0, 4.0)), 2: table((8.0, 8.0), (16.0, 8.0))}
-    rival = {2: table((9.0, 8.0), (17.0, 8.0)), 3: table((0.0, 1.0), (0.0, 1.0))}
-    found = compare_likelihoods(own, rival, draws=100, seed=1)["true"]
+    baseline = {2: table((9.0, 8.0), (17.0, 8.0)), 3: table((0.0, 1.0), (0.0, 1.0))}
+    found = compare_likelihoods(own, baseline, draws=100, seed=1)["true"]
     assert found["perplexity"] == pytest.approx(np.exp(32 / 24))
     assert found["against"]["difference"] == pytest.approx(np.exp(24 / 16) - np.exp(26 / 16))
-    assert compare_likelihoods(own, {3: rival[3]}, draws=100, seed=1)["true"]["against"] is None
+    assert compare_likelihoods(own, {3: baseline[3]}, draws=100, seed=1)["true"]["against"] is None
 
 
 def test_of_one_document_nothing_is_tested() -> None:
