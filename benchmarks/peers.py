@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
-from docaps.corpus.vocabulary import BOS, EOS, PAD
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.layers import sinusoids
 from docaps.model.precision import autocast
 

@@ -12,7 +12,7 @@ from docaps.config import DecodingSettings, bundled_recipes, load_recipe
 from docaps.corpus.arrays import TokenArray, starts_of
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Split, open_store
-from docaps.corpus.vocabulary import EOS, UNK
+from docaps.corpus.text.vocabulary import EOS, UNK
 from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.translator import WINDOW
 

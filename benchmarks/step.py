@@ -17,7 +17,7 @@ import torch
 from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import Window
 from docaps.config import StageSettings, SystemName, bundled_recipes, load_recipe
-from docaps.corpus.vocabulary import EOS, UNK
+from docaps.corpus.text.vocabulary import EOS, UNK
 from docaps.model.precision import has_native_bfloat16
 from docaps.model.variants import build_model
 from docaps.training.learner import Device, Learner

@@ -21,9 +21,9 @@ from subword_nmt.learn_bpe import learn_bpe
 from docaps.corpus.documents import all_sentences
 from docaps.corpus.formats import read_documents
 from docaps.corpus.minidocs.generation import generate_documents
-from docaps.corpus.subwords import Subwords, learn_codes
-from docaps.corpus.tokenization import Tokenizer
-from docaps.corpus.truecasing import Truecaser
+from docaps.corpus.text.subwords import Subwords, learn_codes
+from docaps.corpus.text.tokenization import Tokenizer
+from docaps.corpus.text.truecasing import Truecaser
 from measuring import Work, medians
 
 LANGUAGES = ("en", "de")

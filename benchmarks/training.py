@@ -25,7 +25,7 @@ import torch
 
 from docaps.batches.batch import Batch
 from docaps.config import SystemName, bundled_recipes, load_recipe
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
 from docaps.memory import LARGE_PAGES, prepare_memory
 from docaps.model.precision import has_native_bfloat16
 from docaps.model.variants import build_model

@@ -16,10 +16,10 @@ import torch
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.config import DecodingSettings, SystemName, bundled_recipes, load_recipe
-from docaps.corpus.vocabulary import BOS, EOS, PAD, UNK
-from docaps.model.calibration import observe, ranges_of
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD, UNK
+from docaps.model.fast.calibration import observe, ranges_of
+from docaps.model.fast.packing import Ranges, pack
 from docaps.model.interface import TranslationModel
-from docaps.model.packing import Ranges, pack
 from docaps.model.variants import build_model
 from docaps.translation.search import search
 from docaps.translation.workers import work_side_by_side

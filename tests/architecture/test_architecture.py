@@ -21,14 +21,14 @@ LONGEST_FILE, LONGEST_FUNCTION = 350, 50
 LIGHT = [
     "docaps",
     "docaps.config",
-    "docaps.runs",
+    "docaps.runs.directory",
     "docaps.corpus.store",
     "docaps.evaluation.bleu",
     "docaps.evaluation.systems",
     "docaps.cli.evaluate",
     "docaps.evaluation.contrastive",
-    "docaps.evaluation.verdict",
-    "docaps.evaluation.distributions",
+    "docaps.diagnosis.verdict",
+    "docaps.diagnosis.distributions",
     "docaps.cli.diagnose",
     "docaps.report.page",
 ]

@@ -7,7 +7,7 @@ import pytest
 from fake_grids import write_grid, write_trials
 
 from docaps.report import build_page, read_results
-from docaps.report.gridfiles import beginnings_of, read_grids, runs_of
+from docaps.runs.grid_results import beginnings_of, read_grids, runs_of
 
 pytestmark = pytest.mark.browser
 

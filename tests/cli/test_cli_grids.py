@@ -19,7 +19,7 @@ from tests.cli.conftest import Chain
 
 from docaps.experiments.grid import Grid, read_request
 from docaps.experiments.layouts import LAYOUTS
-from docaps.runs import Run
+from docaps.runs.directory import Run
 
 ROWS = ["--only", "transformer", "--only", "qcn", "--only", "concat"]
 FEW = ROWS[:4]

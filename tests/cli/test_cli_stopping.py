@@ -10,7 +10,7 @@ import pytest
 from tests.cli.calling import docaps, listing, settings, start, succeed
 from tests.cli.conftest import Chain, parts
 
-from docaps.runs import INTERRUPTED, Run
+from docaps.runs.directory import INTERRUPTED, Run
 
 
 def wait_for(path: Path, seconds: float = 60) -> None:

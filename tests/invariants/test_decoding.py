@@ -6,7 +6,7 @@ import torch
 from tests.invariants import tiny
 
 from docaps.config import SystemSettings
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.checkpoint import load_weights, save_weights
 from docaps.model.interface import TranslationModel
 from docaps.model.variants import build_model

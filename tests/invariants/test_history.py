@@ -9,7 +9,7 @@ from tests.invariants import tiny
 from torch import Tensor
 
 from docaps.config import SystemSettings
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.interface import TranslationModel
 from docaps.model.variants import build_model
 

@@ -8,7 +8,7 @@ from tests.invariants import tiny
 from torch import Tensor
 
 from docaps.batches.batch import Batch, collate
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.interface import Prediction, TranslationModel
 
 

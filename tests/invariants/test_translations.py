@@ -8,7 +8,7 @@ from tests.invariants import tiny
 
 from docaps.batches.batch import Batch, collate
 from docaps.config import DecodingSettings
-from docaps.corpus.vocabulary import BOS, EOS, PAD
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.interface import TranslationModel
 from docaps.translation.scoring import log_probabilities
 from docaps.translation.search import search

@@ -12,7 +12,7 @@ from docaps.batches.windows import View, Window
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, Layout, ParallelDocument
 from docaps.corpus.store import Store
-from docaps.corpus.vocabulary import EOS
+from docaps.corpus.text.vocabulary import EOS
 from docaps.translation.loading import TrainedModel
 from docaps.translation.ordering import Found, Source, translate_in_order
 from docaps.translation.passages import Passage, read_passage

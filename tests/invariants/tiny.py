@@ -14,7 +14,7 @@ from docaps.config import SYSTEMS as SYSTEM_PARTS
 from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemName, SystemSettings
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Store
-from docaps.corpus.vocabulary import EOS, PAD, UNK
+from docaps.corpus.text.vocabulary import EOS, PAD, UNK
 from docaps.model.interface import Prediction, TranslationModel
 from docaps.model.variants import build_model
 from docaps.translation.loading import TrainedModel

@@ -13,9 +13,9 @@ import torch
 from docaps.config import PreparationSettings, Recipe
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Store
-from docaps.experiments.diagnosis import diagnose_run
-from docaps.experiments.examination import Wishes
-from docaps.experiments.material import Request
+from docaps.diagnosis.data import Request
+from docaps.diagnosis.examination import Wishes
+from docaps.diagnosis.run import diagnose_run
 from docaps.training.stages import train_recipe
 
 NOUNS = {"church": "Kirche", "garden": "Garten", "house": "Haus", "lamp": "Lampe", "coat": "Mantel", "book": "Buch"}

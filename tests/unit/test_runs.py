@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from docaps.errors import RunError
-from docaps.runs import FINISHED, INTERRUPTED, MetricsLog, Run, now, open_run, read_metrics, versions
+from docaps.runs.directory import FINISHED, INTERRUPTED, MetricsLog, Run, now, open_run, read_metrics, versions
 
 
 def message(path: Path) -> str:

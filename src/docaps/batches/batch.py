@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from docaps.batches.windows import Tokens, View, Window, as_view
-from docaps.corpus.vocabulary import BOS, PAD
+from docaps.corpus.text.vocabulary import BOS, PAD
 
 
 @dataclass(frozen=True, slots=True)

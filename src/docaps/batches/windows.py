@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from docaps.corpus.arrays import TokenArray
 from docaps.corpus.store import Split
-from docaps.corpus.vocabulary import EOS
+from docaps.corpus.text.vocabulary import EOS
 
 Tokens = Sequence[int] | NDArray[np.int32]
 WHOLE = 1_000_000

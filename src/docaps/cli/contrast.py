@@ -57,9 +57,9 @@ def contrast(
 
     Example: docaps contrast runs/table2 --set mt-geneval geneval/ --keep mt-geneval
     """
+    from docaps.diagnosis.contrastive_test import History, contrast_grid, contrast_run
     from docaps.errors import CorpusError
-    from docaps.experiments.contrast import History, contrast_grid, contrast_run
-    from docaps.report.gridfiles import is_grid
+    from docaps.runs.grid_results import is_grid
 
     if no_context and shuffled:
         raise CorpusError("--no-context and --shuffled: give the one or the other")
@@ -103,7 +103,7 @@ def _print(result: Mapping[str, Any]) -> None:
 
 def _print_grid(found: Sequence[Mapping[str, Any]]) -> None:
     """Print a line for each run and history."""
-    from docaps.report.kept import HISTORIES
+    from docaps.runs.contrastive_results import HISTORIES
 
     rows = [_row(result["run"], {**result, **result["interval"]}) for result in found]
     named = [[name, HISTORIES[result["history"]], *rest] for (name, *rest), result in zip(rows, found, strict=True)]

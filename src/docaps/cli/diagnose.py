@@ -88,10 +88,10 @@ def diagnose(
 
     Example: docaps diagnose RUN --source story.en --reference story.de --set contrapro contrapro.json
     """
+    from docaps.diagnosis.data import Request
+    from docaps.diagnosis.examination import Wishes
+    from docaps.diagnosis.run import FILE, diagnose_run
     from docaps.errors import DocapsError
-    from docaps.experiments.diagnosis import FILE, diagnose_run
-    from docaps.experiments.examination import Wishes
-    from docaps.experiments.material import Request
 
     if out is not None and out.exists() and not overwrite:
         raise DocapsError("exists already: give --overwrite to replace it", path=out)

@@ -30,7 +30,7 @@ def precision(
     """
     from docaps.corpus.formats import read_parallel
     from docaps.experiments.precision import compare_precisions
-    from docaps.runs import Run
+    from docaps.runs.directory import Run
     from docaps.translation.loading import is_int8_better, load_trained
 
     codec = load_trained(run).codec

@@ -58,8 +58,8 @@ def train(
     from docaps.corpus.store import open_store
     from docaps.experiments.cards import write_cards
     from docaps.experiments.watching import watch_bleu
+    from docaps.training.distributed import gathered
     from docaps.training.stages import train_recipe
-    from docaps.training.team import gathered
 
     shortcuts = {"seed": seed, "precision": precision, "stage.*.steps": steps, "stage.*.budget": budget}
     settings = _load(recipe, set or [], shortcuts, stage)
@@ -121,7 +121,7 @@ def _show(paths: list[Path], json: bool) -> None:
 def _summary(path: Path) -> dict[str, Any]:
     """Return the numbers of a finished run."""
     from docaps.errors import RunError
-    from docaps.runs import Run, read_metrics
+    from docaps.runs.directory import Run, read_metrics
 
     run = Run(path)
     description = run.read()

@@ -282,7 +282,7 @@ def _check_new(order: _Order, outputs: list[Path], journal: Any) -> None:
 def _request(order: _Order, job: "Job", search: _Search, trained: "TrainedModel") -> dict[str, Any]:
     """Say all that the output depends on, so that a translation is not gone on with in another way."""
     from docaps.files import sha256
-    from docaps.runs import Run
+    from docaps.runs.directory import Run
 
     run = Run(order.run)
     precision = str(trained.writes_in).removeprefix("torch.")

@@ -19,16 +19,16 @@ from docaps import progress
 from docaps.config import PreparationSettings
 from docaps.corpus.arrays import TokenArray, concatenate, expand, join_sentences, starts_of
 from docaps.corpus.cleaning import clean
-from docaps.corpus.codec import Codec, Language
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
-from docaps.corpus.merges import learn_merges
 from docaps.corpus.numbering import Cutting, Words, number_documents
-from docaps.corpus.sentencepieces import learn_sentencepieces
 from docaps.corpus.store import write_arrays
-from docaps.corpus.subwords import SubwordModel, Subwords, format_codes
-from docaps.corpus.truecasing import Truecaser
-from docaps.corpus.vocabulary import EOS, Vocabulary
+from docaps.corpus.text.codec import Codec, Language
+from docaps.corpus.text.merges import learn_merges
+from docaps.corpus.text.sentencepieces import learn_sentencepieces
+from docaps.corpus.text.subwords import SubwordModel, Subwords, format_codes
+from docaps.corpus.text.truecasing import Truecaser
+from docaps.corpus.text.vocabulary import EOS, Vocabulary
 from docaps.corpus.workers import Workers
 from docaps.errors import CorpusError
 

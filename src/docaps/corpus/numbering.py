@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from docaps.corpus.arrays import TokenArray, concatenate, starts_of
 from docaps.corpus.documents import ParallelDocument
-from docaps.corpus.tokenization import Tokenizer
-from docaps.corpus.truecasing import count_cases, sentence_starts
+from docaps.corpus.text.tokenization import Tokenizer
+from docaps.corpus.text.truecasing import count_cases, sentence_starts
 from docaps.corpus.workers import Workers
 
 CHUNK_SENTENCES = 4000

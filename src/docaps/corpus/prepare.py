@@ -17,8 +17,8 @@ from docaps.corpus.building import build
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import STDIN, find_starts, iterate_parallel, list_files
-from docaps.corpus.languages import check_language, note_on
 from docaps.corpus.store import VERSION, Store, open_store
+from docaps.corpus.text.languages import check_language, note_on
 from docaps.corpus.workers import available_workers
 from docaps.errors import CorpusError
 from docaps.files import read_json, remove_leftovers, replacing_directory, sha256, write_json

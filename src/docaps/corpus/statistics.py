@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from docaps.corpus.arrays import TokenArray
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.store import Split, Store
-from docaps.corpus.vocabulary import SPECIALS, UNK
+from docaps.corpus.text.vocabulary import SPECIALS, UNK
 from docaps.errors import CorpusError
 
 LIMITS = (50, 80, 100, 200)

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docaps.corpus.arrays import TokenArray
-from docaps.corpus.codec import Codec, load_codec
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import read_parallel
+from docaps.corpus.text.codec import Codec, load_codec
 from docaps.errors import CorpusError
 from docaps.files import naming, read_json
 

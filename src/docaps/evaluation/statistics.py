@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docaps.corpus.documents import Document, all_sentences
-from docaps.corpus.tokenization import Tokenizer
+from docaps.corpus.text.tokenization import Tokenizer
 from docaps.evaluation.meteor.paraphrases import read_paraphrases
 from docaps.evaluation.meteor.program import count_with_program, program_path
 from docaps.evaluation.meteor.scoring import Meteor

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from docaps.corpus.documents import Document, count_sentences
-from docaps.corpus.tokenization import Tokenizer
+from docaps.corpus.text.tokenization import Tokenizer
 from docaps.errors import ConfigError
 from docaps.evaluation.comet import comet_score
 from docaps.evaluation.consistency import lexical_consistency

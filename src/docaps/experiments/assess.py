@@ -22,8 +22,8 @@ from docaps.errors import RunError
 from docaps.evaluation.bleu import bleu
 from docaps.evaluation.contrastive import accuracy, chance, counts
 from docaps.files import read_json, replacing_directory, sha256, write_json, write_text_atomically
-from docaps.report.results import read_translations
-from docaps.runs import Run
+from docaps.runs.directory import Run
+from docaps.runs.results import read_translations
 from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.routing import trace_window
 from docaps.translation.scoring import score_contrastive

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from docaps.files import write_text_atomically
-from docaps.report.card import as_card
-from docaps.report.results import read_results
-from docaps.runs import Run
+from docaps.runs.card import as_card
+from docaps.runs.directory import Run
+from docaps.runs.results import read_results
 
 
 def write_card(run: Run, *, command: str = "") -> None:

@@ -30,7 +30,7 @@ from docaps.experiments.speed import relative_speed
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.model.interface import TranslationModel
 from docaps.report.readings import as_markdown
-from docaps.runs import Run, read_metrics
+from docaps.runs.directory import Run, read_metrics
 from docaps.training.learner import Device
 from docaps.training.stages import train_recipe
 from docaps.training.validation import Probe

@@ -23,7 +23,7 @@ from docaps.experiments.work import (
     work,
     workers_for,
 )
-from docaps.runs import Run
+from docaps.runs.directory import Run
 
 LOOK = 1.0
 """Seconds between two looks at the runs."""

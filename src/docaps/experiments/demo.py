@@ -27,8 +27,8 @@ from docaps.experiments.minicorpus import items_path, labels_of_test, prepare_on
 from docaps.experiments.requests import changed_settings, is_same_request
 from docaps.files import read_json, write_json
 from docaps.report.page import write_report
-from docaps.report.results import read_results
-from docaps.runs import Run
+from docaps.runs.directory import Run
+from docaps.runs.results import read_results
 from docaps.training.stages import train_recipe
 
 STAGES = ("sentence", "document")

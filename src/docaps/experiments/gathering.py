@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from docaps.diagnosis.likelihoods import compare_likelihoods
 from docaps.errors import RunError
 from docaps.evaluation.seeds import mean_of
 from docaps.evaluation.significance import compare, interval_of
@@ -14,14 +15,13 @@ from docaps.evaluation.statistics import Metric, Table
 from docaps.evaluation.systems import Wishes, choose_metrics
 from docaps.experiments.grid import Cell, Grid, read_request
 from docaps.experiments.layouts import LAYOUTS
-from docaps.experiments.likelihoods import compare_likelihoods
 from docaps.experiments.readings import Reading
 from docaps.experiments.work import State, command_for, state_of
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.report.grids import as_markdown
 from docaps.report.markdown import runs_table
-from docaps.report.results import read_results
-from docaps.runs import Run
+from docaps.runs.directory import Run
+from docaps.runs.results import read_results
 
 DRAWS, SEED = 1000, 1
 Counts = Mapping[str, Sequence[Table]]

@@ -23,8 +23,8 @@ from docaps.evaluation.statistics import Metric, Table
 from docaps.evaluation.systems import Wishes, choose_metrics
 from docaps.experiments.assess import Labels, assess, translate_part, writer
 from docaps.files import read_json, replacing_directory, write_json
-from docaps.report.results import TranslatedDocument, read_translations
-from docaps.runs import Run
+from docaps.runs.directory import Run
+from docaps.runs.results import TranslatedDocument, read_translations
 from docaps.translation.loading import load_trained
 
 METRICS = ("bleu", "dbleu", "chrf", "meteor")

@@ -13,11 +13,11 @@ from docaps.experiments.cards import write_card
 from docaps.experiments.gathering import gather_all
 from docaps.experiments.grid import SENTENCE
 from docaps.experiments.measuring import measure_test_part, measured_hash
-from docaps.report.gridfiles import Grid, beginnings_of, is_grid, read_grids, runs_of
-from docaps.report.kept import HISTORIES
 from docaps.report.page import write_report
-from docaps.report.results import RunResults, read_results
-from docaps.runs import Run, open_run
+from docaps.runs.contrastive_results import HISTORIES
+from docaps.runs.directory import Run, open_run
+from docaps.runs.grid_results import Grid, beginnings_of, is_grid, read_grids, runs_of
+from docaps.runs.results import RunResults, read_results
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import torch
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.evaluation.bleu import bleu
 from docaps.files import sha256, write_json
-from docaps.model.calibration import observe, ranges_of, write_ranges
-from docaps.model.packing import Ranges, pack
-from docaps.runs import open_run
+from docaps.model.fast.calibration import observe, ranges_of, write_ranges
+from docaps.model.fast.packing import Ranges, pack
+from docaps.runs.directory import open_run
 from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 

@@ -7,8 +7,8 @@ from docaps.corpus.documents import Document, all_sentences
 from docaps.corpus.store import Store
 from docaps.evaluation.bleu import bleu
 from docaps.model.interface import TranslationModel
+from docaps.training.distributed import ALONE, Team
 from docaps.training.learner import Device
-from docaps.training.team import ALONE, Team
 from docaps.training.validation import Probe
 from docaps.translation.loading import TrainedModel
 from docaps.translation.translator import Translator

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from docaps.corpus.vocabulary import BOS, EOS, PAD
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 
 GROUP = 32
 """Words are looked through in groups of so many: the best words are among the groups with the best maxima."""

@@ -16,8 +16,8 @@ from docaps.batches.batch import Batch
 from docaps.batches.sampling import Sampling
 from docaps.batches.windows import View
 from docaps.model.context.memory import ContextMemory
+from docaps.model.fast.output import word_log_probabilities
 from docaps.model.hypotheses import Hypotheses, NextWords, best_words
-from docaps.model.output import word_log_probabilities
 from docaps.model.regulariser import Correlations
 
 

@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model.attention import Mask, attend
-from docaps.model.dropout import Dropout
+from docaps.model.fast.attention import Mask, attend
+from docaps.model.fast.dropout import Dropout
 from docaps.model.precision import for_products
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from docaps.model.capsule import RoutingOptions
-from docaps.model.functional import pearson
-from docaps.model.routing import CapsuleRouting
+from docaps.model.routing.algorithm import RoutingOptions
+from docaps.model.routing.functional import pearson
+from docaps.model.routing.layer import CapsuleRouting
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
-from docaps.corpus.vocabulary import PAD
-from docaps.model.attention import Mask, as_addend
-from docaps.model.beams import WIDEST, Ancestry, Cache, SharedHypotheses
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.context.memory import ContextMemory, ContextSublayer, Look
-from docaps.model.dropout import Dropout
 from docaps.model.embeddings import Embeddings, WordVectors
+from docaps.model.fast.attention import Mask, as_addend
+from docaps.model.fast.beams import WIDEST, Ancestry, Cache, SharedHypotheses
+from docaps.model.fast.dropout import Dropout
 from docaps.model.hypotheses import Hypotheses
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
 from docaps.model.layers import KeysAndValues, Positions

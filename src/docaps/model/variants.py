@@ -7,18 +7,18 @@ import torch
 
 from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, QcnSettings, SystemSettings
-from docaps.model.capsule import RoutingOptions
-from docaps.model.context.capsules import HistoryCapsules, HistoryWords, Query
 from docaps.model.context.concat import ConcatTransformer
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.noise import FixedNoise
+from docaps.model.context.qcn import HistoryCapsules, HistoryWords, Query
 from docaps.model.context.san import SelectiveAttention
 from docaps.model.context.states import Readers, StatesTransformer
 from docaps.model.context.zhang import ContextEncoder
 from docaps.model.embeddings import Embeddings
 from docaps.model.interface import TranslationModel
 from docaps.model.regulariser import Regulariser
-from docaps.model.routing import CapsuleRouting
+from docaps.model.routing.algorithm import RoutingOptions
+from docaps.model.routing.layer import CapsuleRouting
 from docaps.model.shape import Context, Shape
 from docaps.model.transformer import Transformer
 

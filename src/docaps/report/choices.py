@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from docaps.report.figures import DotRow, dot_chart, legend, run_key
-from docaps.report.kept import HISTORIES, Kept, Share
 from docaps.report.markup import Markup, element, join
-from docaps.report.results import RunResults
-from docaps.report.wording import (
+from docaps.runs.contrastive_results import HISTORIES, Kept, Share
+from docaps.runs.results import RunResults
+from docaps.runs.wording import (
     MISSING,
     describe_system,
     label_runs,

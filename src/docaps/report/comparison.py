@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from docaps.report.results import Label, RunResults, TranslatedDocument
+from docaps.runs.results import Label, RunResults, TranslatedDocument
 
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 

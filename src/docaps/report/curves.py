@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from docaps.report.figures import Series, line_chart
 from docaps.report.markup import Markup, element
-from docaps.report.results import RunResults
 from docaps.report.table import code_list
-from docaps.report.wording import label_runs, name_seeds, number_equals
+from docaps.runs.results import RunResults
+from docaps.runs.wording import label_runs, name_seeds, number_equals
 
 _MOST_POINTS = 150  # more than a chart of this width can show
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from docaps.report.markup import Markup, element
 from docaps.report.paper import CORPORA, TABLE1
-from docaps.report.results import RunResults
-from docaps.report.wording import MISSING, thousands
+from docaps.runs.results import RunResults
+from docaps.runs.wording import MISSING, thousands
 
 _PARTS = {"train": "Training", "dev": "Development", "test": "Test"}
 

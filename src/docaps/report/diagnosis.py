@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from docaps.report.bars import Bar, bar_chart
-from docaps.report.diagnosed import Condition, Diagnosis, Sentence, Told
 from docaps.report.markup import Markup, element, join
-from docaps.report.results import RunResults
-from docaps.report.wording import MISSING, decimal, describe_system, name_seeds, percent, sentence_case
+from docaps.runs.diagnosis_results import Condition, Diagnosis, Sentence, Told
+from docaps.runs.results import RunResults
+from docaps.runs.wording import MISSING, decimal, describe_system, name_seeds, percent, sentence_case
 
 _EXPLANATION = (
     "The same text with the true history, with another document's, with none, and with the nearest sentences only. "

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docaps.report.markup import Markup, element, number
-from docaps.report.results import Matrix
 from docaps.report.scales import Axis, ColourScale
-from docaps.report.wording import percent_with_sign
+from docaps.runs.results import Matrix
+from docaps.runs.wording import percent_with_sign
 
 WIDTH = 360.0
 COLOURS = 8  # runs beyond the eighth share colours; their labels tell them apart

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from docaps.report.card import markdown_table
-from docaps.report.wording import MISSING, decimal, duration
+from docaps.runs.card import markdown_table
+from docaps.runs.wording import MISSING, decimal, duration
 
 NAMES = {"bleu": "BLEU", "dbleu": "d-BLEU", "chrf": "chrF2++", "meteor": "METEOR"}
 LEVELS = ((0.01, "**"), (0.05, "*"))

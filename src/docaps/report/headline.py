@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from docaps.report.results import Contrastive, RunResults, Scores
-from docaps.report.wording import (
+from docaps.runs.results import Contrastive, RunResults, Scores
+from docaps.runs.wording import (
     count,
     decimal,
     describe_system,

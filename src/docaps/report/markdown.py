@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from docaps.report.card import markdown_table
 from docaps.report.choices import Pick, group_columns, history_columns, kept_names, kept_of
 from docaps.report.data import corpora, data_rows, machines, signatures
-from docaps.report.gridfiles import Grid, own_runs
 from docaps.report.grids import as_rows, caption, is_trial, state_unfinished
 from docaps.report.headline import state_bleu, state_doubts, state_result
 from docaps.report.paper import CORPORA, FIGURES, TABLE2
-from docaps.report.results import RunResults, score_of
 from docaps.report.table import Column, accuracy_columns
 from docaps.report.table2 import corpus_of, paper_columns, state_differences
-from docaps.report.wording import MISSING, decimal, describe_system, duration, label_runs, percent, thousands
+from docaps.runs.card import markdown_table
+from docaps.runs.grid_results import Grid, own_runs
+from docaps.runs.results import RunResults, score_of
+from docaps.runs.wording import MISSING, decimal, describe_system, duration, label_runs, percent, thousands
 
 Write = Callable[[RunResults], str]
 

@@ -9,12 +9,10 @@ from docaps.report.choices import choices_section
 from docaps.report.curves import curves_section
 from docaps.report.data import corpora, data_section, environment
 from docaps.report.diagnosis import diagnosis_section
-from docaps.report.gridfiles import Grid, arrange, own_runs
 from docaps.report.grids import is_trial
 from docaps.report.headline import state_bleu, state_result
 from docaps.report.markup import Markup, element, join
 from docaps.report.provenance import provenance_section
-from docaps.report.results import RunResults
 from docaps.report.routing import routing_section
 from docaps.report.samples import samples_section
 from docaps.report.scores import scores_section
@@ -22,6 +20,8 @@ from docaps.report.sweeps import sweep_section
 from docaps.report.table import results_section
 from docaps.report.table2 import table2_section
 from docaps.report.trials import trials_section
+from docaps.runs.grid_results import Grid, arrange, own_runs
+from docaps.runs.results import RunResults
 
 _CONTENTS = (
     ("table2", "Table 2"),

@@ -11,15 +11,15 @@ from typing import Any
 from docaps.errors import DocapsError
 from docaps.files import replacing
 from docaps.report.curves import curve_points, thin
-from docaps.report.gridfiles import Grid, arrange
 from docaps.report.grids import NAMES
 from docaps.report.page import places
-from docaps.report.results import RoutedHistory, RunResults
 from docaps.report.scales import correlation_scale, coupling_scale
 from docaps.report.sweeps import AXES, DRAWN, points_of
 from docaps.report.table import ordered
-from docaps.report.wording import label_runs
 from docaps.report.worth import ACROSS, KINDS, Rise, pointed, rises_of, span_of
+from docaps.runs.grid_results import Grid, arrange
+from docaps.runs.results import RoutedHistory, RunResults
+from docaps.runs.wording import label_runs
 
 FORMATS = ("svg", "pdf")
 Drawing = Callable[[Any], None]

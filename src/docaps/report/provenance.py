@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docaps.report.markup import Markup, element
-from docaps.report.results import RunResults
-from docaps.report.wording import MISSING, label_runs, thousands
+from docaps.runs.results import RunResults
+from docaps.runs.wording import MISSING, label_runs, thousands
 
 _UNSET = object()
 _NOTHING = Markup()

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from docaps.report.figures import LONG, heat_map, symbol
 from docaps.report.markup import Markup, element, join
-from docaps.report.results import Matrix, RoutedHistory, RoutingSample, RunResults
 from docaps.report.scales import ColourScale, correlation_scale, coupling_scale
 from docaps.report.table import code_list
-from docaps.report.wording import decimal, describe_system, distance_words, name_seeds, sees_context, sentence_case
+from docaps.runs.results import Matrix, RoutedHistory, RoutingSample, RunResults
+from docaps.runs.wording import decimal, describe_system, distance_words, name_seeds, sees_context, sentence_case
 
 _SPECIAL = re.compile(r"</?s>|<pad>")
 _EXPLANATION = (

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from docaps.report.comparison import ComparedDocument, ComparedSentence, Stretch, Verdict, choose_documents
 from docaps.report.figures import run_key
 from docaps.report.markup import Markup, element, join
-from docaps.report.results import Label, RunResults
 from docaps.report.table import code_list
-from docaps.report.wording import count, describe_system, label_runs, name_seeds, sentence_case
+from docaps.runs.results import Label, RunResults
+from docaps.runs.wording import count, describe_system, label_runs, name_seeds, sentence_case
 
 _TITLES = {
     Verdict.RIGHT: "the translations differ here; this one agrees with the reference",

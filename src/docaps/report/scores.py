@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from docaps.report.grids import NAMES
 from docaps.report.markup import Markup, element
-from docaps.report.results import RunResults, score_of
-from docaps.report.wording import decimal, label_runs
+from docaps.runs.results import RunResults, score_of
+from docaps.runs.wording import decimal, label_runs
 
 
 def scores_section(results: Sequence[RunResults]) -> Markup:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from docaps.report.figures import WIDTH, marker, rule, svg, text, value_grid
-from docaps.report.gridfiles import Grid
 from docaps.report.grids import NAMES, caption, interval_text, state_unfinished
 from docaps.report.markup import Markup, element
 from docaps.report.paper import FIGURES
 from docaps.report.scales import Axis
-from docaps.report.wording import MISSING
+from docaps.runs.grid_results import Grid
+from docaps.runs.wording import MISSING
 
 AXES = {"history.sentences": "history sentences", "qcn.capsules": "capsules", "qcn.rounds": "routing iterations"}
 DRAWN = ("bleu", "meteor")

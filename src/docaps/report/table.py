@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from docaps.report.figures import DotRow, dot_chart, legend, run_key
 from docaps.report.headline import state_doubts
 from docaps.report.markup import Markup, element, join
-from docaps.report.results import Breakdown, RunResults
-from docaps.report.wording import (
+from docaps.runs.results import Breakdown, RunResults
+from docaps.runs.wording import (
     MISSING,
     decimal,
     describe_system,

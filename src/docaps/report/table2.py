@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from docaps.report.gridfiles import Grid
 from docaps.report.grids import (
     NAMES,
     caption,
@@ -18,8 +17,9 @@ from docaps.report.grids import (
 from docaps.report.markup import Markup, element, join
 from docaps.report.paper import CORPORA, TABLE2, find_corpus
 from docaps.report.provenance import flatten
-from docaps.report.results import RunResults
-from docaps.report.wording import MISSING, is_regularised, listing, sees_context
+from docaps.runs.grid_results import Grid
+from docaps.runs.results import RunResults
+from docaps.runs.wording import MISSING, is_regularised, listing, sees_context
 
 # The paper's settings, by the names that runs have for them (section 4.1, Eqs. 5 and 11, Alg. 1).
 PAPER_SETTINGS: Mapping[str, Any] = {

@@ -1,9 +1,9 @@
 """Trials: settings changed one at a time, on the development part; nothing of the paper's stands beside them."""
 
-from docaps.report.gridfiles import Grid
 from docaps.report.grids import as_rows, caption, state_unfinished
 from docaps.report.markup import Markup, element
 from docaps.report.worth import worth_figure
+from docaps.runs.grid_results import Grid
 
 
 def trials_section(grid: Grid, place: str) -> Markup:

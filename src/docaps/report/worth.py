@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from docaps.report.figures import legend, marker, rule, svg, text
-from docaps.report.gridfiles import Grid
 from docaps.report.grids import OTHER_HISTORIES
 from docaps.report.markup import Markup, element
 from docaps.report.scales import Axis
+from docaps.runs.grid_results import Grid
 
 BASELINE = "baseline"
 KINDS = {**OTHER_HISTORIES, BASELINE: "the row it is compared with"}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from docaps.runs import MetricsLog, Run
+from docaps.runs.directory import MetricsLog, Run
 from docaps.training.learner import describe_numbers
 from docaps.training.state import Standing, Sums
 

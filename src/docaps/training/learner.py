@@ -13,15 +13,15 @@ from docaps.batches.batch import Batch
 from docaps.batches.loading import Portion, StepData
 from docaps.batches.sampling import Place
 from docaps.config import StageSettings
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
 from docaps.errors import ConfigError
 from docaps.model.checkpoint import weights_of
 from docaps.model.interface import TranslationModel
 from docaps.model.precision import autocast
+from docaps.training.distributed import ALONE, Team, full
 from docaps.training.objective import Loss, compute_loss
 from docaps.training.schedule import rate_share
 from docaps.training.state import tensors_of
-from docaps.training.team import ALONE, Team, full
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
+from docaps.model.fast.output import linear_cross_entropy
 from docaps.model.interface import Prediction
-from docaps.model.output import linear_cross_entropy
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from docaps.runs import FINISHED, INTERRUPTED, TRAINING, Run, now
+from docaps.runs.directory import FINISHED, INTERRUPTED, TRAINING, Run, now
 from docaps.training.state import Standing
 
 

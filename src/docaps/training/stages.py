@@ -19,14 +19,14 @@ from docaps.model.checkpoint import fill, read_weights, write_tensors
 from docaps.model.interface import TranslationModel
 from docaps.model.precision import choose_device, choose_precision
 from docaps.model.variants import build_model, count_parameters
-from docaps.runs import LOCK, Run, locked, open_run, versions
+from docaps.runs.directory import LOCK, Run, locked, open_run, versions
+from docaps.training.distributed import ALONE, Team
 from docaps.training.journal import Speedometer, open_journal
 from docaps.training.learner import Device, Learner
 from docaps.training.record import Record
 from docaps.training.snapshots import Snapshots
 from docaps.training.speed import measure_peak, rehearse
 from docaps.training.state import Standing, State, read_state, save_state
-from docaps.training.team import ALONE, Team
 from docaps.training.trainer import Desk, Trainer
 from docaps.training.validation import Probe, validate
 

@@ -16,7 +16,7 @@ from docaps.batches.sampling import Place
 from docaps.errors import CheckpointError
 from docaps.model.checkpoint import fill, read_tensors, weights_of, write_tensors
 from docaps.model.interface import TranslationModel
-from docaps.training.team import spread_like
+from docaps.training.distributed import spread_like
 
 STANDING = "standing"
 WEIGHTS, OPTIMIZER = "weights/", "optimizer/"

@@ -14,12 +14,12 @@ from docaps.config import StageSettings
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted, caught, shielded
 from docaps.memory import return_pages
+from docaps.training.distributed import ALONE, Team
 from docaps.training.journal import Averages, Journal, Speedometer, describe
 from docaps.training.learner import Learner
-from docaps.training.limits import check_success, judge, reason_to_stop, seconds_left
 from docaps.training.snapshots import Snapshots
 from docaps.training.state import Standing
-from docaps.training.team import ALONE, Team
+from docaps.training.stopping import check_success, judge, reason_to_stop, seconds_left
 
 MOST_SKIPPED = 10
 """So many steps in a row whose loss or gradient is no number end the training."""

@@ -9,9 +9,9 @@ from docaps.batches.loading import collate_sentences
 from docaps.batches.sampling import LengthSampler
 from docaps.corpus.store import Split
 from docaps.model.interface import TranslationModel
+from docaps.training.distributed import ALONE, Team
 from docaps.training.learner import Device, Objective, count_tokens
 from docaps.training.objective import Loss
-from docaps.training.team import ALONE, Team
 
 Probe = Callable[[TranslationModel, Device], Mapping[str, float]]
 """Something else to measure whenever the model is validated; its numbers join the log."""

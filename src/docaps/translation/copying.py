@@ -11,9 +11,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from docaps.corpus.codec import Codec
-from docaps.corpus.sentencepieces import SentencePieces
-from docaps.corpus.vocabulary import SPECIALS, UNK
+from docaps.corpus.text.codec import Codec
+from docaps.corpus.text.sentencepieces import SentencePieces
+from docaps.corpus.text.vocabulary import SPECIALS, UNK
 
 HOLE = "\ufdd0"  # no character: it stands for an unknown piece until a word is copied there
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docaps.corpus.codec import Codec
-from docaps.corpus.vocabulary import EOS, UNK
+from docaps.corpus.text.codec import Codec
+from docaps.corpus.text.vocabulary import EOS, UNK
 from docaps.translation.copying import decode, known_characters, set_aside, unknown_words
 from docaps.translation.search import Hypothesis, length_penalty
 from docaps.translation.splitting import split_sentence

@@ -13,7 +13,7 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import Tokens, View, Window, exchange_histories, windows_of_document
 from docaps.corpus.contrastive import ContrastiveItem, with_other_histories
 from docaps.corpus.documents import Document, ParallelDocument
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
 from docaps.errors import CorpusError
 from docaps.model.interface import Prediction, TranslationModel
 from docaps.model.precision import autocast

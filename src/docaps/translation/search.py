@@ -16,7 +16,7 @@ from torch import Tensor
 
 from docaps.batches.batch import Batch
 from docaps.config import DecodingSettings
-from docaps.corpus.vocabulary import BOS, EOS
+from docaps.corpus.text.vocabulary import BOS, EOS
 from docaps.model.hypotheses import IMPOSSIBLE, Hypotheses, NextWords
 from docaps.model.interface import TranslationModel
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from docaps.config import SYSTEM_TITLES, TranslationPrecision
 from docaps.errors import RunError
-from docaps.runs import Run
+from docaps.runs.directory import Run
 from docaps.translation.loading import TrainedModel, load_trained
 from docaps.web.limits import Limits
 from docaps.web.messages import ModelCard

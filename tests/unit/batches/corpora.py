@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from docaps.corpus.arrays import TokenArray
 from docaps.corpus.store import Split
-from docaps.corpus.vocabulary import EOS
+from docaps.corpus.text.vocabulary import EOS
 
 Lengths = Sequence[tuple[int, int]]
 

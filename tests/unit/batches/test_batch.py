@@ -8,7 +8,7 @@ from tests.unit.batches.corpora import DOCUMENTS, Lengths, make_split
 
 from docaps.batches.batch import collate, pad
 from docaps.batches.windows import Window, window_of
-from docaps.corpus.vocabulary import BOS, EOS, PAD
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 
 
 def test_a_batch_worked_by_hand() -> None:

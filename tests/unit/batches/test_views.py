@@ -17,7 +17,7 @@ from docaps.batches.windows import (
     windows_of_document,
 )
 from docaps.corpus.store import Split
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
 
 LENGTHS = [[(2, 3), (4, 2), (3, 3), (1, 1), (5, 4)], [(3, 2)], [(2, 2), (6, 3), (2, 5)]]
 

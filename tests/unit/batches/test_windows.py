@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.batches.corpora import DOCUMENTS, Lengths, make_split
 
 from docaps.batches.windows import Window, window_of, windows_of_document, without_end_mark
-from docaps.corpus.vocabulary import EOS
+from docaps.corpus.text.vocabulary import EOS
 
 
 def as_lists(window: Window) -> tuple[list[int], list[list[int]]]:

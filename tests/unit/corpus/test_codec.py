@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docaps.corpus.codec import Codec, Language, load_codec
-from docaps.corpus.subwords import Subwords, learn_codes
-from docaps.corpus.tokenization import Tokenizer
-from docaps.corpus.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from docaps.corpus.text.codec import Codec, Language, load_codec
+from docaps.corpus.text.subwords import Subwords, learn_codes
+from docaps.corpus.text.tokenization import Tokenizer
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 from docaps.errors import RunError
 
 SENTENCES = ["Der alte Mann sah das Haus.", '„Wer ist da?", fragte er.', "Das Haus (es ist alt) gehört ihm."]

@@ -34,7 +34,7 @@ def full(*_: Any, **__: Any) -> None:
 Break = Callable[[pytest.MonkeyPatch], None]
 PLACES: dict[str, Break] = {
     "train.usable.npy": lambda patch: patch.setattr(np.lib.format, "header_data_from_array_1_0", full),
-    "text/bpe.codes": lambda patch: patch.setattr("docaps.corpus.subwords.write_text_atomically", write_nothing),
+    "text/bpe.codes": lambda patch: patch.setattr("docaps.corpus.text.subwords.write_text_atomically", write_nothing),
     "dev.source.txt": lambda patch: patch.setattr(Path, "write_text", full),
     "manifest.json": lambda patch: patch.setattr("docaps.corpus.prepare.write_json", write_nothing),
 }

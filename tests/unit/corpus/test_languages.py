@@ -2,8 +2,8 @@
 
 import pytest
 
-from docaps.corpus.languages import abbreviations, check_language, note_on
-from docaps.corpus.tokenization import Tokenizer
+from docaps.corpus.text.languages import abbreviations, check_language, note_on
+from docaps.corpus.text.tokenization import Tokenizer
 from docaps.errors import ConfigError
 
 

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from subword_nmt.learn_bpe import learn_bpe
 
-from docaps.corpus.merges import learn_merges
-from docaps.corpus.subwords import HEADER, Subwords, learn_codes
+from docaps.corpus.text.merges import learn_merges
+from docaps.corpus.text.subwords import HEADER, Subwords, learn_codes
 
 
 def codes_of_subword_nmt(words: Counter[str], merges: int, minimum_frequency: int) -> str:

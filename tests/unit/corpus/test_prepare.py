@@ -14,7 +14,7 @@ from docaps.corpus.documents import Document
 from docaps.corpus.formats import read_parallel, write_documents, write_parallel
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Store
-from docaps.corpus.vocabulary import EOS, UNK
+from docaps.corpus.text.vocabulary import EOS, UNK
 from docaps.errors import ConfigError, CorpusError
 from docaps.files import sha256
 

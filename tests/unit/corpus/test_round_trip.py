@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.corpus import moses
 
-from docaps.corpus.subwords import Subwords, learn_codes
-from docaps.corpus.tokenization import Tokenizer
-from docaps.corpus.truecasing import Truecaser
+from docaps.corpus.text.subwords import Subwords, learn_codes
+from docaps.corpus.text.tokenization import Tokenizer
+from docaps.corpus.text.truecasing import Truecaser
 
 
 @pytest.mark.parametrize("language", moses.LANGUAGES)

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from subword_nmt.apply_bpe import BPE
 
-from docaps.corpus.sentencepieces import SentencePieces, learn_sentencepieces
-from docaps.corpus.subwords import HEADER, SubwordModel, Subwords, learn_codes
+from docaps.corpus.text.sentencepieces import SentencePieces, learn_sentencepieces
+from docaps.corpus.text.subwords import HEADER, SubwordModel, Subwords, learn_codes
 from docaps.errors import CorpusError
 
 TEXT = ["The old house is old, isn't it?", "Das alte Haus ist alt.", "house by house", "Haus@@ für @@ Haus"] * 9

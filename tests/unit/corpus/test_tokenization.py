@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 from tests.unit.corpus import moses
 
-from docaps.corpus.characters import is_cjk, kinds
-from docaps.corpus.cutting import Cutter, escape
-from docaps.corpus.detokenization import Detokenizer, unescape
-from docaps.corpus.languages import abbreviations
-from docaps.corpus.memo import Memo
-from docaps.corpus.tokenization import Tokenizer
+from docaps.corpus.text.characters import is_cjk, kinds
+from docaps.corpus.text.cutting import Cutter, escape
+from docaps.corpus.text.detokenization import Detokenizer, unescape
+from docaps.corpus.text.languages import abbreviations
+from docaps.corpus.text.memo import Memo
+from docaps.corpus.text.tokenization import Tokenizer
 
 CHARACTERS = "aesßÄZ195 ..'',,`-:·;?()[]<>|&\"„“%€@/½Ⅷⅷª中\u00a0\u200d\u0301😀"
 WESTERN = "aesßÄZ195 ..'',,`-:;?()[]<>|&\"„“%€@/"

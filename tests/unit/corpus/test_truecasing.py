@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.corpus import moses
 
-from docaps.corpus.truecasing import Truecaser, count_cases, load_truecaser, lower, read_model
+from docaps.corpus.text.truecasing import Truecaser, count_cases, load_truecaser, lower, read_model
 from docaps.errors import CorpusError
 
 SENTENCES = [

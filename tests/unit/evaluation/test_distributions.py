@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from docaps.evaluation.distributions import Distribution
+from docaps.diagnosis.distributions import Distribution
 
 
 def test_portions_make_the_whole() -> None:

@@ -15,7 +15,7 @@ from tests.oracles import multi_bleu
 from tests.unit.evaluation.translations_of_a_story import documents
 
 from docaps.corpus.documents import Document, all_sentences
-from docaps.corpus.tokenization import Tokenizer
+from docaps.corpus.text.tokenization import Tokenizer
 from docaps.evaluation.statistics import Bleu, Chrf, MeteorMetric, Metric, bleu_of
 
 REFERENCES = documents(6, 4)

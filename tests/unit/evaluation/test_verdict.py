@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from docaps.evaluation.diagnosis import (
+from docaps.diagnosis.evidence import Evidence, Thresholds, find_reason
+from docaps.diagnosis.measures import (
     ACCURACY,
     AGAINST,
     BLEU,
@@ -27,8 +28,7 @@ from docaps.evaluation.diagnosis import (
     share_of,
     steps,
 )
-from docaps.evaluation.evidence import Evidence, Thresholds, find_reason
-from docaps.evaluation.verdict import NOT_USED, UNCLEAR, judge
+from docaps.diagnosis.verdict import NOT_USED, UNCLEAR, judge
 
 TESTS = {"draws": 300, "seed": 1}
 

@@ -19,7 +19,7 @@ from docaps.experiments import assess as assessing
 from docaps.experiments.assess import TRACED_SENTENCES, assess, choose_places, trace, trace_chosen
 from docaps.experiments.measuring import measure_test_part
 from docaps.files import sha256
-from docaps.runs import Run
+from docaps.runs.directory import Run
 from docaps.training.stages import train_recipe
 from docaps.translation.loading import load_trained
 from docaps.translation.translator import Translator

@@ -12,14 +12,14 @@ from tests.invariants import tiny
 from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.store import Store
+from docaps.diagnosis import examination
+from docaps.diagnosis.contrastive_test import take_test
+from docaps.diagnosis.data import Material, Request, find_base, gather
+from docaps.diagnosis.examination import Shown, Wishes
+from docaps.diagnosis.run import diagnose, diagnose_run
 from docaps.errors import CorpusError, RunError
 from docaps.evaluation.bleu import bleu
-from docaps.experiments import examination
-from docaps.experiments.contrast import take_test
-from docaps.experiments.diagnosis import diagnose, diagnose_run
-from docaps.experiments.examination import Shown, Wishes
-from docaps.experiments.material import Material, Request, find_base, gather
-from docaps.runs import Run, open_run
+from docaps.runs.directory import Run, open_run
 from docaps.training.stages import train_recipe
 from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.scoring import score_documents

@@ -16,20 +16,21 @@ from tests.cli.calling import TINY
 
 from docaps.config import load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
+from docaps.diagnosis import likelihoods
+from docaps.diagnosis.contrastive_test import contrast_grid
+from docaps.diagnosis.data import Request
+from docaps.diagnosis.examination import Wishes
+from docaps.diagnosis.run import diagnose_run
 from docaps.errors import RunError
 from docaps.evaluation.bleu import bleu
 from docaps.evaluation.seeds import mean_of
 from docaps.experiments import crew as crews
-from docaps.experiments import estimates, likelihoods
+from docaps.experiments import estimates
 from docaps.experiments import work as working
-from docaps.experiments.contrast import contrast_grid
 from docaps.experiments.crew import Crew, describe, run_grid, take_stock
-from docaps.experiments.diagnosis import diagnose_run
-from docaps.experiments.examination import Wishes
 from docaps.experiments.gathering import DRAWS, SEED, gather, gather_all
 from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
 from docaps.experiments.layouts import LAYOUTS
-from docaps.experiments.material import Request
 from docaps.experiments.readings import Reading
 from docaps.experiments.work import (
     TRIES,

@@ -4,10 +4,10 @@ import pytest
 
 from docaps.corpus.contrastive import ContrastiveItem, spread_documents, with_nearest_history
 from docaps.corpus.documents import ParallelDocument
+from docaps.diagnosis.choices import vary
+from docaps.diagnosis.conditions import Histories, check_documents
+from docaps.diagnosis.measures import NONE, SHUFFLED, TRUE
 from docaps.errors import CorpusError
-from docaps.evaluation.diagnosis import NONE, SHUFFLED, TRUE
-from docaps.experiments.choices import vary
-from docaps.experiments.histories import Histories, check_documents
 
 
 def document(name: str, length: int) -> ParallelDocument:

@@ -8,7 +8,7 @@ import pytest
 from tests.invariants import tiny
 
 from docaps.corpus.documents import ParallelDocument
-from docaps.experiments.likelihoods import compare_likelihoods, score_histories
+from docaps.diagnosis.likelihoods import compare_likelihoods, score_histories
 
 DOCUMENT = ParallelDocument(("the cat sat here", "it was old", "it ran"), ("die katze", "sie war alt", "sie lief"))
 OTHER = ParallelDocument(("a dog came", "it slept"), ("der hund", "er lief"))

@@ -21,7 +21,7 @@ from docaps.experiments.grid import Grid, Source, shape, write_request
 from docaps.experiments.layouts import LAYOUTS
 from docaps.experiments.pages import Found, collect, preparing_commands, report_runs
 from docaps.experiments.work import make_minidocs, work
-from docaps.report.results import read_results
+from docaps.runs.results import read_results
 
 
 def toy(directory: Path, documents: int = 30) -> Grid:

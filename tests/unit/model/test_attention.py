@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model import attention
-from docaps.model.attention import FEW_KEYS, _softmax_in_place, attend, attend_by_products, attend_plainly
+from docaps.model.fast import attention
+from docaps.model.fast.attention import FEW_KEYS, _softmax_in_place, attend, attend_by_products, attend_plainly
 
 MASK = torch.tensor([[[True, True, True, True, True]], [[True, False, True, False, False]]])
 

@@ -9,10 +9,10 @@ from tests.invariants import tiny
 from docaps.batches.batch import collate
 from docaps.config import DecodingSettings
 from docaps.errors import CheckpointError
-from docaps.model.calibration import ObservedLinear, observe, ranges_of, read_ranges, write_ranges
-from docaps.model.int8 import CalibratedInt8FeedForward, CalibratedInt8Linear, Int8FeedForward, Int8Linear
+from docaps.model.fast.calibration import ObservedLinear, observe, ranges_of, read_ranges, write_ranges
+from docaps.model.fast.int8 import CalibratedInt8FeedForward, CalibratedInt8Linear, Int8FeedForward, Int8Linear
+from docaps.model.fast.packing import Ranges, pack
 from docaps.model.interface import TranslationModel
-from docaps.model.packing import Ranges, pack
 from docaps.translation.search import search
 
 SETTINGS = DecodingSettings(beam=2, length_factor=0.1, length_margin=6)

@@ -8,8 +8,8 @@ import torch
 from tests import oracles
 from torch import Tensor
 
-from docaps.model.capsule import Routing, RoutingOptions, route
-from docaps.model.routing import CapsuleRouting
+from docaps.model.routing.algorithm import Routing, RoutingOptions, route
+from docaps.model.routing.layer import CapsuleRouting
 
 N, D, M, R = 5, 6, 3, 4
 LENGTHS = (N, 3)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from docaps.model.dropout import Dropout
+from docaps.model.fast.dropout import Dropout
 
 
 def drop(rate: float, *shape: int, seed: int = 1) -> torch.Tensor:

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
-from docaps.corpus.vocabulary import PAD
-from docaps.model.context.capsules import HistoryCapsules
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.context.memory import ContextMemory, ContextSublayer
+from docaps.model.context.qcn import HistoryCapsules
 from docaps.model.layers import Attention, Residual, sinusoids
 from docaps.model.variants import build_model
 from docaps.training.objective import compute_loss

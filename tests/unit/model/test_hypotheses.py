@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from docaps.corpus.vocabulary import BOS, EOS, PAD
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.hypotheses import FEW_ROWS, ROWS, best_words, best_words_of
 
 

@@ -5,8 +5,8 @@ import torch
 from tests import oracles
 from torch import Tensor, nn
 
-from docaps.model import int8
-from docaps.model.int8 import (
+from docaps.model.fast import int8
+from docaps.model.fast.int8 import (
     LEVELS,
     POSITIVE_LEVELS,
     CalibratedInt8FeedForward,

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model import output
-from docaps.model.output import linear_cross_entropy, word_log_probabilities
+from docaps.model.fast import output
+from docaps.model.fast.output import linear_cross_entropy, word_log_probabilities
 
 WORDS = torch.tensor([3, 0, 7, 7, 10, 2, 5])
 

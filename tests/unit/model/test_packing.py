@@ -7,8 +7,8 @@ from torch import nn
 
 from docaps.batches.batch import collate
 from docaps.config import DecodingSettings
-from docaps.model.int8 import Int8Linear, Int8Output, quantise
-from docaps.model.packing import HalfLinear, pack
+from docaps.model.fast.int8 import Int8Linear, Int8Output, quantise
+from docaps.model.fast.packing import HalfLinear, pack
 from docaps.model.precision import choose_translation_precision
 from docaps.translation.search import search
 

@@ -8,8 +8,8 @@ from tests import oracles
 from tests.invariants import tiny
 from torch import Tensor
 
-from docaps.model.capsule import RoutingOptions
 from docaps.model.regulariser import Regulariser
+from docaps.model.routing.algorithm import RoutingOptions
 from docaps.model.variants import build_model
 
 M, R, D = tiny.M, tiny.R, tiny.D

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
 from docaps.batches.windows import WHOLE
-from docaps.corpus.vocabulary import BOS, EOS, PAD
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.context.concat import join_sources
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.joining import close_up, join_vectors, oldest_first, without_gaps

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from docaps.model.shared import Shared
+from docaps.model.fast.shared import Shared
 
 
 def double(*shape: int, seed: int) -> Tensor:

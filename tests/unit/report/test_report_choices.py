@@ -13,9 +13,9 @@ from docaps.errors import RunError
 from docaps.report import build_page, read_results
 from docaps.report.choices import choices_section
 from docaps.report.markdown import build_markdown, runs_table
-from docaps.report.results import RunResults
 from docaps.report.table import results_section
-from docaps.report.wording import percent
+from docaps.runs.results import RunResults
+from docaps.runs.wording import percent
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from fake_runs import write_document_run, write_run
 
 from docaps.report import build_page
 from docaps.report.curves import curves_section, thin
-from docaps.report.results import read_results
+from docaps.runs.results import read_results
 
 
 def test_a_line_is_said_to_end_where_the_log_does(tmp_path: Path) -> None:

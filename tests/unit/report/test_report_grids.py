@@ -16,17 +16,17 @@ from test_report_page import Outline
 from docaps.config import Recipe, load_recipe, recipe_path
 from docaps.errors import DocapsError, RunError
 from docaps.report import build_page, read_results
-from docaps.report.card import as_card, markdown_table
-from docaps.report.gridfiles import Grid, arrange, beginnings_of, read_grids, runs_of
 from docaps.report.grids import as_markdown, as_rows, caption, significance_mark
 from docaps.report.markdown import build_markdown, runs_table
 from docaps.report.paper import CORPORA, TABLE1, TABLE2, find_corpus
 from docaps.report.plots import write_figures
 from docaps.report.provenance import flatten
-from docaps.report.results import RunResults
 from docaps.report.table2 import OUR_READINGS, PAPER_SETTINGS, state_differences
-from docaps.report.wording import label_runs
 from docaps.report.worth import KINDS, Rise, rises_of, span_of, worth_figure
+from docaps.runs.card import as_card, markdown_table
+from docaps.runs.grid_results import Grid, arrange, beginnings_of, read_grids, runs_of
+from docaps.runs.results import RunResults
+from docaps.runs.wording import label_runs
 
 MIB = 2**20
 

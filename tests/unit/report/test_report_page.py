@@ -12,7 +12,7 @@ from docaps.report.headline import state_bleu, state_doubts, state_result
 from docaps.report.provenance import flatten, split_settings
 from docaps.report.routing import rejoin
 from docaps.report.table import best_text, ordered
-from docaps.report.wording import describe_system, duration, label_runs, listing, sees_context, thousands
+from docaps.runs.wording import describe_system, duration, label_runs, listing, sees_context, thousands
 
 EVIL = "<script>alert('x')</script> & \"so\""
 VOID = {"br", "col", "input", "link", "meta"}

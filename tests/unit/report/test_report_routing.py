@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.unit.report.fake_runs import write_document_run, write_json
 
 from docaps.report.curves import curves_section
-from docaps.report.results import read_results
 from docaps.report.routing import count_cells, routing_section
+from docaps.runs.results import read_results
 
 
 def test_a_query_is_shown_by_its_correlations(tmp_path: Path) -> None:

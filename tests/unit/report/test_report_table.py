@@ -10,8 +10,8 @@ from fake_runs import write_document_run, write_sentence_run
 from page_reading import read_page, rows_of
 
 from docaps.report import RunResults, build_page, read_results
-from docaps.report.gridfiles import read_grids, runs_of
 from docaps.report.table import results_section
+from docaps.runs.grid_results import read_grids, runs_of
 
 ACCURACY = "Contrastive accuracy, %"
 

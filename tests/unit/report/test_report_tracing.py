@@ -14,7 +14,7 @@ from page_reading import Node, read_page
 from tracing import OWN_WORDS, Files, Told, trace_page, trace_tree
 
 from docaps.report import build_page, read_results
-from docaps.report.gridfiles import beginnings_of, read_grids, runs_of
+from docaps.runs.grid_results import beginnings_of, read_grids, runs_of
 
 COMMANDS = [("Table 2: qcn, seed 1", "docaps experiment table2 --dir runs/x --seeds 1 --only qcn"), ("b", "c 2")]
 

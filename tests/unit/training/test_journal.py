@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docaps.runs import Run, read_metrics
+from docaps.runs.directory import Run, read_metrics
 from docaps.training import journal
 from docaps.training.journal import Speedometer, describe, open_journal
 from docaps.training.state import Standing

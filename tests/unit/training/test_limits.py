@@ -1,8 +1,8 @@
 """How long a stage will last."""
 
 from docaps.config import StageSettings
-from docaps.training.limits import seconds_left
 from docaps.training.state import Standing
+from docaps.training.stopping import seconds_left
 
 
 def test_time_left_goes_by_the_pace_since_training_went_on() -> None:

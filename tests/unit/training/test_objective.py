@@ -7,7 +7,7 @@ import torch
 from tests import oracles
 from tests.invariants import tiny
 
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.interface import Prediction
 from docaps.model.regulariser import Correlations
 from docaps.training.objective import average_by_tokens, compute_loss

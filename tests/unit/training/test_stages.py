@@ -21,7 +21,7 @@ from docaps.errors import ConfigError, RunError, TrainingError
 from docaps.files import sha256, write_json
 from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
-from docaps.runs import Run, open_run, read_metrics
+from docaps.runs.directory import Run, open_run, read_metrics
 from docaps.training import stages
 from docaps.training.learner import Device, Learner, Objective
 from docaps.training.record import Record

@@ -12,9 +12,9 @@ from docaps.corpus.store import Store
 from docaps.errors import TrainingError
 from docaps.interruption import Interrupted, caught
 from docaps.model.variants import build_model
-from docaps.training import team as teams
+from docaps.training import distributed as teams
+from docaps.training.distributed import ALONE, Team
 from docaps.training.learner import Objective
-from docaps.training.team import ALONE, Team
 from docaps.training.validation import validate
 
 

@@ -3,10 +3,10 @@
 import pytest
 from tests.invariants import tiny
 
-from docaps.corpus.codec import Codec, Language
-from docaps.corpus.sentencepieces import learn_sentencepieces
 from docaps.corpus.store import Store
-from docaps.corpus.vocabulary import SPECIALS, UNK
+from docaps.corpus.text.codec import Codec, Language
+from docaps.corpus.text.sentencepieces import learn_sentencepieces
+from docaps.corpus.text.vocabulary import SPECIALS, UNK
 from docaps.translation.copying import decode, known_characters, set_aside, unknown_words
 from docaps.translation.passages import read_passage
 

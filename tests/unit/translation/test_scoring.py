@@ -11,7 +11,7 @@ from docaps.batches.windows import Window, windows_of_document
 from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.store import Store
-from docaps.corpus.vocabulary import EOS, PAD
+from docaps.corpus.text.vocabulary import EOS, PAD
 from docaps.errors import CorpusError
 from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import Likelihood, log_probabilities, score_contrastive, score_documents, score_windows

@@ -14,7 +14,7 @@ from torch import Tensor
 from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import Window
 from docaps.config import DecodingSettings
-from docaps.corpus.vocabulary import BOS, EOS, PAD, UNK
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD, UNK
 from docaps.model.interface import Encoding, Prediction, TranslationModel
 from docaps.translation.search import Hypothesis, length_penalty, search
 

@@ -17,7 +17,7 @@ from docaps.corpus.fetch.download import Address, Patience, download
 from docaps.corpus.formats import read_parallel
 from docaps.errors import CorpusError, FetchError
 from docaps.files import read_json, sha256, write_json
-from docaps.runs import now
+from docaps.runs.directory import now
 
 FETCHED, IN_PLACE, MISSING = "fetched", "in place", "missing"
 

@@ -7,7 +7,7 @@ publication is silent they were found by giving the program sentences and lookin
 
 import re
 
-from docaps.corpus.languages import abbreviations
+from docaps.corpus.text.languages import abbreviations
 
 _LETTERS = (  # the letters of METEOR: Latin to ž and Cyrillic; all other characters stand alone
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e\u0400-\u0527\u1d00-\u1d7f\ua640-\ua66e\ua67e-\ua697"

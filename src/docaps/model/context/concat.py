@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from docaps.batches.batch import Batch
-from docaps.corpus.vocabulary import BOS, PAD
+from docaps.corpus.text.vocabulary import BOS, PAD
 from docaps.model.context.joining import oldest_first, without_gaps
 from docaps.model.embeddings import Embeddings
 from docaps.model.interface import DecoderState, Encoding, Prediction

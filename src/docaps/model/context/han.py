@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from docaps.model.context.capsules import initialised
+from docaps.model.context.qcn import initialised
 from docaps.model.context.states import Reader
-from docaps.model.dropout import Dropout
+from docaps.model.fast.dropout import Dropout
 from docaps.model.interface import DecoderState
 from docaps.model.layers import Gate, KeysAndValues
 from docaps.model.shape import Shape

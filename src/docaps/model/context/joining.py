@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from docaps.corpus.vocabulary import PAD
+from docaps.corpus.text.vocabulary import PAD
 
 
 def close_up(mask: Bool[Tensor, "B L"]) -> Int[Tensor, "B L"]:

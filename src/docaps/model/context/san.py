@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from docaps.config import Weighting
-from docaps.model.context.capsules import initialised
+from docaps.model.context.qcn import initialised
 from docaps.model.context.states import Reader
-from docaps.model.dropout import Dropout
+from docaps.model.fast.dropout import Dropout
 from docaps.model.interface import DecoderState
 from docaps.model.layers import Gate
 from docaps.model.shape import Shape

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
-from docaps.corpus.vocabulary import BOS, EOS, PAD
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.embeddings import Embeddings, WordVectors
 from docaps.model.interface import DecoderState, Encoding
 from docaps.model.precision import without_cast_weights

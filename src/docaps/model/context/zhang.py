@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from docaps.model.context.joining import join_vectors
 from docaps.model.context.memory import ContextMemory
-from docaps.model.dropout import Dropout
+from docaps.model.fast.dropout import Dropout
 from docaps.model.layers import Positions
 from docaps.model.shape import Shape
 from docaps.model.transformer import EncoderLayer

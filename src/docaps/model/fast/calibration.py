@@ -17,9 +17,9 @@ from torch.nn import functional as F  # noqa: N812
 
 from docaps.errors import CheckpointError
 from docaps.model.checkpoint import read_tensors, write_tensors
+from docaps.model.fast.packing import Ranges, replace_maps
 from docaps.model.hypotheses import PIECE
 from docaps.model.interface import TranslationModel
-from docaps.model.packing import Ranges, replace_maps
 
 WEIGHTS = "weights"
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import regex
 
-from docaps.corpus.characters import is_cjk, is_letter, is_letter_or_digit
-from docaps.corpus.memo import Memo
+from docaps.corpus.text.characters import is_cjk, is_letter, is_letter_or_digit
+from docaps.corpus.text.memo import Memo
 
 _ENTITIES = {
     "&bar;": "|",

@@ -29,8 +29,8 @@ from docaps.evaluation.proportions import LEVEL
 from docaps.experiments.cards import write_card
 from docaps.experiments.gathering import gather_all
 from docaps.files import read_json, sha256, write_json
-from docaps.report.gridfiles import read_grids, runs_of
-from docaps.runs import open_run
+from docaps.runs.directory import open_run
+from docaps.runs.grid_results import read_grids, runs_of
 from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.scoring import score_contrastive
 from docaps.translation.translator import Translator

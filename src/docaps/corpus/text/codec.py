@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from docaps.corpus.sentencepieces import SentencePieces
-from docaps.corpus.subwords import SubwordModel, Subwords
-from docaps.corpus.tokenization import Tokenizer
-from docaps.corpus.truecasing import Truecaser, load_truecaser
-from docaps.corpus.vocabulary import EOS, Vocabulary
+from docaps.corpus.text.sentencepieces import SentencePieces
+from docaps.corpus.text.subwords import SubwordModel, Subwords
+from docaps.corpus.text.tokenization import Tokenizer
+from docaps.corpus.text.truecasing import Truecaser, load_truecaser
+from docaps.corpus.text.vocabulary import EOS, Vocabulary
 from docaps.errors import CorpusError, RunError
 from docaps.files import read_json, write_json
 

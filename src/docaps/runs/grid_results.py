@@ -6,7 +6,7 @@ from typing import Any
 
 from docaps.errors import RunError
 from docaps.files import read_json
-from docaps.report.results import RunResults
+from docaps.runs.results import RunResults
 
 GRIDS = ("table2", "history", "capsules", "rounds", "trials")
 _NEEDED = ("experiment", "title", "rows", "seeds", "recipe", "steps", "corpus", "baseline", "draws")

@@ -8,10 +8,10 @@ import numpy as np
 from docaps import progress
 from docaps.config import DecodingSettings
 from docaps.corpus.contrastive import AnyItem, with_nearest_history, with_other_histories, without_history
+from docaps.diagnosis.contrastive_test import take_test
+from docaps.diagnosis.measures import AGAINST, NONE, SHUFFLED, TRUE, count_right, nearest
 from docaps.evaluation.contrastive import Breakdown, break_down
-from docaps.evaluation.diagnosis import AGAINST, NONE, SHUFFLED, TRUE, count_right, nearest
 from docaps.evaluation.significance import Table
-from docaps.experiments.contrast import take_test
 from docaps.translation.loading import TrainedModel
 
 

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 
-from docaps.corpus.cutting import Cutter
-from docaps.corpus.detokenization import Detokenizer
-from docaps.corpus.languages import abbreviations, check_language
-from docaps.corpus.memo import Memo
+from docaps.corpus.text.cutting import Cutter
+from docaps.corpus.text.detokenization import Detokenizer
+from docaps.corpus.text.languages import abbreviations, check_language
+from docaps.corpus.text.memo import Memo
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")
 _SIMPLE_ENDS = frozenset(",;:?!)")

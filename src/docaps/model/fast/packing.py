@@ -15,10 +15,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model.context.capsules import HistoryCapsules, HistoryWords
+from docaps.model.context.qcn import HistoryCapsules, HistoryWords
 from docaps.model.embeddings import Embeddings
-from docaps.model.hypotheses import PIECE
-from docaps.model.int8 import (
+from docaps.model.fast.int8 import (
     LEVELS,
     POSITIVE_LEVELS,
     CalibratedInt8FeedForward,
@@ -29,6 +28,7 @@ from docaps.model.int8 import (
     check_int8,
     step_sizes,
 )
+from docaps.model.hypotheses import PIECE
 from docaps.model.interface import TranslationModel
 from docaps.model.layers import Attention, FeedForward
 from docaps.model.transformer import Transformer

@@ -13,8 +13,8 @@ from statistics import median_low
 from typing import Any, TypeVar
 
 from docaps.errors import RunError
-from docaps.report.diagnosed import Diagnosis, diagnosis
-from docaps.report.kept import Kept, kept_choices
+from docaps.runs.contrastive_results import Kept, kept_choices
+from docaps.runs.diagnosis_results import Diagnosis, diagnosis
 
 Value = TypeVar("Value")
 Matrix = tuple[tuple[float, ...], ...]  # [capsule][word]

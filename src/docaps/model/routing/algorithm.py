@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from docaps.model.functional import inverse_deviation, root, squash, squash_factor, standardised
-from docaps.model.shared import Shared
+from docaps.model.fast.shared import Shared
+from docaps.model.routing.functional import inverse_deviation, root, squash, squash_factor, standardised
 
 Gradient = Literal["all", "last", "detached-votes"]
 

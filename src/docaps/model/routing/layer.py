@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from docaps.model.capsule import Routing, RoutingOptions, route
-from docaps.model.recomputed import is_large, route_in_groups
+from docaps.model.routing.algorithm import Routing, RoutingOptions, route
+from docaps.model.routing.recomputed import is_large, route_in_groups
 
 
 class CapsuleRouting(nn.Module):

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from docaps.model.capsule import RoutingOptions, route
+from docaps.model.routing.algorithm import RoutingOptions, route
 
 MANY_WORDS = 32_768
 """A batch with more words than this is routed in groups; padding counts."""

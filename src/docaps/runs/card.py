@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docaps.config import SYSTEMS
-from docaps.report.kept import HISTORIES, Kept
 from docaps.report.provenance import flatten
-from docaps.report.results import RunResults
-from docaps.report.wording import describe_system, duration, is_control, percent_with_sign, sentence_case, thousands
+from docaps.runs.contrastive_results import HISTORIES, Kept
+from docaps.runs.results import RunResults
+from docaps.runs.wording import describe_system, duration, is_control, percent_with_sign, sentence_case, thousands
 
 _KEPT = ("model.", "history.", "stage.steps", "stage.batch_tokens", "stage.accumulate", "stage.learning_rate")
 _KEPT_TOO = ("stage.schedule", "stage.warmup", "stage.dropout", "stage.label_smoothing", "decoding.")

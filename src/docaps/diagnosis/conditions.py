@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from docaps.corpus.documents import ParallelDocument
+from docaps.diagnosis.measures import NONE, SHUFFLED, TRUE, nearest
 from docaps.errors import CorpusError
-from docaps.evaluation.diagnosis import NONE, SHUFFLED, TRUE, nearest
 
 Sentences = tuple[str, ...]
 View = Callable[[int, int], Sentences]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from docaps.corpus.characters import LETTER, LOWER, NUMBER, OTHER, SMALL, kinds
+from docaps.corpus.text.characters import LETTER, LOWER, NUMBER, OTHER, SMALL, kinds
 
 Rule = Callable[[str], str]
 

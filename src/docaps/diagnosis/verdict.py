@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from docaps.evaluation.diagnosis import AGAINST, NONE, PERPLEXITY, SHUFFLED, TRUE, Contest, Measure, by_distance
-from docaps.evaluation.evidence import Evidence, Reason, find_reason
+from docaps.diagnosis.evidence import Evidence, Reason, find_reason
+from docaps.diagnosis.measures import AGAINST, NONE, PERPLEXITY, SHUFFLED, TRUE, Contest, Measure, by_distance
 
 Code = Literal["used", "not_used", "unclear"]
 NOT_USED, UNCLEAR = "context not used", "unclear whether context is used"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from docaps.evaluation.diagnosis import (
+from docaps.diagnosis.measures import (
     ACCURACY,
     NONE,
     PERPLEXITY,

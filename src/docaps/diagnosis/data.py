@@ -12,7 +12,7 @@ from docaps.corpus.formats import read_parallel
 from docaps.corpus.store import Store, open_store
 from docaps.errors import CorpusError, RunError
 from docaps.experiments.pages import own_corpus
-from docaps.runs import Run, open_run
+from docaps.runs.directory import Run, open_run
 from docaps.translation.loading import TrainedModel, load_trained
 
 Part = Literal["dev", "test"]

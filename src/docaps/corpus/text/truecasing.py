@@ -13,7 +13,7 @@ from pathlib import Path
 
 import regex
 
-from docaps.corpus.memo import Memo
+from docaps.corpus.text.memo import Memo
 from docaps.errors import CorpusError
 from docaps.files import write_text_atomically
 

@@ -11,8 +11,8 @@ from math import inf
 from pathlib import Path
 from typing import Protocol
 
-from docaps.corpus.memo import Memo
-from docaps.corpus.merges import END_OF_WORD, Pair, learn_merges
+from docaps.corpus.text.memo import Memo
+from docaps.corpus.text.merges import END_OF_WORD, Pair, learn_merges
 from docaps.files import write_text_atomically
 
 SEPARATOR = "@@"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from docaps.config import SYSTEM_TITLES, SYSTEMS
-from docaps.report.results import RunResults
+from docaps.runs.results import RunResults
 
 MISSING = "–"
 _NARROW_SPACE = "\u202f"

@@ -18,11 +18,11 @@ from docaps import progress
 from docaps.batches.windows import Tokens, Window, without_end_mark
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, ParallelDocument
-from docaps.evaluation.diagnosis import AGAINST, NONE, SHUFFLED, TRUE
+from docaps.diagnosis.conditions import Histories, View
+from docaps.diagnosis.measures import AGAINST, NONE, SHUFFLED, TRUE
+from docaps.diagnosis.traces import TraceBook
 from docaps.evaluation.significance import Table
 from docaps.evaluation.statistics import Bleu
-from docaps.experiments.histories import Histories, View
-from docaps.experiments.tracing import TraceBook
 from docaps.translation.loading import TrainedModel
 from docaps.translation.routing import trace_model
 from docaps.translation.scoring import document_windows, score_placed

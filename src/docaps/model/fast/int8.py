@@ -1,7 +1,7 @@
 """Linear maps by products of 8-bit integers, which are exact; oneDNN adds them up in 32 bits.
 
 Each row of a weight has a scale of its own. What it meets is rounded in one of two ways: each row of numbers by its own
-largest one, or each column by a range that was found beforehand (`docaps.model.calibration`). Either way a sentence's
+largest one, or each column by a range that was found beforehand (`calibration`). Either way a sentence's
 translation does not depend on its neighbours in the batch.
 
 Dimensions: R rows, D size, N outputs, I size between the two maps of a feed-forward network, V vocabulary.

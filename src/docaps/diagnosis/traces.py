@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from docaps.evaluation.distributions import Distribution
+from docaps.diagnosis.distributions import Distribution
 from docaps.model.interface import Trace
 
 

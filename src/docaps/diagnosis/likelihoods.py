@@ -12,12 +12,12 @@ import numpy as np
 from docaps import progress
 from docaps.corpus.documents import ParallelDocument, count_sentences
 from docaps.corpus.store import Store
-from docaps.evaluation.diagnosis import NONE, SHUFFLED, TRUE, perplexity_of
+from docaps.diagnosis.conditions import Histories, View
+from docaps.diagnosis.examination import Subject, portions
+from docaps.diagnosis.measures import NONE, SHUFFLED, TRUE, perplexity_of
 from docaps.evaluation.significance import Table, compare, score_of
-from docaps.experiments.examination import Subject, portions
-from docaps.experiments.histories import Histories, View
 from docaps.files import write_json
-from docaps.runs import Run
+from docaps.runs.directory import Run
 from docaps.translation.loading import TrainedModel, load_trained
 
 Likelihoods = Mapping[str, Table]

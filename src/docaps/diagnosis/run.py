@@ -15,17 +15,17 @@ import numpy as np
 from docaps import __version__, progress
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import count_sentences
+from docaps.diagnosis import measures as statistics
+from docaps.diagnosis.choices import Choices, take_choices
+from docaps.diagnosis.conditions import check_documents
+from docaps.diagnosis.data import Material, Request, find_base, gather
+from docaps.diagnosis.evidence import Evidence
+from docaps.diagnosis.examination import Findings, Subject, Wishes, examine
+from docaps.diagnosis.measures import ACCURACY, AGAINST, BLEU, PERPLEXITY, Measure, perplexity_of, share_of
+from docaps.diagnosis.verdict import judge
 from docaps.errors import CorpusError, RunError
-from docaps.evaluation import diagnosis as statistics
-from docaps.evaluation.diagnosis import ACCURACY, AGAINST, BLEU, PERPLEXITY, Measure, perplexity_of, share_of
-from docaps.evaluation.evidence import Evidence
-from docaps.evaluation.verdict import judge
-from docaps.experiments.choices import Choices, take_choices
-from docaps.experiments.examination import Findings, Subject, Wishes, examine
-from docaps.experiments.histories import check_documents
-from docaps.experiments.material import Material, Request, find_base, gather
 from docaps.files import sha256
-from docaps.runs import Run, open_run
+from docaps.runs.directory import Run, open_run
 from docaps.translation.loading import TrainedModel, load_trained
 
 FILE = "diagnosis.json"

@@ -14,10 +14,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model.capsule import Routing
 from docaps.model.context.memory import ContextMemory
 from docaps.model.layers import Positions
-from docaps.model.routing import CapsuleRouting
+from docaps.model.routing.algorithm import Routing
+from docaps.model.routing.layer import CapsuleRouting
 
 
 class Query(nn.Module):
