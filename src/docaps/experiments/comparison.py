@@ -22,7 +22,6 @@ from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.evaluation.contrastive import accuracy
 from docaps.experiments.assess import Labels, assess
-from docaps.experiments.cards import write_card
 from docaps.experiments.minicorpus import labels_of_test, prepare_once, write_once
 from docaps.experiments.readings import Reading, apply
 from docaps.experiments.requests import changed_settings, is_same_request
@@ -30,6 +29,7 @@ from docaps.experiments.speed import relative_speed
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.model.interface import TranslationModel
 from docaps.report.readings import as_markdown
+from docaps.runs.card import write_card
 from docaps.runs.directory import Run, read_metrics
 from docaps.training.learner import Device
 from docaps.training.stages import train_recipe

@@ -22,11 +22,11 @@ from docaps.config import Recipe
 from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
 from docaps.experiments.assess import assess
-from docaps.experiments.cards import write_card
 from docaps.experiments.minicorpus import items_path, labels_of_test, prepare_once, write_once
 from docaps.experiments.requests import changed_settings, is_same_request
 from docaps.files import read_json, write_json
 from docaps.report.page import write_report
+from docaps.runs.card import write_card
 from docaps.runs.directory import Run
 from docaps.runs.results import read_results
 from docaps.training.stages import train_recipe

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from docaps.corpus.store import open_store
-from docaps.errors import CorpusError, RunError
+from docaps.errors import RunError
 from docaps.experiments.assess import trace_chosen
-from docaps.experiments.cards import write_card
 from docaps.experiments.gathering import gather_all
 from docaps.experiments.grid import SENTENCE
 from docaps.experiments.measuring import measure_test_part, measured_hash
 from docaps.report.page import write_report
+from docaps.runs.card import write_card
 from docaps.runs.contrastive_results import HISTORIES
-from docaps.runs.directory import Run, open_run
+from docaps.runs.directory import Run, open_run, own_corpus
 from docaps.runs.grid_results import Grid, beginnings_of, is_grid, read_grids, runs_of
 from docaps.runs.results import RunResults, read_results
 
@@ -175,11 +175,3 @@ def report_runs(found: Found, paths: Sequence[Path], out: Path, *, docaps: str) 
         grids=found.grids,
         beginnings=found.beginnings,
     )
-
-
-def own_corpus(run: Run) -> Path:
-    """Return the prepared corpus a run was trained on."""
-    path = Path(run.read()["corpus"]["path"])
-    if not path.exists():
-        raise CorpusError(f"the corpus of {run.path} has moved: say where it is with --corpus", path=path)
-    return path

@@ -1,10 +1,11 @@
 """How it was made: everything needed to do it again."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from docaps.report.markup import Markup, element
+from docaps.runs.card import flatten
 from docaps.runs.results import RunResults
 from docaps.runs.wording import MISSING, label_runs, thousands
 
@@ -22,14 +23,6 @@ def provenance_section(
     if commands:
         parts.append(_commands(commands))
     return element("section", *parts, id="provenance", aria_labelledby="provenance-heading")
-
-
-def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Write nested settings with dotted names, as `--set` takes them."""
-    flat: dict[str, Any] = {}
-    for key, value in settings.items():
-        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
-    return flat
 
 
 def split_settings(results: Sequence[RunResults]) -> tuple[list[str], list[str]]:

@@ -16,7 +16,7 @@ from docaps.report.grids import (
 )
 from docaps.report.markup import Markup, element, join
 from docaps.report.paper import CORPORA, TABLE2, find_corpus
-from docaps.report.provenance import flatten
+from docaps.runs.card import flatten
 from docaps.runs.grid_results import Grid
 from docaps.runs.results import RunResults
 from docaps.runs.wording import MISSING, is_regularised, listing, sees_context

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docaps.config import SYSTEMS
-from docaps.report.provenance import flatten
+from docaps.files import write_text_atomically
 from docaps.runs.contrastive_results import HISTORIES, Kept
-from docaps.runs.results import RunResults
+from docaps.runs.directory import Run
+from docaps.runs.results import RunResults, read_results
 from docaps.runs.wording import describe_system, duration, is_control, percent_with_sign, sentence_case, thousands
 
 _KEPT = ("model.", "history.", "stage.steps", "stage.batch_tokens", "stage.accumulate", "stage.learning_rate")
@@ -129,3 +130,27 @@ def _made(run: RunResults) -> str:
     command = run.description.get("command")
     lines = [f"{versions}; {run.description.get('precision')} on {run.description.get('device')}."]
     return "\n\n".join([*lines, *([f"```bash\n{command}\n```"] if command else [])])
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Write nested settings with dotted names, as `--set` takes them."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
+    return flat
+
+
+def write_card(run: Run, *, command: str = "") -> None:
+    """Write the model card of a finished run; the command that made it is kept with the run, for later cards."""
+    description = run.read()
+    if command and not description.get("command"):
+        run.write({**description, "command": command})
+    text = as_card(read_results(run.path))
+    if not run.card.exists() or run.card.read_text(encoding="utf-8") != text:
+        write_text_atomically(run.card, text)
+
+
+def write_cards(runs: Sequence[Run], command: str) -> None:
+    """Write the cards of runs that one command made."""
+    for run in runs:
+        write_card(run, command=command)

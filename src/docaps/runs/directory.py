@@ -27,7 +27,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from docaps.errors import RunError
+from docaps.errors import CorpusError, RunError
 from docaps.files import read_json, write_json
 
 FINISHED = "finished"
@@ -165,6 +165,14 @@ def open_run(path: Path) -> Run:
     if status != FINISHED:
         raise RunError(f"the run is not finished (status: {status}). Train it again with the same command", path=path)
     return run
+
+
+def own_corpus(run: Run) -> Path:
+    """Return the prepared corpus a run was trained on."""
+    path = Path(run.read()["corpus"]["path"])
+    if not path.exists():
+        raise CorpusError(f"the corpus of {run.path} has moved: say where it is with --corpus", path=path)
+    return path
 
 
 def versions() -> dict[str, str]:

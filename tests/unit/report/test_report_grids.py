@@ -20,10 +20,9 @@ from docaps.report.grids import as_markdown, as_rows, caption, significance_mark
 from docaps.report.markdown import build_markdown, runs_table
 from docaps.report.paper import CORPORA, TABLE1, TABLE2, find_corpus
 from docaps.report.plots import write_figures
-from docaps.report.provenance import flatten
 from docaps.report.table2 import OUR_READINGS, PAPER_SETTINGS, state_differences
 from docaps.report.worth import KINDS, Rise, rises_of, span_of, worth_figure
-from docaps.runs.card import as_card, markdown_table
+from docaps.runs.card import as_card, flatten, markdown_table
 from docaps.runs.grid_results import Grid, arrange, beginnings_of, read_grids, runs_of
 from docaps.runs.results import RunResults
 from docaps.runs.wording import label_runs

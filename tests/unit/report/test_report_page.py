@@ -9,9 +9,10 @@ from fake_runs import write_document_run, write_json, write_lines, write_run, wr
 from docaps.report import RunResults, build_page, read_results, write_report
 from docaps.report.curves import thin
 from docaps.report.headline import state_bleu, state_doubts, state_result
-from docaps.report.provenance import flatten, split_settings
+from docaps.report.provenance import split_settings
 from docaps.report.routing import rejoin
 from docaps.report.table import best_text, ordered
+from docaps.runs.card import flatten
 from docaps.runs.wording import describe_system, duration, label_runs, listing, sees_context, thousands
 
 EVIL = "<script>alert('x')</script> & \"so\""
