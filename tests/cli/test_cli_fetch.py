@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.calling import Result, docaps, listing, succeed
-from tests.unit.corpus.servers import File, Server, running, status
+from tests.unit.corpus.fetch.servers import File, Server, running, status
 
 from docaps.corpus.fetch import catalogue
 

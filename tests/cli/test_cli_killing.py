@@ -220,7 +220,7 @@ def test_a_worker_that_is_killed_is_told(texts: Texts, out: Path) -> None:
     _, err = process.communicate(timeout=20)
     wait_until_gone(process.pid)
     assert process.returncode == 1, err
-    assert "docaps: a process that cut text into words was killed" in err
+    assert "docaps: a process that tokenised text was killed" in err
     assert "Traceback" not in err
     assert names(out.parent) == (["store"] if before else [])
 

@@ -1,5 +1,6 @@
-"""`docaps corpus`: how much a corpus holds, and what is odd about it."""
+"""`docaps corpus`: statistics of a corpus, with a histogram of sentence lengths."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
     from docaps.corpus.statistics import Statistics
 
 ALL = "all"
-UNITS = {"words": "words between spaces", "pieces": "pieces of words, end marks not counted"}
+UNITS = {"words": "words between spaces", "pieces": "subwords, end symbols not counted"}
+BAR_WIDTH = 22
+LABEL_WIDTH, COUNT_WIDTH = 9, 11
+EIGHTHS = "▏▎▍▌▋▊▉█"
 
 
 def corpus(
@@ -75,7 +79,7 @@ def _count_raw(
 
 
 def _check_prepared(path: Path, options: Mapping[str, object]) -> None:
-    """Refuse a lonely file, and options that a prepared corpus has no use for."""
+    """Refuse one file alone, and options that do not apply to a prepared corpus."""
     from docaps.errors import CorpusError
 
     if path.is_file() or path == Path("-"):
@@ -83,11 +87,11 @@ def _check_prepared(path: Path, options: Mapping[str, object]) -> None:
         raise CorpusError(message, path=path)
     for name, value in options.items():
         if value is not None:
-            raise CorpusError(f"{name} goes with raw files, and this is the place of a prepared corpus", path=path)
+            raise CorpusError(f"{name} goes with raw files, and this is a prepared corpus", path=path)
 
 
 def _count_prepared(path: Path) -> tuple[dict[str, "Statistics"], dict[str, dict[str, int]]]:
-    """Count the parts of a prepared corpus, and what its cleaning dropped."""
+    """Count the parts of a prepared corpus, and read what its cleaning filters dropped."""
     from docaps.corpus.statistics import count_store, read_filters
     from docaps.corpus.store import open_store
 
@@ -96,7 +100,7 @@ def _count_prepared(path: Path) -> tuple[dict[str, "Statistics"], dict[str, dict
 
 
 def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Mapping[str, int]]) -> None:
-    """Print the tables and the histogram for people."""
+    """Print the tables and the histogram."""
     parts = {**description.get("parts", {}), ALL: description}
     header = ["part", "documents", "sentences", "average length", "one sentence", "ratio"]
     typer.echo(title)
@@ -115,21 +119,21 @@ def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Map
 
 
 def _sizes(part: Mapping[str, Any]) -> list[str]:
-    """Write a row of the paper's Table 1, and what is odd."""
+    """Format a row of the paper's Table 1, one-sentence documents and length ratio."""
     counts = [f"{part[key]:,}" for key in ("documents", "sentences")]
     average = f"{part['average_document_length']:.2f}"
     return [*counts, average, f"{part['one_sentence_documents']:,}", f"{part['length_ratio']:.3f}"]
 
 
 def _side(side: Mapping[str, Any]) -> list[str]:
-    """Write a row about one side of a part."""
+    """Format the row of one side of a part."""
     unknown = "-" if side["unknown"] is None else f"{100 * side['unknown_rate']:.2f} %"
     counts = [f"{side['tokens']:,}", f"{side['types']:,}", unknown, f"{side['average_length']:.1f}"]
     return [*counts, f"{side['longest']['length']:,}", f"{side['empty']:,}"]
 
 
 def _print_longest(description: Mapping[str, Any]) -> None:
-    """Say where the longest sentences stand."""
+    """Print the position of the longest sentences."""
     for side in ("source", "target"):
         place = description[side]["longest"]
         if not place["length"]:
@@ -141,18 +145,53 @@ def _print_longest(description: Mapping[str, Any]) -> None:
 
 def _print_histogram(bins: Sequence[Mapping[str, Any]]) -> None:
     """Draw the lengths of sentences."""
-    from docaps.cli.histogram import draw_histogram
-    from docaps.corpus.statistics import Bin
-
-    items = [Bin(item["from"], item["to"], item["source"], item["target"]) for item in bins]
-    typer.echo("\n".join(["", "Sentences by length", *draw_histogram(items), ""]))
+    typer.echo("\n".join(["", "Sentences by length", *draw_histogram(bins), ""]))
 
 
 def _print_limits(parts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say how many pairs each limit would drop from each part, and how many documents it would tear in all."""
+    """Print the pairs each limit would drop from each part, and the documents it would break up."""
     rows = []
     for number, total in enumerate(parts[ALL]["limits"]):
         dropped = [f"{part['limits'][number]['sentences']:,}" for part in parts.values()]
         rows.append([f"{total['limit']:,}", *dropped, f"{100 * total['share']:.2f} %", f"{total['documents']:,}"])
     title = "Pairs that a length limit would drop (docaps needs none)"
-    print_table(title, ["longer than", *parts, "share", "documents torn"], rows)
+    print_table(title, ["longer than", *parts, "share", "documents broken"], rows)
+
+
+def draw_histogram(bins: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Draw the bins up to the last one that is not empty, one line each; the longest bar has the full width."""
+    last = max((number for number, item in enumerate(bins) if item["source"] or item["target"]), default=0)
+    most = max((count for item in bins for count in (item["source"], item["target"])), default=0)
+    heads = f"{'source':>{COUNT_WIDTH}}  {'':{BAR_WIDTH}}  {'target':>{COUNT_WIDTH}}"
+    lines = [f"{'tokens':>{LABEL_WIDTH}}  {heads}"]
+    for item in bins[: last + 1]:
+        source, target = (f"{count:>{COUNT_WIDTH},}  {bar(count, most)}" for count in (item["source"], item["target"]))
+        lines.append(f"{_label(item):>{LABEL_WIDTH}}  {source:<{COUNT_WIDTH + 2 + BAR_WIDTH}}  {target}".rstrip())
+    return lines
+
+
+def _label(item: Mapping[str, Any]) -> str:
+    """Format the lengths of a bin."""
+    if item["to"] is None:
+        return f">{item['from'] - 1}"
+    return str(item["from"]) if item["from"] == item["to"] else f"{item['from']}-{item['to']}"
+
+
+def bar(count: float, most: float, width: int = BAR_WIDTH) -> str:
+    """Draw a bar in eighths of a character; a count above zero is always visible."""
+    if not count:
+        return ""
+    eighths = max(round(8 * width * count / most), 1)
+    if not _draws_blocks():
+        return "#" * max(round(eighths / 8), 1)
+    whole, rest = divmod(eighths, 8)
+    return EIGHTHS[-1] * whole + (EIGHTHS[rest - 1] if rest else "")
+
+
+def _draws_blocks() -> bool:
+    """Return whether stdout can show block characters."""
+    try:
+        EIGHTHS.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from docaps.corpus.arrays import join_sentences, starts_of
-from docaps.corpus.store import write_arrays
+from docaps.corpus.store import join_sentences, starts_of, write_arrays
 
 
 def write_part(

@@ -20,10 +20,10 @@ from docaps.corpus.formats import (
     write_parallel,
     write_translations,
 )
-from docaps.corpus.formats import opening as module
-from docaps.corpus.formats.interface import Side
-from docaps.corpus.formats.opening import LONGEST_SENTENCE
-from docaps.corpus.prepare import Inputs
+from docaps.corpus.formats import text_input as module
+from docaps.corpus.formats.format import Side
+from docaps.corpus.formats.text_input import LONGEST_SENTENCE
+from docaps.corpus.preparation import CorpusFiles
 from docaps.errors import CorpusError
 
 BILLION_LAUGHS = """<?xml version="1.0"?>
@@ -328,7 +328,7 @@ def test_what_the_system_refuses_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     assert fault(tmp_path / "text") == f"{tmp_path}/text: cannot be opened: Permission denied"
     assert fault(tmp_path) == f"{tmp_path}: the directory cannot be read: Permission denied"
     with pytest.raises(CorpusError, match="text: cannot be read: Permission denied"):
-        Inputs({"train": (tmp_path / "text", tmp_path / "text")}).hashes()
+        CorpusFiles({"train": (tmp_path / "text", tmp_path / "text")}).hashes()
 
 
 def test_two_sides_that_differ_are_told(tmp_path: Path) -> None:
