@@ -171,7 +171,7 @@ def test_what_is_not_a_prepared_corpus_is_never_replaced(inputs: CorpusFiles, ou
     assert snapshot(out) == before
 
 
-@pytest.mark.parametrize("stage", ["_cut_parts", "_truecase", "_clean", "_learn", "_write", "write_json"])
+@pytest.mark.parametrize("stage", ["_tokenise_parts", "_truecase", "_clean_parts", "_learn", "_write", "write_json"])
 @pytest.mark.parametrize("there", [True, False])
 def test_an_interruption_leaves_what_was_there_and_nothing_else(
     inputs: CorpusFiles, out: Path, monkeypatch: pytest.MonkeyPatch, stage: str, there: bool

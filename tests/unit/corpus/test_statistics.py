@@ -83,12 +83,12 @@ def test_a_corpus_without_words_has_no_shares() -> None:
 def test_bins_cover_every_length_once(lengths: list[int]) -> None:
     sentences = tuple(" ".join("w" * length) for length in lengths)
     bins = histogram(count_documents([ParallelDocument(sentences, tuple("v" for _ in lengths))]))
-    assert sum(item.source for item in bins) == sum(item.target for item in bins) == len(lengths)
+    assert sum(item["source"] for item in bins) == sum(item["target"] for item in bins) == len(lengths)
     for item in bins:
-        last = 10**9 if item.last is None else item.last
-        assert item.source == sum(item.first <= length <= last for length in lengths)
-    assert [item.last for item in bins] == [*BIN_ENDS, None]
-    assert all(one.last is not None and one.last + 1 == other.first for one, other in itertools.pairwise(bins))
+        last = 10**9 if item["to"] is None else item["to"]
+        assert item["source"] == sum(item["from"] <= length <= last for length in lengths)
+    assert [item["to"] for item in bins] == [*BIN_ENDS, None]
+    assert all(one["to"] is not None and one["to"] + 1 == other["from"] for one, other in itertools.pairwise(bins))
 
 
 def make_store(folder: Path, parts: dict[str, Any], **more: Any) -> Store:

@@ -305,6 +305,7 @@ def test_the_corpus_of_the_first_two_phenomena_is_what_results_were_measured_on(
     two = choose_phenomena("ambiguity,pronoun")
     corpus = generate_corpus(documents=60, seed=1, dev=5, test=5, items=30, phenomena=two)
     parts = repr((corpus.train, corpus.dev, corpus.test, corpus.contrastive))
+    parts = parts.replace("ContextLabel(", "Label(")  # the digest is older than the name
     digest = "a294f9be375aa7231d198bd1c5fdfd5fcc4b87904d3d97a0e636280f9a0dc911"
     assert hashlib.sha256(parts.encode()).hexdigest() == digest
 
