@@ -11,7 +11,7 @@ import pytest
 from tests.cli.calling import docaps, listing, succeed
 from tests.cli.conftest import Chain
 
-from docaps.cli.corpus import draw_histogram
+from docaps.cli.histogram import draw_histogram
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("command", "message"), FAULTS, ids=[command for command, _ in FAULTS])
-def test_a_fault_is_told(desk: Path, command: str, message: str) -> None:
+def test_a_fault_is_reported(desk: Path, command: str, message: str) -> None:
     (desk / "train.de").write_text("eins\nzwei\n")
     result = docaps(*command.split())
     assert (result.code, result.out) == (1, "")

@@ -85,7 +85,7 @@ def test_a_corpus_is_prepared_from_one_file_with_both_sides(chain: Chain, tmp_pa
         assert {part: found[part] for part in manifest["counts"]} == manifest["counts"]
 
 
-def test_an_unknown_format_is_told(chain: Chain, tmp_path: Path) -> None:
+def test_an_unknown_format_is_reported(chain: Chain, tmp_path: Path) -> None:
     for words in (
         ["translate", chain.document, chain.text / "dev.en"],
         [

@@ -23,10 +23,10 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 # Small chunks, so that a small corpus is worth several processes; and Ctrl-C is heard whatever started the tests.
 CODE = f"""
 import os, signal
-from docaps.corpus import numbering, prepare
+from docaps.corpus import numbering, preparation
 signal.signal(signal.SIGINT, signal.default_int_handler)
 numbering.CHUNK_SENTENCES = 40
-prepare.available_workers = lambda: 2
+preparation.available_workers = lambda: 2
 {AS_MODULE}
 """
 OLD, NEW = "50", "400"

@@ -1,6 +1,5 @@
 """`docaps corpus`: statistics of a corpus, with a histogram of sentence lengths."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
 
 ALL = "all"
 UNITS = {"words": "words between spaces", "pieces": "subwords, end symbols not counted"}
-BAR_WIDTH = 22
-LABEL_WIDTH, COUNT_WIDTH = 9, 11
-EIGHTHS = "▏▎▍▌▋▊▉█"
 
 
 def corpus(
@@ -145,6 +141,8 @@ def _print_longest(description: Mapping[str, Any]) -> None:
 
 def _print_histogram(bins: Sequence[Mapping[str, Any]]) -> None:
     """Draw the lengths of sentences."""
+    from docaps.cli.histogram import draw_histogram
+
     typer.echo("\n".join(["", "Sentences by length", *draw_histogram(bins), ""]))
 
 
@@ -156,42 +154,3 @@ def _print_limits(parts: Mapping[str, Mapping[str, Any]]) -> None:
         rows.append([f"{total['limit']:,}", *dropped, f"{100 * total['share']:.2f} %", f"{total['documents']:,}"])
     title = "Pairs that a length limit would drop (docaps needs none)"
     print_table(title, ["longer than", *parts, "share", "documents broken"], rows)
-
-
-def draw_histogram(bins: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Draw the bins up to the last one that is not empty, one line each; the longest bar has the full width."""
-    last = max((number for number, item in enumerate(bins) if item["source"] or item["target"]), default=0)
-    most = max((count for item in bins for count in (item["source"], item["target"])), default=0)
-    heads = f"{'source':>{COUNT_WIDTH}}  {'':{BAR_WIDTH}}  {'target':>{COUNT_WIDTH}}"
-    lines = [f"{'tokens':>{LABEL_WIDTH}}  {heads}"]
-    for item in bins[: last + 1]:
-        source, target = (f"{count:>{COUNT_WIDTH},}  {bar(count, most)}" for count in (item["source"], item["target"]))
-        lines.append(f"{_label(item):>{LABEL_WIDTH}}  {source:<{COUNT_WIDTH + 2 + BAR_WIDTH}}  {target}".rstrip())
-    return lines
-
-
-def _label(item: Mapping[str, Any]) -> str:
-    """Format the lengths of a bin."""
-    if item["to"] is None:
-        return f">{item['from'] - 1}"
-    return str(item["from"]) if item["from"] == item["to"] else f"{item['from']}-{item['to']}"
-
-
-def bar(count: float, most: float, width: int = BAR_WIDTH) -> str:
-    """Draw a bar in eighths of a character; a count above zero is always visible."""
-    if not count:
-        return ""
-    eighths = max(round(8 * width * count / most), 1)
-    if not _draws_blocks():
-        return "#" * max(round(eighths / 8), 1)
-    whole, rest = divmod(eighths, 8)
-    return EIGHTHS[-1] * whole + (EIGHTHS[rest - 1] if rest else "")
-
-
-def _draws_blocks() -> bool:
-    """Return whether stdout can show block characters."""
-    try:
-        EIGHTHS.encode(getattr(sys.stdout, "encoding", None) or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

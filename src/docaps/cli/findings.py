@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from docaps.cli.console import print_table
-from docaps.cli.corpus import bar
+from docaps.cli.histogram import bar
 
 TITLES = {"true": "true", "shuffled": "another document's", "none": "none", "against": "the other model"}
 BAR = 18

@@ -137,12 +137,9 @@ def _is_up_to_date(out: Path, request: Mapping[str, Any]) -> bool:
     found = read_json(manifest, error=CorpusError)
     if not isinstance(found, dict) or not {"settings", "inputs", "files", "hash"} <= found.keys():
         raise CorpusError("does not describe a prepared corpus: choose another --out", path=manifest)
-    return all(found.get(key) == value for key, value in request.items()) and _is_intact(out, found["files"])
-
-
-def _is_intact(out: Path, hashes: Mapping[str, str]) -> bool:
-    """Return whether every file of a prepared corpus is as it was written."""
-    return all((out / name).is_file() and sha256(out / name) == found for name, found in hashes.items())
+    return all(found.get(key) == value for key, value in request.items()) and all(
+        (out / name).is_file() and sha256(out / name) == written for name, written in found["files"].items()
+    )
 
 
 def _write_all(

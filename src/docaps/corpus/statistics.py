@@ -121,7 +121,9 @@ def count_store(store: Store) -> dict[str, Statistics]:
 def _count_split(name: str, split: Split, path: Path) -> Statistics:
     """Count one part of a prepared corpus."""
     starts = split.documents
-    if not all(_fits(side, starts) for side in (split.source, split.target)):
+    offsets = [(side.starts, len(side.tokens)) for side in (split.source, split.target)]
+    offsets += [(starts, len(split.source)), (starts, len(split.target))]
+    if not all(len(ends) and ends[-1] == total and (np.diff(ends) > 0).all() for ends, total in offsets):
         message = f"the prepared corpus is damaged: the arrays of {name} do not fit together. Prepare it again"
         raise CorpusError(message, path=path)
     longer = np.maximum(split.source.lengths, split.target.lengths) - 1
@@ -132,12 +134,6 @@ def _count_split(name: str, split: Split, path: Path) -> Statistics:
         pairs=_tally(longer),
         longest_pairs=_tally(np.maximum.reduceat(longer, starts[:-1])) if len(longer) else Counter(),
     )
-
-
-def _fits(side: TokenArray, documents: NDArray[np.int64]) -> bool:
-    """Return whether the offsets are complete: documents cover all sentences, sentences all tokens, none is empty."""
-    covering = ((documents, len(side)), (side.starts, len(side.tokens)))
-    return all(len(ends) and ends[-1] == total and (np.diff(ends) > 0).all() for ends, total in covering)
 
 
 def _count_tokens(name: str, side: TokenArray, documents: NDArray[np.int64]) -> SideStatistics:

@@ -57,7 +57,7 @@ def test_token_ids_spell_the_text(inputs: CorpusFiles, out: Path) -> None:
     assert UNK not in train.target.tokens
 
 
-def test_the_store_tells_what_it_holds(inputs: CorpusFiles, out: Path) -> None:
+def test_the_manifest_describes_the_store(inputs: CorpusFiles, out: Path) -> None:
     store, _ = prepare(inputs, SETTINGS, out)
     assert store.manifest["counts"] == {
         "train": {"documents": 2, "sentences": 4, "usable": 3},
@@ -87,7 +87,7 @@ def test_the_identity_depends_on_the_data_alone(inputs: CorpusFiles, out: Path) 
     assert first.hash == second.hash != third.hash
 
 
-def test_a_command_is_kept_and_tells_no_corpora_apart(inputs: CorpusFiles, out: Path) -> None:
+def test_a_command_is_stored_but_not_part_of_the_identity(inputs: CorpusFiles, out: Path) -> None:
     plain, _ = prepare(inputs, SETTINGS, out.with_name("plain"))
     first, _ = prepare(inputs, SETTINGS, out, command="docaps prepare --out mine")
     assert first.manifest == plain.manifest | {"command": "docaps prepare --out mine"}
@@ -265,7 +265,7 @@ def test_directories_are_prepared_and_a_changed_file_is_noticed(inputs: CorpusFi
     assert prepare(found, SETTINGS, out)[1]
 
 
-def test_a_language_without_abbreviations_of_its_own_is_told(
+def test_a_language_without_abbreviations_of_its_own_is_reported(
     inputs: CorpusFiles, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []

@@ -1,4 +1,4 @@
-"""A corpus that cannot be written is told by its file, and what was there stays."""
+"""A failed write is reported with its file, and an existing corpus stays."""
 
 import errno
 import os
@@ -46,7 +46,7 @@ def write_nothing(path: Path, _: object) -> None:
 
 @pytest.mark.parametrize("there", [True, False])
 @pytest.mark.parametrize("name", PLACES)
-def test_a_full_disk_is_told_with_the_file_and_what_is_left(
+def test_a_full_disk_is_reported_with_the_file_and_what_is_left(
     inputs: CorpusFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, there: bool
 ) -> None:
     out = tmp_path / "deep" / "store"

@@ -177,7 +177,7 @@ MISFITS = [
 
 
 @pytest.mark.parametrize("parts", [{"train": part} for part in MISFITS])
-def test_arrays_that_do_not_fit_together_are_told(tmp_path: Path, parts: Any) -> None:
+def test_arrays_that_do_not_fit_together_are_reported(tmp_path: Path, parts: Any) -> None:
     with pytest.raises(CorpusError, match=r"damaged: the arrays of train do not fit together\. Prepare it again"):
         count_store(make_store(tmp_path, parts))
 
@@ -189,7 +189,7 @@ def test_what_cleaning_dropped_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("filters", [{"empty": 3}, ["empty"], {"empty": {"train": "3"}}])
-def test_filters_of_another_form_are_told(tmp_path: Path, filters: Any) -> None:
+def test_filters_of_another_form_are_reported(tmp_path: Path, filters: Any) -> None:
     store = make_store(tmp_path, PARTS, filters=filters)
     with pytest.raises(
         CorpusError, match=r"manifest\.json: filters: expected counts by filter and part, found .*empty"

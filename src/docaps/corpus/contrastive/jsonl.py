@@ -18,12 +18,8 @@ FIELDS = tuple(field.name for kind in (ContrastiveItem, GenerativeItem) for fiel
 
 def write_items(path: Path, items: Iterable[AnyItem]) -> None:
     """Write one item a line as JSON, without the unknown fields."""
-    lines = [json.dumps(_as_json(item), ensure_ascii=False) + "\n" for item in items]
-    write_text_atomically(path, "".join(lines))
-
-
-def _as_json(item: AnyItem) -> dict[str, Any]:
-    return {name: value for name, value in dataclasses.asdict(item).items() if value not in (None, "")}
+    known = ({name: v for name, v in dataclasses.asdict(item).items() if v not in (None, "")} for item in items)
+    write_text_atomically(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in known))
 
 
 def read_items(path: Path) -> list[ContrastiveItem]:

@@ -16,6 +16,7 @@ SCHEMES = ("http", "https")
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_REDIRECTS = 5
 TEMPORARY_STATUS = (408, 425, 429, 500, 502, 503, 504)
+HEADERS = {"User-Agent": f"docaps/{__version__}", "Accept-Encoding": "identity"}  # no compression
 UNRESERVED = "%/:=&?~#+!$,;'@()*[]"
 
 
@@ -104,7 +105,7 @@ def open_url(url: str, headers: Mapping[str, str], timeout: float) -> Response:
     location = url
     for _ in range(MOST_REDIRECTS + 1):
         try:
-            request = urllib.request.Request(quote(location, safe=UNRESERVED), headers=_identify(headers))
+            request = urllib.request.Request(quote(location, safe=UNRESERVED), headers={**HEADERS, **headers})
             return Response(_opener().open(request, timeout=timeout))
         except urllib.error.HTTPError as fault:
             with fault:
@@ -112,11 +113,6 @@ def open_url(url: str, headers: Mapping[str, str], timeout: float) -> Response:
         except (OSError, http.client.HTTPException) as fault:
             raise _explain(location, fault) from None
     raise FetchError(f"{url}: redirected more than {MOST_REDIRECTS} times")
-
-
-def _identify(headers: Mapping[str, str]) -> dict[str, str]:
-    """Add the user agent, and ask for the bytes without compression."""
-    return {"User-Agent": f"docaps/{__version__}", "Accept-Encoding": "identity", **headers}
 
 
 def _opener() -> urllib.request.OpenerDirector:

@@ -10,7 +10,6 @@ the whole file.
 import http.client
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import RawIOBase
 from pathlib import Path
@@ -127,7 +126,7 @@ def _transfer(address: RemoteFile, partial: Partial, name: str, timeout: float) 
         _check_size(address, origin.total, partial)
         with progress.start(f"fetch {name} (bytes)", origin.total) as task, partial.path.open("ab", 0) as file:
             task.advance(offset)
-            for chunk in _chunks(response):
+            while chunk := response.read(CHUNK):
                 _keep(chunk, file, partial)
                 task.advance(len(chunk))
     if origin.total is not None and partial.size != origin.total:
@@ -169,12 +168,6 @@ def _check_size(address: RemoteFile, total: int | None, partial: Partial) -> Non
     if address.size is not None and total is not None and address.size != total:
         partial.discard()
         raise FetchError(f"{address.url}: has {total:,} bytes, expected {address.size:,}: nothing was kept")
-
-
-def _chunks(response: Response) -> Iterator[bytes]:
-    """Yield the bytes that the server sends."""
-    while chunk := response.read(CHUNK):
-        yield chunk
 
 
 def _keep(chunk: bytes, file: RawIOBase, partial: Partial) -> None:

@@ -219,15 +219,12 @@ class Scanner:
         elif name in SETS:
             self._set, self.sets = (name, attributes), self.sets + 1
         elif name == "doc":
-            self._open_document(attributes, match, chunk)
+            if self._document:
+                message = f"document '{self._document.name}' is not closed: </doc> missing before this <doc>"
+                raise self._fault(message, chunk, match.start())
+            self._document = MarkedDocument(match.start(), attributes, *self._set, self.sets)
         elif name in (*VERSIONS, *PARAGRAPHS, "seg"):
             self._open_part(name, attributes, match, chunk)
-
-    def _open_document(self, attributes: dict[str, str], match: re.Match[str], chunk: Chunk) -> None:
-        if self._document:
-            message = f"document '{self._document.name}' is not closed: </doc> missing before this <doc>"
-            raise self._fault(message, chunk, match.start())
-        self._document = MarkedDocument(match.start(), attributes, *self._set, self.sets)
 
     def _open_part(self, name: str, attributes: dict[str, str], match: re.Match[str], chunk: Chunk) -> None:
         """Begin a text, a paragraph or a sentence."""
@@ -254,19 +251,16 @@ class Scanner:
         if document is None:
             return None
         if name == "seg":
-            self._close_segment(document, match, chunk)
+            if self._segment is None:
+                raise self._fault("a </seg> without its <seg>", chunk, match.start())
+            document.versions[-1].spans.append((self._segment.end(), match.start()))
+            self._segment = None
         elif name in VERSIONS and document.versions:
             document.versions[-1].end = match.start()
         elif name == "doc":
             document.end, self._document, self.documents = match.start(), None, self.documents + 1
             return document
         return None
-
-    def _close_segment(self, document: MarkedDocument, match: re.Match[str], chunk: Chunk) -> None:
-        if self._segment is None:
-            raise self._fault("a </seg> without its <seg>", chunk, match.start())
-        document.versions[-1].spans.append((self._segment.end(), match.start()))
-        self._segment = None
 
     def _fault(self, message: str, chunk: Chunk, position: int) -> CorpusError:
         return self._options.fault(message, chunk.line_at(position))

@@ -1,8 +1,9 @@
 """Reading documents in any format, one at a time or all at once: one side, or two sides that translate each other."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.formats.folder import check_partners, read_directory
@@ -21,21 +22,8 @@ from docaps.corpus.formats.text_input import (
 from docaps.errors import CorpusError
 
 REMEMBERED_IDS = 1_000_000  # endless input must not fill the memory
-
-
-def read_documents(
-    path: Path,
-    *,
-    format: str | None = None,
-    side: Side = "source",
-    language: str = SOURCE_LANGUAGE,
-    starts: Path | None = None,
-    running_text: bool = False,
-) -> list[Document]:
-    """Read the documents of a file or directory (`-` is stdin); arguments as for `iterate_documents`."""
-    return list(
-        iterate_documents(path, format=format, side=side, language=language, starts=starts, running_text=running_text)
-    )
+Arguments = ParamSpec("Arguments")
+Item = TypeVar("Item")
 
 
 def iterate_documents(
@@ -65,7 +53,7 @@ def iterate_documents(
     if starts is not None and format not in (None, "starts"):
         raise CorpusError(f"document starts go with plain lines, not with the format '{format}'", path=path)
     options = ReadingOptions(path, side, language, starts, arrival)
-    return _check_ids(_check_sentences(_iterate(options, format, running_text), options), options)
+    return _check(_iterate(options, format, running_text), options)
 
 
 def _iterate(options: ReadingOptions, format: str | None, running_text: bool) -> Iterator[Document]:
@@ -88,19 +76,13 @@ def _iterate(options: ReadingOptions, format: str | None, running_text: bool) ->
     yield from found.read(lines if found.free else check_lengths(lines, path), options)
 
 
-def _check_sentences(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:
-    """Pass on documents; refuse a sentence that is too long to be one."""
+def _check(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:
+    """Pass on documents; refuse a sentence that is too long to be one, and a second document with the same id."""
+    seen: dict[str, int | None] = {}
     for document in documents:
         longest = max(document.sentences, key=len, default="")
         if len(longest) > LONGEST_SENTENCE:
             raise too_long(longest, options.path, document.line)
-        yield document
-
-
-def _check_ids(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:
-    """Pass on documents; refuse a second one with the same id."""
-    seen: dict[str, int | None] = {}
-    for document in documents:
         if document.id is not None and not (document.layout and document.layout.continues):
             line = document.layout.line if document.layout else None
             if document.id in seen:
@@ -111,30 +93,6 @@ def _check_ids(documents: Iterator[Document], options: ReadingOptions) -> Iterat
             if len(seen) > REMEMBERED_IDS:
                 del seen[next(iter(seen))]
         yield document
-
-
-def read_parallel(
-    source: Path,
-    target: Path | None = None,
-    *,
-    format: str | None = None,
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
-    starts: Path | None = None,
-    target_side: Side = "target",
-) -> list[ParallelDocument]:
-    """Read two sides whose sentences translate each other; arguments as for `iterate_parallel`."""
-    return list(
-        iterate_parallel(
-            source,
-            target,
-            format=format,
-            language=language,
-            target_language=target_language,
-            starts=starts,
-            target_side=target_side,
-        )
-    )
 
 
 def iterate_parallel(
@@ -213,3 +171,19 @@ def _first_other_id(one: Document, other: Document) -> tuple[str, str] | None:
         return None
     pairs = zip(one.layout.sentence_ids, other.layout.sentence_ids, strict=True)
     return next(((here, there) for here, there in pairs if here != there), None)
+
+
+def _reading_all(iterate: Callable[Arguments, Iterator[Item]]) -> Callable[Arguments, list[Item]]:
+    """Return a function that returns all that `iterate` yields."""
+
+    def read(*args: Arguments.args, **options: Arguments.kwargs) -> list[Item]:
+        return list(iterate(*args, **options))
+
+    return read
+
+
+read_documents = _reading_all(iterate_documents)
+"""Read the documents of a file or directory into a list; arguments as for `iterate_documents`."""
+
+read_parallel = _reading_all(iterate_parallel)
+"""Read two sides whose sentences translate each other into a list; arguments as for `iterate_parallel`."""

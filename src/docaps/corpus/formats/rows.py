@@ -83,11 +83,11 @@ def read_tsv(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document
     if first is None:
         raise options.empty("lines of tab-separated columns: document id, source, perhaps target")
     rows = ((number, *_cells(line, columns, number, options)) for number, line in chain([first], worded))
-    yield from _group(rows, lambda _, start, continues: _tsv_layout(columns, start, continues), options)
 
+    def layout(_: str, start: int, continues: bool) -> TextLayout:
+        return TextLayout("tsv", start, details={"columns": columns}, continues=continues)
 
-def _tsv_layout(columns: Columns, start: int, continues: bool) -> TextLayout:
-    return TextLayout("tsv", start, details={"columns": columns}, continues=continues)
+    yield from _group(rows, layout, options)
 
 
 def _cells(line: str, columns: Columns, number: int, options: ReadingOptions) -> tuple[str, str]:

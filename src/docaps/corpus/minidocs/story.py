@@ -154,12 +154,9 @@ class StoryBuilder:
         if position == length - 1 and self.rng.random() < 0.7:
             return render(self._choose(lexicon.closings), self.cast.opening_slots(self.rng))
         pending = any(event.variant.gender for event in around)  # another thing would become the antecedent
-        mention = not pending and self._classes_left() and self.rng.random() < 0.8
+        classes_left = any(things.name not in self.topics for things in lexicon.things)
+        mention = not pending and classes_left and self.rng.random() < 0.8
         return self._mention_other() if mention else self._write_neutral()
-
-    def _classes_left(self) -> bool:
-        """Return whether there is a class of things that the story has not mentioned."""
-        return any(things.name not in self.topics for things in self.cast.lexicon.things)
 
     def _choose(self, clauses: tuple[Clause, ...]) -> Clause:
         """Draw a clause that the story has not used."""

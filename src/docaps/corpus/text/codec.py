@@ -99,18 +99,14 @@ def load_codec(directory: Path) -> Codec:
     description = read_json(directory / "languages.json", error=RunError)
     pieces = read_json(directory / "vocabulary.json", error=RunError)
     try:
-        subwords = _load_subwords(directory, description.get("subwords", "bpe"))
+        kind = description.get("subwords", "bpe")
+        if kind not in ("bpe", "sentencepiece"):
+            raise ValueError(f"subwords are 'bpe' or 'sentencepiece', found {kind!r}")
+        subwords = SentencePieces.load(directory / PIECES) if kind != "bpe" else Subwords.load(directory / CODES)
         source, target = (_load_language(directory, description, side) for side in ("source", "target"))
         return Codec(source=source, target=target, subwords=subwords, pieces=pieces)
     except (OSError, KeyError, TypeError, ValueError, AttributeError, CorpusError) as fault:
         raise RunError(f"the text settings cannot be used: {fault}", path=directory) from None
-
-
-def _load_subwords(directory: Path, kind: str) -> SubwordModel:
-    """Read the subword model."""
-    if kind not in ("bpe", "sentencepiece"):
-        raise ValueError(f"subwords are 'bpe' or 'sentencepiece', found {kind!r}")
-    return SentencePieces.load(directory / PIECES) if kind == "sentencepiece" else Subwords.load(directory / CODES)
 
 
 def _load_language(directory: Path, description: dict[str, object], side: str) -> Language:

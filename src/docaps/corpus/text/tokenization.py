@@ -30,10 +30,6 @@ def _rule(pattern: str, replacement: str) -> Rule:
     return partial(re.compile(pattern).sub, replacement)
 
 
-def _ellipsis(match: re.Match[str]) -> str:
-    return f" {'M' * len(match[0])} "
-
-
 _NOT_LETTER, _IS_LETTER = f"([^{LETTER}])", f"([{LETTER}])"
 _QUOTE_ALONE = _rule(f"{_NOT_LETTER}'{_NOT_LETTER}", r"\1 ' \2")
 _QUOTE_BEFORE = _rule(f"{_NOT_LETTER}'{_IS_LETTER}", r"\1 ' \2")
@@ -70,7 +66,7 @@ _COMMAS = (
     _rule(f",([^{NUMBER}])", r" , \1"),
     _rule(f"([{NUMBER}]),$", r"\1 ,"),
 )
-_ELLIPSES: Rule = partial(re.compile(r"\.{2,}").sub, _ellipsis)
+_ELLIPSES: Rule = partial(re.compile(r"\.{2,}").sub, lambda dots: f" {'M' * len(dots[0])} ")
 _HAS_LETTER = re.compile(f"[{LETTER}]").search
 
 

@@ -207,7 +207,7 @@ def test_the_pronoun_is_the_one_word_that_differs(right: str, wrong: tuple[str, 
     assert find_pronoun(right, wrong) == pronoun
 
 
-def test_editions_of_a_sentence_are_told_from_other_sentences() -> None:
+def test_editions_of_a_sentence_are_distinguished_from_other_sentences() -> None:
     assert same_sentence('"It\'s warm," she said.', "It 's warm , she said .")
     assert same_sentence("...", "...")
     assert not same_sentence("It was warm today.", "She went home.")

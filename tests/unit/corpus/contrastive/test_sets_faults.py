@@ -1,4 +1,4 @@
-"""What is wrong with a contrastive set is told with the file, the line, what was found and what to do."""
+"""Errors in a contrastive set name the file, the line, what was found and what to do."""
 
 import gzip
 from collections.abc import Callable
@@ -132,7 +132,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("title", "file", "change", "place", "line", "message"), FAULTS)
-def test_a_fault_is_told_with_its_place(
+def test_a_fault_is_reported_with_its_place(
     tmp_path: Path, title: str, file: str, change: Change, place: str, line: int | None, message: str
 ) -> None:
     example = BY_TITLE[title]

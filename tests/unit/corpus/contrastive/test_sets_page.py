@@ -20,7 +20,7 @@ def test_the_page_shows_every_set() -> None:
     assert all(example.files for example in EXAMPLES)
 
 
-def test_the_page_tells_every_field() -> None:
+def test_the_page_documents_every_field() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert [name for name in FIELDS if f"`{name}`" not in text] == []
 

@@ -68,7 +68,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("pattern", "message"), FAULTS)
-def test_a_pattern_that_cannot_be_used_is_told(pattern: str, message: str) -> None:
+def test_a_pattern_that_cannot_be_used_is_reported(pattern: str, message: str) -> None:
     with pytest.raises(FetchError, match=re.escape(message)):
         find_addresses(TED, pattern, None)
 
@@ -113,13 +113,13 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("name", "text", "message"), BROKEN, ids=[message for _, _, message in BROKEN])
-def test_a_catalogue_that_cannot_be_used_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_a_catalogue_that_cannot_be_used_is_reported(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises((ConfigError, FetchError), match=re.escape(message)):
         find_addresses(TED, None, tmp_path / name)
 
 
-def test_a_catalogue_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_catalogue_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent: no such catalogue"):
         find_addresses(TED, None, tmp_path / "absent")
     with pytest.raises(ConfigError, match=r"cannot be read: .*directory"):

@@ -79,7 +79,7 @@ def test_a_part_of_another_address_is_not_gone_on_with(server: Server, place: Pa
     assert server.ranges()[-1] is None
 
 
-def test_a_part_nobody_can_vouch_for_is_not_gone_on_with(server: Server, place: Path) -> None:
+def test_a_partial_download_without_validator_is_not_resumed(server: Server, place: Path) -> None:
     server.answers["/a"] = File(CONTENT, breaks=[1000], tag='W/"weak"')
     assert download(RemoteFile(server.url("/a")), place, QUICK) == HASH
     assert server.ranges() == [None, None]
@@ -102,7 +102,7 @@ def test_a_server_that_ignores_ranges_sends_everything_again(server: Server, pla
 
 @pytest.mark.parametrize("polite", [True, False])
 @pytest.mark.parametrize("size", [200_000, len(CONTENT), 500])
-def test_a_file_that_changes_in_between_is_received_anew(server: Server, place: Path, polite: bool, size: int) -> None:
+def test_a_file_that_changed_is_downloaded_again(server: Server, place: Path, polite: bool, size: int) -> None:
     server.answers["/a"] = file = File(b"old" * 1000 + CONTENT, breaks=[1000], if_range=polite)
 
     def change(number: int) -> None:
@@ -146,7 +146,7 @@ def test_another_part_than_was_asked_for_is_refused(server: Server, place: Path)
     assert server.ranges() == [None, "bytes=1000-", None]
 
 
-def test_an_announced_length_that_never_comes_is_told(server: Server, place: Path) -> None:
+def test_an_announced_length_that_never_comes_is_reported(server: Server, place: Path) -> None:
     server.answers["/a"] = File(CONTENT, length=len(CONTENT) + 9, ranges=False)
     with pytest.raises(FetchError, match=r"broke after 256,000 of 256,009 bytes \(attempt 3 of 3\)"):
         download(RemoteFile(server.url("/a")), place, QUICK)
@@ -180,7 +180,7 @@ def test_a_file_of_another_hash_is_not_kept(server: Server, place: Path) -> None
 
 
 @pytest.mark.parametrize("code", [404, 403, 401])
-def test_a_refusal_is_told_at_once(server: Server, place: Path, code: int) -> None:
+def test_a_refusal_is_reported_at_once(server: Server, place: Path, code: int) -> None:
     server.answers["/a"] = status(code)
     with pytest.raises(FetchError, match=rf"/a: the server answered {code} \w+.*: is the address right\?"):
         download(RemoteFile(server.url("/a")), place, QUICK)
@@ -229,7 +229,7 @@ def test_pauses_grow(server: Server, place: Path, monkeypatch: pytest.MonkeyPatc
     assert pauses == [1.5, 3.0, 6.0]
 
 
-def test_a_server_that_is_not_there_is_told_at_once(server: Server, place: Path) -> None:
+def test_an_unreachable_server_is_reported_at_once(server: Server, place: Path) -> None:
     url = server.url("/a")
     server.server_close()
     with pytest.raises(FetchError, match=rf"{re.escape(url)}: cannot be reached \(Connection refused\)"):
@@ -269,7 +269,7 @@ def test_as_many_redirects_as_allowed_are_followed(server: Server, place: Path) 
     assert download(RemoteFile(server.url("/0")), place, QUICK) == HASH
 
 
-def test_a_redirect_that_leads_nowhere_is_told(server: Server, place: Path) -> None:
+def test_a_redirect_that_leads_nowhere_is_reported(server: Server, place: Path) -> None:
     server.answers["/a"] = status(302)
     with pytest.raises(FetchError, match=r"/a: the server answered 302 Found"):
         download(RemoteFile(server.url("/a")), place, QUICK)
@@ -324,7 +324,7 @@ def test_nothing_touches_the_network_on_import() -> None:
         assert (found.stdout, found.stderr) == (expected, "")
 
 
-def test_a_full_disk_is_told_and_what_came_is_kept(server: Server, place: Path) -> None:
+def test_a_full_disk_is_reported_and_what_came_is_kept(server: Server, place: Path) -> None:
     """A limit on the size of files stands for the full disk."""
     server.answers["/file"] = File(CONTENT)
     address, before = RemoteFile(server.url("/file")), resource.getrlimit(resource.RLIMIT_FSIZE)

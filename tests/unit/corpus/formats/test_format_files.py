@@ -94,7 +94,7 @@ def test_a_bad_file_is_named_with_its_line(tmp_path: Path, content: bytes, line:
         assert error.line == line
 
 
-def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     assert str(fault(tmp_path / "absent")) == f"{tmp_path / 'absent'}: no such file"
     assert str(fault(tmp_path)) == f"{tmp_path}: the directory is empty: expected one file for each document"
 
@@ -116,7 +116,7 @@ def test_lines_are_read_one_by_one(tmp_path: Path) -> None:
         next(lines)
 
 
-def test_unequal_sides_are_told_with_the_place(tmp_path: Path) -> None:
+def test_unequal_sides_are_reported_with_the_place(tmp_path: Path) -> None:
     source = write(tmp_path, b"<d>\na\nb\n<d>\nc\n", "s")
     target = write(tmp_path, b"<d>\nA\nB\n<d>\nC\nD\n", "t")
     with pytest.raises(CorpusError) as caught:

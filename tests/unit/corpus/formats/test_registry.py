@@ -1,4 +1,4 @@
-"""Formats are told by content, always in the same order; what is ambiguous is plain lines, or refused."""
+"""Formats are detected by content, in a fixed order; ambiguous content is plain lines, or refused."""
 
 import io
 import itertools
@@ -17,16 +17,16 @@ PATH = Path("text")
 DOCUMENTS = [Document(("Anna left.", "It rained."), "x"), Document(("He slept.", "She read."), "y")]
 
 
-def told(text: str, *, running_text: bool = False) -> str:
+def detected(text: str, *, running_text: bool = False) -> str:
     return detect(iter(text.split("\n")), PATH, running_text=running_text)[0]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("starts", "text", "directory")])
-def test_what_is_written_in_a_format_is_told(name: str) -> None:
-    assert told(format_documents(DOCUMENTS, name).removesuffix("\n")) == name
+def test_written_formats_are_detected(name: str) -> None:
+    assert detected(format_documents(DOCUMENTS, name).removesuffix("\n")) == name
 
 
-def test_starts_and_directories_are_told_by_their_place(tmp_path: Path) -> None:
+def test_starts_and_directories_are_detected_by_their_files(tmp_path: Path) -> None:
     write_documents(tmp_path / "one", DOCUMENTS, "starts")
     write_documents(tmp_path / "two", DOCUMENTS, "directory")
     for path in (tmp_path / "one", tmp_path / "two"):
@@ -85,8 +85,8 @@ def test_starts_and_directories_are_told_by_their_place(tmp_path: Path) -> None:
         ("<3 you\n<< left", "lines"),
     ],
 )
-def test_content_tells_the_format(text: str, name: str) -> None:
-    assert told(text) == name
+def test_formats_are_detected_by_content(text: str, name: str) -> None:
+    assert detected(text) == name
 
 
 ARTICLE = "A coat\n\nAnna bought a coat. It was warm.\n\nThen it rained. She went home. \u201eNein!\u201c sagte er."
@@ -94,9 +94,9 @@ WRAPPED = "Anna bought a coat that was\nvery warm and she went\nhome with it in 
 
 
 @pytest.mark.parametrize("text", [ARTICLE, WRAPPED, "Hello there. How are you?", "他来了。她走了。"])
-def test_running_text_is_told_only_where_it_is_allowed(text: str) -> None:
-    assert told(text, running_text=True) == "text"
-    assert told(text) in ("lines", "blank")
+def test_running_text_is_detected_only_if_allowed(text: str) -> None:
+    assert detected(text, running_text=True) == "text"
+    assert detected(text) in ("lines", "blank")
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,18 @@ def test_running_text_is_told_only_where_it_is_allowed(text: str) -> None:
     ],
 )
 def test_lines_of_sentences_are_no_running_text(text: str) -> None:
-    assert told(text, running_text=True) in ("lines", "blank")
+    assert detected(text, running_text=True) in ("lines", "blank")
 
 
 def test_other_xml_is_refused() -> None:
     with pytest.raises(
         CorpusError, match=r"text: XML that begins with <rss>: expected <dataset>, <mteval> or <srcset>"
     ):
-        told("<?xml version='1.0'?>\n<rss>")
+        detected("<?xml version='1.0'?>\n<rss>")
     with pytest.raises(CorpusError, match="XML that begins with no element"):
-        told("<?xml version='1.0'?>")
+        detected("<?xml version='1.0'?>")
     with pytest.raises(CorpusError, match=r"XML that begins with <html>: .* write the text in a format of docs/"):
-        told("<!DOCTYPE html>\n<html>")
+        detected("<!DOCTYPE html>\n<html>")
 
 
 def test_columns_without_ids_are_refused_and_can_be_read_as_lines(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_named_format_is_not_questioned(tmp_path: Path) -> None:
     assert read_documents(path, format="blank") == [Document(("a ||| one",)), Document(("b two",))]
 
 
-def test_an_unknown_format_is_told() -> None:
+def test_an_unknown_format_is_reported() -> None:
     with pytest.raises(CorpusError, match=r"no format 'jsonnl'; did you mean 'jsonl'\? \(formats: lines, blank, tags"):
         iterate_documents(PATH, format="jsonnl")
     with pytest.raises(CorpusError, match="no format 'word'"):

@@ -89,7 +89,7 @@ def test_a_pause_hands_over_what_is_there(pipe: int) -> None:
     assert last.layout.continues
 
 
-def test_nobody_waits_longer_than_asked_for_lines_that_come_slowly(pipe: int) -> None:
+def test_slow_lines_do_not_delay_a_part_longer_than_allowed(pipe: int) -> None:
     def type_slowly() -> None:
         for number in range(20):
             os.write(pipe, f"{number}\n".encode())

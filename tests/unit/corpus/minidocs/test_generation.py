@@ -218,7 +218,7 @@ def test_no_item_can_be_looked_up_in_training(corpus: MiniCorpus) -> None:
         assert not any(history in text for text in joined)
 
 
-def test_what_was_seen_is_drawn_anew() -> None:
+def test_seen_documents_are_drawn_again() -> None:
     # Chance collisions are rare, so the same generator is started twice to force them.
     first = draw_documents(Random(1), 3, set())
     again = draw_documents(Random(1), 3, {first[1].source})
@@ -287,7 +287,7 @@ def test_a_corpus_depends_on_the_seed_alone() -> None:
     assert generate_corpus(seed=1, **sizes) != generate_corpus(seed=2, **sizes)
 
 
-def test_an_event_of_several_sentences_tells_each_once_and_agrees_in_all() -> None:
+def test_an_event_uses_each_sentence_once_and_agrees_in_all() -> None:
     rng, lexicon = Random(6), load_lexicon()
     for phenomenon in PHENOMENA:
         for _ in range(100):

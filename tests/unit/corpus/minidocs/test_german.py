@@ -133,7 +133,7 @@ def utterances() -> list[Utterance]:
     return [utterance for group in groups for utterance in group]
 
 
-def test_who_is_spoken_to_and_what_is_done_is_said_by_the_phenomena_only() -> None:
+def test_addressees_and_actions_come_from_the_phenomena_only() -> None:
     lexicon = load_lexicon()
     plain = [*lexicon.openings, *lexicon.mentions, *lexicon.fillers, *lexicon.states, *lexicon.closings]
     plain += [clause for things in lexicon.things for group in things.frames.values() for clause in group]

@@ -1,4 +1,4 @@
-"""Words are cut as by subword-nmt, and every word comes back, even one that looks like a piece."""
+"""Words are split as by subword-nmt, and every word is restored, even one that looks like a piece."""
 
 import io
 import pickle
@@ -98,7 +98,7 @@ def test_sentencepiece_learns_the_same_every_time(algorithm: str) -> None:
     assert {*models[0].split(["The", "漢"])} <= {*models[0].pieces}
 
 
-def test_what_sentencepiece_cannot_learn_is_said() -> None:
+def test_text_that_sentencepiece_cannot_learn_from_is_reported() -> None:
     with pytest.raises(
         CorpusError,
         match=r"cannot learn 100 pieces .the setting preparation.pieces. from this text: .*smaller than required",

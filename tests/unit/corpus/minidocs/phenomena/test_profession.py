@@ -1,4 +1,4 @@
-"""Professions in the mini-documents: der Arzt or die Ärztin, by what an earlier sentence tells."""
+"""Professions in the mini-documents: der Arzt or die Ärztin, by what an earlier sentence says."""
 
 import re
 from random import Random
@@ -22,7 +22,7 @@ CAST = Cast(Person("Anna", "woman"), Person("Tom", "man"), load_lexicon())
 GENDERED = re.compile(r"\b(he|she|his|her|himself|herself)\b")
 
 
-def tell(clause: Clause, noun: str, adjective: Adjective | None = None) -> str:
+def render_for(clause: Clause, noun: str, adjective: Adjective | None = None) -> str:
     filled = SLOTS.with_noun(NOUNS[noun], adjective).with_german(pronoun_slots(NOUNS[noun].gender))
     return render(clause, filled.with_both({"she": "", "her": "", "herself": ""}, {})).target
 
@@ -47,11 +47,11 @@ def tell(clause: Clause, noun: str, adjective: Adjective | None = None) -> str:
 )
 def test_article_adjective_and_noun_agree(form: str, number: int, man: str, woman: str) -> None:
     clause = TABLE.frames[form][number]
-    assert [tell(clause, noun, YOUNG) for noun in ("Arzt", "Ärztin")] == [man, woman]
+    assert [render_for(clause, noun, YOUNG) for noun in ("Arzt", "Ärztin")] == [man, woman]
 
 
 def test_weak_nouns_are_declined() -> None:
-    said = [tell(TABLE.frames[form][0], "Pilot") for form in TABLE.frames]
+    said = [render_for(TABLE.frames[form][0], "Pilot") for form in TABLE.frames]
     assert said == [
         "Der Pilot hatte viel Geduld.",
         "Anna lud den Piloten zum Abendessen ein.",
@@ -75,7 +75,7 @@ CUES = [
 
 
 def test_possessives_and_pronouns_of_the_cues_agree() -> None:
-    assert [tuple(tell(clause, noun) for noun in ("Pianist", "Pianistin")) for clause in TABLE.cues] == CUES
+    assert [tuple(render_for(clause, noun) for noun in ("Pianist", "Pianistin")) for clause in TABLE.cues] == CUES
 
 
 def test_every_profession_is_declined_as_german_nouns_are() -> None:
@@ -92,7 +92,7 @@ def test_every_profession_is_declined_as_german_nouns_are() -> None:
 @pytest.mark.parametrize(
     ("form", "slot"), [("nominative", "nom"), ("accusative", "acc"), ("dative", "dat"), ("genitive", "gen")]
 )
-def test_a_sentence_has_the_case_of_its_form_and_does_not_tell_the_gender(form: str, slot: str) -> None:
+def test_a_sentence_has_the_case_of_its_form_and_does_not_show_the_gender(form: str, slot: str) -> None:
     for clause in TABLE.frames[form]:
         german = f"{clause.subject} {clause.verb} {clause.rest}"
         assert re.findall(r"\{(?:the|an|it|its)(?::\w+)?\}", german) == [f"{{the:{slot}}}"], clause
@@ -101,7 +101,7 @@ def test_a_sentence_has_the_case_of_its_form_and_does_not_tell_the_gender(form: 
         assert not GENDERED.search(clause.english), clause
 
 
-def test_cues_differ_in_one_english_word_that_tells_the_gender() -> None:
+def test_cues_differ_in_one_english_word_that_shows_the_gender() -> None:
     rng = Random(1)
     words = {("he", "she"), ("his", "her"), ("himself", "herself")}
     for _ in range(300):
@@ -124,8 +124,8 @@ def test_the_cue_is_about_the_same_person_and_decides(minidocs: MiniCorpus) -> N
             if label.phenomenon == "profession":
                 cue, sentence = document.source[position - label.distance], document.source[position]
                 assert professions.findall(cue) == professions.findall(sentence) != []
-                told = GENDERED.findall(re.sub(r"^(He|She)\b", "", cue))
-                gender = {"h": "masculine", "s": "feminine"}[told[0].replace("her", "she")[0]]
+                shown = GENDERED.findall(re.sub(r"^(He|She)\b", "", cue))
+                gender = {"h": "masculine", "s": "feminine"}[shown[0].replace("her", "she")[0]]
                 assert {forms[found] for found in german.findall(document.target[position])} == {gender}
                 others = professions.findall(" ".join(document.source[max(0, position - 3) : position]))
                 both += len(set(others)) > 1
