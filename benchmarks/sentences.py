@@ -9,8 +9,9 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.sampling import Indices, LengthSampler
 from docaps.batches.windows import Window, window_of
 from docaps.config import DecodingSettings, bundled_recipes, load_recipe
+from docaps.corpus.arrays import TokenArray, starts_of
 from docaps.corpus.preparation import CorpusFiles, prepare
-from docaps.corpus.store import Split, TokenArray, open_store, starts_of
+from docaps.corpus.store import Split, open_store
 from docaps.corpus.text.vocabulary import EOS, UNK
 from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.translator import WINDOW

@@ -7,7 +7,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from docaps.corpus.store import Split, TokenArray
+from docaps.corpus.arrays import TokenArray
+from docaps.corpus.store import Split
 from docaps.corpus.text.vocabulary import EOS
 
 Tokens = Sequence[int] | NDArray[np.int32]

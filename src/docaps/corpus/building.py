@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from docaps import progress
 from docaps.config import CleaningSettings, PreparationSettings
+from docaps.corpus.arrays import TokenArray, concatenate, expand, join_sentences, starts_of
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
 from docaps.corpus.numbering import NumberedWords, Tokenization, number_documents
 from docaps.corpus.processes import WorkerPool
-from docaps.corpus.store import TokenArray, concatenate, expand, join_sentences, starts_of, write_arrays
+from docaps.corpus.store import write_arrays
 from docaps.corpus.text.bpe import SubwordModel, Subwords, format_codes, learn_merges
 from docaps.corpus.text.codec import Codec, Language
 from docaps.corpus.text.sentencepieces import learn_sentencepieces

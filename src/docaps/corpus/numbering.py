@@ -12,9 +12,9 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from docaps.corpus.arrays import TokenArray, concatenate, starts_of
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.processes import WorkerPool
-from docaps.corpus.store import TokenArray, concatenate, starts_of
 from docaps.corpus.text.tokenization import Tokenizer
 from docaps.corpus.text.truecasing import count_cases, sentence_starts
 

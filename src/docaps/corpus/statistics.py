@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from docaps.corpus.arrays import TokenArray
 from docaps.corpus.documents import ParallelDocument
-from docaps.corpus.store import Split, Store, TokenArray
+from docaps.corpus.store import Split, Store
 from docaps.corpus.text.vocabulary import SPECIALS, UNK
 from docaps.errors import CorpusError
 

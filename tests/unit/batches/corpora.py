@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from docaps.corpus.store import Split, TokenArray
+from docaps.corpus.arrays import TokenArray
+from docaps.corpus.store import Split
 from docaps.corpus.text.vocabulary import EOS
 
 Lengths = Sequence[tuple[int, int]]

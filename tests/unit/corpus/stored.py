@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from docaps.corpus.store import join_sentences, starts_of, write_arrays
+from docaps.corpus.arrays import join_sentences, starts_of
+from docaps.corpus.store import write_arrays
 
 
 def write_part(

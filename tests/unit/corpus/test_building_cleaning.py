@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from docaps.config import CleaningSettings
+from docaps.corpus.arrays import join_sentences
 from docaps.corpus.building import clean
-from docaps.corpus.store import join_sentences
 
 SOURCE = join_sentences([[1, 2], [], [1, 2, 3, 4], [5], [1, 2], [7, 8]])
 TARGET = join_sentences([[3], [4], [1], [5], [3], [7, 9]])

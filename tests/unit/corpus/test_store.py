@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.corpus.stored import write_part
 
-from docaps.corpus.store import Split, Store, TokenArray, open_store
+from docaps.corpus.arrays import TokenArray
+from docaps.corpus.store import Split, Store, open_store
 from docaps.errors import CorpusError
 from docaps.files import write_json
 

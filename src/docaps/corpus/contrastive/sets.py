@@ -7,7 +7,6 @@ below: path and `SetOptions` in, `ContrastiveSet` out. It is loaded when its nam
 from collections.abc import Callable
 from pathlib import Path
 
-from docaps.config import plugins
 from docaps.corpus.contrastive.contrapro import read_contrapro
 from docaps.corpus.contrastive.contrastive_set import ContrastiveSet, SetOptions, with_pronoun
 from docaps.corpus.contrastive.ctxpro import read_ctxpro
@@ -33,6 +32,8 @@ def read_set(name: str, path: Path, options: SetOptions | None = None) -> Contra
 
 def _load_reader(name: str) -> SetReader:
     """Return the reader of a plug-in, which cannot replace a built-in one."""
+    from docaps.config import plugins
+
     entries = plugins.entries(GROUP)
     if name not in entries:
         raise CorpusError(f"no contrastive set '{name}': choose {', '.join([*SETS, *entries])}")

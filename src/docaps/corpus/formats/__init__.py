@@ -6,7 +6,7 @@ format of docaps's own files. Other packages add formats through the entry point
 
 from docaps.corpus.formats.folder import list_files
 from docaps.corpus.formats.format import Format, OutputDocument, ReadingOptions, WritingOptions
-from docaps.corpus.formats.lines import DOCUMENT_MARK, find_starts, split_documents
+from docaps.corpus.formats.lines import DOCUMENT_MARK, find_starts
 from docaps.corpus.formats.reading import iterate_documents, iterate_parallel, read_documents, read_parallel
 from docaps.corpus.formats.registry import DIRECTORY, FORMATS, NAMES
 from docaps.corpus.formats.text_input import STDIN, Arrival, read_lines
@@ -40,7 +40,6 @@ __all__ = [
     "read_documents",
     "read_lines",
     "read_parallel",
-    "split_documents",
     "write_documents",
     "write_parallel",
     "write_translations",

@@ -21,22 +21,12 @@ STARTS_SUFFIX = ".starts"
 COMPRESSED = (".gz", ".zst")
 
 
-def split_documents(lines: Iterable[str], path: Path) -> list[Document]:
-    """Split lines into documents at their `<d>` marks; `path` is named in messages."""
-    return list(iterate_marked(lines, ReadingOptions(path)))
-
-
 def read_marked(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
-    """Yield the documents of lines with `<d>` marks; lines without any are one document."""
-    return iterate_marked(map(one_line, lines), options)
-
-
-def iterate_marked(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
-    """Split lines at their `<d>` marks, one document, or a part of a long one, at a time."""
+    """Yield the documents of lines with `<d>` marks, a long one in parts; lines without any are one document."""
     sentences: list[str] = []
     number = 0
     layout = TextLayout("lines")
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(map(one_line, lines), start=1):
         if is_mark(line):
             if number > 1 and (sentences or not layout.continues):
                 yield _marked_document(sentences, options, layout)

@@ -30,7 +30,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from docaps.config import plugins
 from docaps.corpus.formats.format import Format
 from docaps.corpus.formats.jsonlines import read_jsonl, write_jsonl
 from docaps.corpus.formats.lines import (
@@ -90,9 +89,13 @@ def find_format(name: str) -> Format:
 
 def check_name(name: str) -> None:
     """Refuse the name of an unknown format."""
-    if name in NAMES or name in plugins.entries(GROUP):
+    if name in NAMES:
         return
+    from docaps.config import plugins
+
     names = (*NAMES, *plugins.entries(GROUP))
+    if name in names:
+        return
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     raise CorpusError(f"no format '{name}'{hint} (formats: {', '.join(names)})")
@@ -100,6 +103,8 @@ def check_name(name: str) -> None:
 
 def _load_plugin(name: str) -> Format:
     """Import the format of a plug-in and check it."""
+    from docaps.config import plugins
+
     entry = plugins.entries(GROUP)[name]
     if name in NAMES:
         raise ConfigError(f"{plugins.package(entry)} adds a format {name!r}, which is a built-in name: uninstall it")
@@ -195,6 +200,8 @@ def _has_columns(worded: Sequence[str]) -> bool:
 
 def _detect_plugin(sample: Sequence[str]) -> str | None:
     """Return the first format of a plug-in that recognises the lines."""
+    from docaps.config import plugins
+
     for name in plugins.entries(GROUP):
         found = _load_plugin(name)
         if found.detect and found.detect(sample):

@@ -17,10 +17,11 @@ from docaps.corpus.formats import (
     read_documents,
     read_lines,
     read_parallel,
-    split_documents,
     write_documents,
     write_parallel,
 )
+from docaps.corpus.formats.format import ReadingOptions
+from docaps.corpus.formats.lines import read_marked
 from docaps.errors import CorpusError
 
 TEXT = "<d>\nAnna left.\n\nIt rained.\n<d>\nÜber alles.\n"
@@ -159,7 +160,7 @@ def test_documents_survive_a_file(sentences: list[list[str]]) -> None:
 def test_no_sentence_is_lost_or_moved_in_splitting(lines: list[str]) -> None:
     if lines[-1] == DOCUMENT_MARK:
         lines = [*lines, "end"]
-    documents = split_documents(lines, Path("x"))
+    documents = read_marked(lines, ReadingOptions(Path("x")))
     flat = [line for document in documents for line in (DOCUMENT_MARK, *document.sentences)]
     assert flat == (lines if lines[0] == DOCUMENT_MARK else [DOCUMENT_MARK, *lines])
 

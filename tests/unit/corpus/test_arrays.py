@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docaps.corpus.store import TokenArray, concatenate, expand, join_sentences, starts_of
+from docaps.corpus.arrays import TokenArray, concatenate, expand, join_sentences, starts_of
 
 ROWS = 7
 SENTENCES = st.lists(st.lists(st.integers(0, ROWS - 1), max_size=6), max_size=8)
