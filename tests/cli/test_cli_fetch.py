@@ -126,7 +126,7 @@ def test_without_addresses_it_says_which_files_to_put_where(desk: Path) -> None:
 
 
 def test_the_original_file_names_are_shown(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = catalogue.Address("http://127.0.0.1:9/data/concatenated_dev.txt")
+    address = catalogue.RemoteFile("http://127.0.0.1:9/data/concatenated_dev.txt")
     monkeypatch.setattr(catalogue.KnownCorpus, "addresses", lambda _: {"dev.en": address})
     result = docaps("fetch", "ted", "--attempts", "1")
     assert "  data/ted/train.de\n  data/ted/dev.en (there: concatenated_dev.txt)\n  data/ted/dev.de\n" in result.err

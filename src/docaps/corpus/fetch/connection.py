@@ -28,7 +28,7 @@ class TemporaryError(Exception):
         self.restart = restart
 
 
-class Response:
+class HttpResponse:
     """A response: a few headers, then the bytes."""
 
     def __init__(self, answer: Any) -> None:
@@ -71,7 +71,7 @@ class Response:
         """Close the connection."""
         self._answer.close()
 
-    def __enter__(self) -> "Response":
+    def __enter__(self) -> "HttpResponse":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -100,13 +100,13 @@ def check_redirect(url: str, target: str) -> None:
     check_url(target)
 
 
-def open_url(url: str, headers: Mapping[str, str], timeout: float) -> Response:
+def open_url(url: str, headers: Mapping[str, str], timeout: float) -> HttpResponse:
     """Open an address, following redirects."""
     location = url
     for _ in range(MOST_REDIRECTS + 1):
         try:
             request = urllib.request.Request(quote(location, safe=UNRESERVED), headers={**HEADERS, **headers})
-            return Response(_opener().open(request, timeout=timeout))
+            return HttpResponse(_opener().open(request, timeout=timeout))
         except urllib.error.HTTPError as fault:
             with fault:
                 location = _next_location(location, fault)

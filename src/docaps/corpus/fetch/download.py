@@ -15,7 +15,7 @@ from io import RawIOBase
 from pathlib import Path
 
 from docaps import progress
-from docaps.corpus.fetch.connection import Response, TemporaryError, check_url, open_url
+from docaps.corpus.fetch.connection import HttpResponse, TemporaryError, check_url, open_url
 from docaps.errors import FetchError
 from docaps.files import sha256, write_json
 
@@ -41,7 +41,7 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class DownloadOrigin:
     """The file that a partial download belongs to: address, validator of this version, size if known."""
 
     url: str
@@ -49,7 +49,7 @@ class Origin:
     total: int | None
 
 
-class Partial:
+class PartialDownload:
     """A partial download beside its destination."""
 
     def __init__(self, final: Path) -> None:
@@ -62,16 +62,16 @@ class Partial:
         """Bytes received so far."""
         return self.path.stat().st_size if self.path.exists() else 0
 
-    def origin(self, url: str) -> Origin | None:
+    def origin(self, url: str) -> DownloadOrigin | None:
         """Return what this is a part of, if it belongs to the file at `url` and can be completed."""
         try:
-            found = Origin(**json.loads(self._description.read_text(encoding="utf-8")))
+            found = DownloadOrigin(**json.loads(self._description.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):  # absent, or not written by docaps: the download starts over
             return None
         fits = found.total is None or (isinstance(found.total, int) and self.size <= found.total)
         return found if found.url == url and self.size and fits else None
 
-    def begin(self, origin: Origin) -> None:
+    def begin(self, origin: DownloadOrigin) -> None:
         """Start an empty file."""
         self.discard()
         write_json(self._description, asdict(origin))
@@ -91,7 +91,7 @@ class Partial:
 def download(address: RemoteFile, path: Path, retries: RetryPolicy) -> str:
     """Download a file to `path`, replacing an existing one; return its SHA-256."""
     check_url(address.url)
-    partial = Partial(path)
+    partial = PartialDownload(path)
     for attempt in range(1, retries.attempts + 1):
         try:
             _transfer(address, partial, path.name, retries.timeout)
@@ -109,13 +109,13 @@ def download(address: RemoteFile, path: Path, retries: RetryPolicy) -> str:
     return found
 
 
-def _give_up(url: str, fault: TemporaryError, attempts: int, partial: Partial) -> str:
+def _give_up(url: str, fault: TemporaryError, attempts: int, partial: PartialDownload) -> str:
     """Return the message for a failed last attempt, with what is kept."""
     kept = f". {partial.size:,} bytes are kept: the same command goes on from there" if partial.size else ""
     return f"{url}: {fault} (attempt {attempts} of {attempts}){kept}"
 
 
-def _transfer(address: RemoteFile, partial: Partial, name: str, timeout: float) -> None:
+def _transfer(address: RemoteFile, partial: PartialDownload, name: str, timeout: float) -> None:
     """Receive the file, or the missing rest of it."""
     known = partial.origin(address.url)
     if known and known.total == partial.size:
@@ -133,14 +133,14 @@ def _transfer(address: RemoteFile, partial: Partial, name: str, timeout: float) 
         raise TemporaryError(f"the connection broke after {partial.size:,} of {origin.total:,} bytes")
 
 
-def _headers(known: Origin | None, partial: Partial) -> dict[str, str]:
+def _headers(known: DownloadOrigin | None, partial: PartialDownload) -> dict[str, str]:
     """Return the headers that ask for the rest of the file if it is still the same, else for all of it."""
     if not known or not known.validator:
         return {}
     return {"Range": f"bytes={partial.size}-", "If-Range": known.validator}
 
 
-def _check_offset(response: Response, known: Origin | None, partial: Partial) -> int:
+def _check_offset(response: HttpResponse, known: DownloadOrigin | None, partial: PartialDownload) -> int:
     """Return the offset of the response: the end of the partial download, or 0."""
     if response.status != http.client.PARTIAL_CONTENT:
         return 0
@@ -153,24 +153,24 @@ def _check_offset(response: Response, known: Origin | None, partial: Partial) ->
     return partial.size
 
 
-def _begin(address: RemoteFile, response: Response, partial: Partial) -> Origin:
+def _begin(address: RemoteFile, response: HttpResponse, partial: PartialDownload) -> DownloadOrigin:
     """Start the download from the beginning."""
     if response.is_page:
         message = "answers with a web page, not with a file: give the address of the file itself"
         raise FetchError(f"{address.url}: {message}")
-    origin = Origin(address.url, response.validator, response.length)
+    origin = DownloadOrigin(address.url, response.validator, response.length)
     partial.begin(origin)
     return origin
 
 
-def _check_size(address: RemoteFile, total: int | None, partial: Partial) -> None:
+def _check_size(address: RemoteFile, total: int | None, partial: PartialDownload) -> None:
     """Refuse a file of an unexpected size before it is received."""
     if address.size is not None and total is not None and address.size != total:
         partial.discard()
         raise FetchError(f"{address.url}: has {total:,} bytes, expected {address.size:,}: nothing was kept")
 
 
-def _keep(chunk: bytes, file: RawIOBase, partial: Partial) -> None:
+def _keep(chunk: bytes, file: RawIOBase, partial: PartialDownload) -> None:
     """Write received bytes unbuffered, so that a full disk is noticed here and everything before is kept."""
     rest = memoryview(chunk)
     try:
@@ -181,7 +181,7 @@ def _keep(chunk: bytes, file: RawIOBase, partial: Partial) -> None:
         raise FetchError(f"cannot be written: {fault.strerror}. {kept}", path=partial.path) from None
 
 
-def _check(address: RemoteFile, partial: Partial) -> str:
+def _check(address: RemoteFile, partial: PartialDownload) -> str:
     """Return the file's SHA-256; refuse and delete a file that is not the expected one."""
     if address.size not in (None, partial.size):
         fault = f"has {partial.size:,} bytes, expected {address.size:,}"

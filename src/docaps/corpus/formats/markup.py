@@ -93,7 +93,7 @@ PARAGRAPHS = ("p", "hl")
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class MarkupChunk:
     """The text of a file up to and including a `</doc>` (the last chunk: what follows the last one)."""
 
     text: str
@@ -104,7 +104,7 @@ class Chunk:
         return self.line + self.text.count("\n", 0, position)
 
 
-def cut_chunks(lines: Iterable[str]) -> Iterator[Chunk]:
+def cut_chunks(lines: Iterable[str]) -> Iterator[MarkupChunk]:
     """Split markup after each `</doc>`; the last chunk has none."""
     waiting: list[str] = []
     start = 1
@@ -117,8 +117,8 @@ def cut_chunks(lines: Iterable[str]) -> Iterator[Chunk]:
     yield _chunk(waiting, start)
 
 
-def _chunk(lines: list[str], start: int) -> Chunk:
-    return Chunk(EMPTY_SEGMENT.sub(r"<\1\2></\1>", "\n".join(lines)), start)
+def _chunk(lines: list[str], start: int) -> MarkupChunk:
+    return MarkupChunk(EMPTY_SEGMENT.sub(r"<\1\2></\1>", "\n".join(lines)), start)
 
 
 def _tags(text: str) -> Iterator[re.Match[str]]:
@@ -157,11 +157,11 @@ class MarkedText:
             self.counts.append(len(self.ids))
         self.counts.append(0)
 
-    def sentences(self, chunk: Chunk) -> tuple[str, ...]:
+    def sentences(self, chunk: MarkupChunk) -> tuple[str, ...]:
         """Return the decoded sentences."""
         return tuple(decode_markup(chunk.text[start:end]) for start, end in self.spans)
 
-    def seams(self, chunk: Chunk) -> tuple[str, ...]:
+    def seams(self, chunk: MarkupChunk) -> tuple[str, ...]:
         """Return the text between the sentences."""
         return tuple(chunk.text[one[1] : other[0]] for one, other in pairwise(self.spans))
 
@@ -195,7 +195,7 @@ class Scanner:
         self._document: MarkedDocument | None = None
         self._segment: re.Match[str] | None = None
 
-    def scan(self, chunk: Chunk) -> MarkedDocument | None:
+    def scan(self, chunk: MarkupChunk) -> MarkedDocument | None:
         """Return the document of a chunk; None if it has none (the end of the file)."""
         found = None
         for match in _tags(chunk.text):
@@ -211,7 +211,7 @@ class Scanner:
             raise self._fault(message, chunk, self._document.start)
         return found
 
-    def _open(self, name: str, match: re.Match[str], chunk: Chunk) -> None:
+    def _open(self, name: str, match: re.Match[str], chunk: MarkupChunk) -> None:
         """Process an opening tag."""
         attributes = attributes_of(match[3])
         if name == "mteval":
@@ -226,7 +226,7 @@ class Scanner:
         elif name in (*VERSIONS, *PARAGRAPHS, "seg"):
             self._open_part(name, attributes, match, chunk)
 
-    def _open_part(self, name: str, attributes: dict[str, str], match: re.Match[str], chunk: Chunk) -> None:
+    def _open_part(self, name: str, attributes: dict[str, str], match: re.Match[str], chunk: MarkupChunk) -> None:
         """Begin a text, a paragraph or a sentence."""
         document = self._document
         if document is None:
@@ -243,7 +243,7 @@ class Scanner:
             if version.counts:
                 version.counts[-1] += 1
 
-    def _close(self, name: str, match: re.Match[str], chunk: Chunk) -> MarkedDocument | None:
+    def _close(self, name: str, match: re.Match[str], chunk: MarkupChunk) -> MarkedDocument | None:
         """Process a closing tag; `</doc>` returns the document."""
         document = self._document
         if name in SETS:
@@ -262,5 +262,5 @@ class Scanner:
             return document
         return None
 
-    def _fault(self, message: str, chunk: Chunk, position: int) -> CorpusError:
+    def _fault(self, message: str, chunk: MarkupChunk, position: int) -> CorpusError:
         return self._options.fault(message, chunk.line_at(position))

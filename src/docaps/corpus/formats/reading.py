@@ -1,6 +1,7 @@
 """Reading documents in any format, one at a time or all at once: one side, or two sides that translate each other."""
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 from itertools import chain
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -174,8 +175,9 @@ def _first_other_id(one: Document, other: Document) -> tuple[str, str] | None:
 
 
 def _reading_all(iterate: Callable[Arguments, Iterator[Item]]) -> Callable[Arguments, list[Item]]:
-    """Return a function that returns all that `iterate` yields."""
+    """Return a function with the same arguments that returns a list of all that `iterate` yields."""
 
+    @wraps(iterate)
     def read(*args: Arguments.args, **options: Arguments.kwargs) -> list[Item]:
         return list(iterate(*args, **options))
 

@@ -16,9 +16,9 @@ from xml.parsers import expat
 from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.formats.format import OutputDocument, ReadingOptions, Side, WritingOptions, check_not_empty
 from docaps.corpus.formats.markup import (
-    Chunk,
     MarkedDocument,
     MarkedText,
+    MarkupChunk,
     Scanner,
     cut_chunks,
     encode_attribute,
@@ -48,7 +48,7 @@ def read_sgml(lines: Iterable[str], options: ReadingOptions) -> Iterator[Documen
         raise options.empty("<doc> elements with <seg> in them")
 
 
-def _sgml_document(marked: MarkedDocument, chunk: Chunk, evaluation: bool, options: ReadingOptions) -> Document:
+def _sgml_document(marked: MarkedDocument, chunk: MarkupChunk, evaluation: bool, options: ReadingOptions) -> Document:
     """Return one document with the text around its sentences."""
     line = chunk.line_at(marked.start)
     version = marked.versions[0] if marked.versions else None
@@ -142,7 +142,7 @@ def check_xml(lines: Iterable[str], options: ReadingOptions) -> Iterator[str]:
 def read_xml(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield one side of each document."""
     scanner = Scanner(options)
-    waiting: tuple[MarkedDocument, Chunk] | None = None
+    waiting: tuple[MarkedDocument, MarkupChunk] | None = None
     for chunk in cut_chunks(check_xml(lines, options)):
         marked = scanner.scan(chunk)
         if waiting:
@@ -152,7 +152,7 @@ def read_xml(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document
         raise options.empty("<dataset> with <doc> elements in it")
 
 
-def _xml_document(marked: MarkedDocument, chunk: Chunk, options: ReadingOptions, *, after: str) -> Document:
+def _xml_document(marked: MarkedDocument, chunk: MarkupChunk, options: ReadingOptions, *, after: str) -> Document:
     """Return one side of a document."""
     line = chunk.line_at(marked.start)
     version = _choose(marked, options, line)

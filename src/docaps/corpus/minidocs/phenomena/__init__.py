@@ -1,6 +1,6 @@
 """The phenomena of the corpus: what needs an earlier sentence."""
 
-from docaps.corpus.minidocs.phenomena.address import Address
+from docaps.corpus.minidocs.phenomena.address import AddressForm
 from docaps.corpus.minidocs.phenomena.ambiguity import Ambiguity
 from docaps.corpus.minidocs.phenomena.ellipsis import VerbEllipsis
 from docaps.corpus.minidocs.phenomena.phenomenon import ContextLabel, Event, Phenomenon, Variant
@@ -8,7 +8,7 @@ from docaps.corpus.minidocs.phenomena.profession import Profession
 from docaps.corpus.minidocs.phenomena.pronoun import Pronoun
 from docaps.errors import CorpusError
 
-PHENOMENA: tuple[Phenomenon, ...] = (Pronoun(), Ambiguity(), Address(), Profession(), VerbEllipsis())
+PHENOMENA: tuple[Phenomenon, ...] = (Pronoun(), Ambiguity(), AddressForm(), Profession(), VerbEllipsis())
 NAMES = tuple(phenomenon.name for phenomenon in PHENOMENA)
 
 __all__ = ["NAMES", "PHENOMENA", "ContextLabel", "Event", "Phenomenon", "Variant", "choose_phenomena"]

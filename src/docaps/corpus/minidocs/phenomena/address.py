@@ -9,7 +9,7 @@ from docaps.corpus.minidocs.rendering import Cast, Person, SentencePair, say
 WAYS = ("du", "sie")
 
 
-class Address(Phenomenon):
+class AddressForm(Phenomenon):
     """*You*, *your* and requests: a first name or a title and surname in the address decides the German form."""
 
     name = "address"

@@ -8,7 +8,7 @@ import pytest
 from docaps.corpus.minidocs import MiniCorpus
 from docaps.corpus.minidocs.entries import GENDERS, Noun
 from docaps.corpus.minidocs.lexicon import Utterance, load_lexicon, parse_addresses, parse_ellipses, parse_utterance
-from docaps.corpus.minidocs.phenomena.address import Address
+from docaps.corpus.minidocs.phenomena.address import AddressForm
 from docaps.corpus.minidocs.phenomena.ellipsis import Action, VerbEllipsis
 from docaps.corpus.minidocs.rendering import Cast, Person, Slots, say
 from docaps.errors import CorpusError
@@ -72,7 +72,7 @@ def _verb_of(sentence: str, pronoun: str) -> str:
 def test_a_title_suits_the_person_and_both_addresses_are_translated() -> None:
     rng = Random(1)
     for _ in range(300):
-        event = Address().draw(rng, CAST, set())
+        event = AddressForm().draw(rng, CAST, set())
         du, sie = (event.select(tag).cue for tag in ("du", "sie"))
         name = next(person for person in (CAST.lead, CAST.second) if person.name in du.source)
         assert name.name in du.target
@@ -88,7 +88,7 @@ def test_a_title_suits_the_person_and_both_addresses_are_translated() -> None:
 def test_half_of_the_addresses_differ_in_the_name_only() -> None:
     rng, same = Random(2), 0
     for _ in range(400):
-        du, sie = (variant.cue.source for variant in Address().draw(rng, CAST, set()).variants)
+        du, sie = (variant.cue.source for variant in AddressForm().draw(rng, CAST, set()).variants)
         name = re.search(r"(Mrs\.|Mr\.|Dr\.|Professor) \w+", sie)
         assert name, sie
         same += sie.replace(name[0], "Tom") == du.replace("Anna", "Tom")
