@@ -100,19 +100,14 @@ def download(address: RemoteFile, path: Path, retries: RetryPolicy) -> str:
             if fault.restart:
                 partial.discard()
             if attempt == retries.attempts:
-                raise FetchError(_give_up(address.url, fault, attempt, partial)) from None
+                kept = f". {partial.size:,} bytes are kept: the same command goes on from there" if partial.size else ""
+                raise FetchError(f"{address.url}: {fault} (attempt {attempt} of {attempt}){kept}") from None
             seconds = retries.pause * 2 ** (attempt - 1)
             progress.say(f"{path.name}: {fault}; attempt {attempt + 1} in {seconds:.0f} s")
             time.sleep(seconds)
     found = _check(address, partial)
     partial.finish()
     return found
-
-
-def _give_up(url: str, fault: TemporaryError, attempts: int, partial: PartialDownload) -> str:
-    """Return the message for a failed last attempt, with what is kept."""
-    kept = f". {partial.size:,} bytes are kept: the same command goes on from there" if partial.size else ""
-    return f"{url}: {fault} (attempt {attempts} of {attempts}){kept}"
 
 
 def _transfer(address: RemoteFile, partial: PartialDownload, name: str, timeout: float) -> None:

@@ -123,18 +123,14 @@ def detect(lines: Iterator[str], path: Path, *, running_text: bool = False) -> t
     for line in lines:
         sample.append(line)
         size += len(line)
-        if not first and (first := line.strip()) and (found := _detect_by_first_line(first)):
-            return found, sample
+        if not first and (first := line.strip()):
+            if first == DOCUMENT_MARK:
+                return "lines", sample
+            if first.startswith("[{") or is_object(first):
+                return "jsonl", sample
         if len(sample) >= SAMPLE_LINES or size >= SAMPLE_CHARACTERS:
             break
     return detect_sample(sample, path, running_text=running_text), sample
-
-
-def _detect_by_first_line(first: str) -> str | None:
-    """Return the format if the first line that is not blank decides."""
-    if first == DOCUMENT_MARK:
-        return "lines"
-    return "jsonl" if first.startswith("[{") or is_object(first) else None
 
 
 def is_object(line: str) -> bool:

@@ -12,7 +12,6 @@ from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions
 from docaps.corpus.formats.markup import attributes_of, decode_entities
 from docaps.corpus.formats.text_input import one_line
-from docaps.errors import CorpusError
 
 TAGS = ("url", "keywords", "speaker", "talkid", "title", "description", "reviewer", "translator", "transcript", "doc")
 TAG_LINE = re.compile(rf"\s*</?(?:{'|'.join(TAGS)})(?:\s[^>]*)?>", re.IGNORECASE)
@@ -33,16 +32,11 @@ def read_tags(lines: Iterable[str], options: ReadingOptions) -> Iterator[Documen
                 yield _talk(before, sentences, start, options)
             before, sentences, tags, start = tags, [], [], number - len(tags)
         sentences.append(one_line(line))
+    if not sentences and tags:
+        raise options.fault(f"talk '{_talk_id(tags)}' has no sentences: remove it", len(tags))
     if not sentences:
-        raise _without_text(tags, options)
+        raise options.empty("lines of tags such as <talkid>, then lines of text")
     yield _talk(before, sentences, start, options, after=tags)
-
-
-def _without_text(tags: list[str], options: ReadingOptions) -> CorpusError:
-    """Return the error for a file without talks, or for a talk without text."""
-    if tags:
-        return options.fault(f"talk '{_talk_id(tags)}' has no sentences: remove it", len(tags))
-    return options.empty("lines of tags such as <talkid>, then lines of text")
 
 
 def _talk(

@@ -73,7 +73,8 @@ def write_sgml(documents: Iterable[OutputDocument], options: WritingOptions) -> 
     for number, item in enumerate(documents, start=1):
         layout = item.document.layout_in("sgml")
         if number == 1:
-            kind, details = _set_kind(item, options), dict(layout.details) if layout else {}
+            kind = {"source": "srcset", "target": "refset", "hypothesis": "tstset"}[options.side]
+            kind, details = kind if item.translation is None else "tstset", dict(layout.details) if layout else {}
             yield _open_set(kind, details, options)
         layout = layout or _sgml_layout(item, number)
         if kind != "srcset":
@@ -81,13 +82,6 @@ def write_sgml(documents: Iterable[OutputDocument], options: WritingOptions) -> 
         yield layout.fill([encode_markup(sentence) for sentence in item.text])
     if kind:
         yield f"</{kind}>\n" + ("</mteval>\n" if details.get("evaluation") else "")
-
-
-def _set_kind(item: OutputDocument, options: WritingOptions) -> str:
-    """Return the set that the file holds."""
-    if item.translation is not None or options.side == "hypothesis":
-        return "tstset"
-    return "srcset" if options.side == "source" else "refset"
 
 
 def _open_set(kind: str, details: dict[str, Any], options: WritingOptions) -> str:

@@ -61,21 +61,16 @@ def generate_corpus(
 def draw_documents(
     rng: Random, count: int, seen: set[Sentences], phenomena: tuple[Phenomenon, ...] = PHENOMENA
 ) -> list[MiniDocument]:
-    """Draw documents whose source text is not in `seen`, and add them to it."""
+    """Draw stories with one to three events whose source text is not in `seen`, and add them to it."""
     documents: list[MiniDocument] = []
     while len(documents) < count:
-        document = _draw_document(rng, phenomena)
+        spans, length = plan_spans(rng)
+        builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()), phenomena)
+        document = builder.build(length, builder.draw_events(spans)).write()
         if document.source not in seen:
             seen.add(document.source)
             documents.append(document)
     return documents
-
-
-def _draw_document(rng: Random, phenomena: tuple[Phenomenon, ...]) -> MiniDocument:
-    """Draw a story with one to three events, all phenomena about equally often."""
-    spans, length = plan_spans(rng)
-    builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()), phenomena)
-    return builder.build(length, builder.draw_events(spans)).write()
 
 
 def collect_windows(documents: tuple[MiniDocument, ...]) -> set[Sentences]:

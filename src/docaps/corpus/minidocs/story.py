@@ -131,14 +131,12 @@ class StoryBuilder:
             taken = {what for other, phenomenon in chosen if overlap(span, other) for what in phenomenon.occupies}
             free = [phenomenon for phenomenon in self.phenomena if not taken & phenomenon.occupies]
             if free:  # else the story does without this event
-                chosen.append((span, self.rng.choice(self._weighted(free))))
+                # Each is repeated by its weight, as few times as the weights of this corpus allow.
+                unit = gcd(*(phenomenon.weight for phenomenon in self.phenomena))
+                weighted = [phenomenon for phenomenon in free for _ in range(phenomenon.weight // unit)]
+                chosen.append((span, self.rng.choice(weighted)))
         drawn = chosen[1:] if last else chosen
         return [(span, self.draw_event(phenomenon, len(span) - 1)) for span, phenomenon in drawn]
-
-    def _weighted(self, free: list[Phenomenon]) -> list[Phenomenon]:
-        """Repeat each phenomenon by its weight, as few times as the weights of this corpus allow."""
-        unit = gcd(*(phenomenon.weight for phenomenon in self.phenomena))
-        return [phenomenon for phenomenon in free for _ in range(phenomenon.weight // unit)]
 
     def draw_event(self, phenomenon: Phenomenon, count: int = 1, form: str | None = None) -> Event:
         """Draw an event of `count` sentences on a topic that is new to the story."""

@@ -1,7 +1,8 @@
 """Moses tokenisation and its inverse.
 
 A sentence is split at its blanks, and each chunk between two blanks is tokenised by the rules only once, when it first
-occurs: no rule of Moses looks past the blank beside a chunk, except in the cases that `Tokenizer._slowly` handles.
+occurs: no rule of Moses looks past the blank beside a chunk, except in the cases of `Tokenizer._tokenize_dependent`.
+
 Every rule only inserts spaces between characters. The rules work on character classes (see `characters`), and the words
 are then cut from the text by length. Source of the rules: `tokenizer.perl` of Moses, as of November 2018 and later.
 """
@@ -70,7 +71,7 @@ _ELLIPSES: Rule = partial(re.compile(r"\.{2,}").sub, lambda dots: f" {'M' * len(
 _HAS_LETTER = re.compile(f"[{LETTER}]").search
 
 
-class Cutter:
+class ChunkTokenizer:
     """Tokenise a chunk of text: split everywhere but at full stops, then decide about the full stops."""
 
     def __init__(self, language: str, abbreviations: Callable[[], Mapping[str, bool]]) -> None:
@@ -78,49 +79,49 @@ class Cutter:
         self._apostrophes = _APOSTROPHES.get(language, _EVERYWHERE)
         self._abbreviations = abbreviations
 
-    def cut(self, text: str, *, first: bool, last: bool, following: str = "") -> tuple[str, ...]:
+    def tokenize(self, text: str, *, first: bool, last: bool, following: str = "") -> tuple[str, ...]:
         """Tokenise a part of a sentence, given whether it is the first or last, or else what follows."""
-        spelt = self._separate(("" if first else " ") + kinds(text) + ("" if last else " ")).split()
-        if not spelt:
+        classes = self._separate(("" if first else " ") + kinds(text) + ("" if last else " ")).split()
+        if not classes:
             return ()
-        words = _read(text.replace(" ", ""), spelt)
-        nexts = [*spelt[1:], "" if last else kinds(following[:1]) or OTHER]
-        judged = [
+        words = _cut_words(text.replace(" ", ""), classes)
+        nexts = [*classes[1:], "" if last else kinds(following[:1]) or OTHER]
+        parts = [
             part
-            for word, pattern, after in zip(words, spelt, nexts, strict=True)
-            for part in (self._stop(word, pattern, after) if pattern[-1] == "." and len(pattern) > 1 else (word,))
+            for word, pattern, after in zip(words, classes, nexts, strict=True)
+            for part in (self._split_stop(word, pattern, after) if pattern[-1] == "." and len(pattern) > 1 else (word,))
         ]
-        if last and judged and judged[-1].endswith(".'"):
-            judged[-1:] = [part for part in (judged[-1][:-2], ".", "'") if part]
-        return tuple(escape(word) for word in judged)
+        if last and parts and parts[-1].endswith(".'"):
+            parts[-1:] = [part for part in (parts[-1][:-2], ".", "'") if part]
+        return tuple(escape(word) for word in parts)
 
-    def _separate(self, spelt: str) -> str:
+    def _separate(self, classes: str) -> str:
         """Insert spaces around punctuation, ellipses, commas and apostrophes."""
         rules: list[Rule] = [*self._punctuation, _ELLIPSES]
-        if "," in spelt:
+        if "," in classes:
             rules += _COMMAS
-        if "'" in spelt:
+        if "'" in classes:
             rules += self._apostrophes
         for rule in rules:
-            spelt = rule(spelt)
-        return spelt
+            classes = rule(classes)
+        return classes
 
-    def _stop(self, word: str, spelt: str, after: str) -> tuple[str, ...]:
+    def _split_stop(self, word: str, classes: str, after: str) -> tuple[str, ...]:
         """Split off a full stop unless it belongs to its word; the last one of a sentence is always split off."""
         stem = word[:-1]
         if after:
             only_before_numbers = self._abbreviations().get(stem)
-            if ("." in stem and _HAS_LETTER(spelt)) or only_before_numbers is False or after[0] in LOWER:
+            if ("." in stem and _HAS_LETTER(classes)) or only_before_numbers is False or after[0] in LOWER:
                 return (word,)
             if only_before_numbers and after[0] == "9":
                 return (word,)
         return (stem, ".")
 
 
-def _read(text: str, spelt: list[str]) -> list[str]:
+def _cut_words(text: str, classes: list[str]) -> list[str]:
     """Cut a text without spaces into words of the given lengths."""
     words, start = [], 0
-    for length in map(len, spelt):
+    for length in map(len, classes):
         words.append(text[start : start + length])
         start += length
     return words
@@ -139,11 +140,11 @@ class Tokenizer:
     def __init__(self, language: str) -> None:
         check_language(language)
         self.language = language
-        self._cutter = Cutter(language, lambda: abbreviations(language))
-        self._first = Memo(lambda chunk: self._cut(chunk, first=True, last=False))
-        self._inner = Memo(lambda chunk: self._cut(chunk, first=False, last=False))
-        self._last = Memo(lambda chunk: self._cut(chunk, first=False, last=True))
-        self._before = Memo(self._cut_before)
+        self._rules = ChunkTokenizer(language, lambda: abbreviations(language))
+        self._first = Memo(lambda chunk: self._tokenize_chunk(chunk, first=True, last=False))
+        self._inner = Memo(lambda chunk: self._tokenize_chunk(chunk, first=False, last=False))
+        self._last = Memo(lambda chunk: self._tokenize_chunk(chunk, first=False, last=True))
+        self._before = Memo(self._tokenize_before)
         self._detokenizer = Detokenizer(language)
 
     def __reduce__(self) -> tuple[type["Tokenizer"], tuple[str]]:
@@ -156,7 +157,7 @@ class Tokenizer:
         chunks = sentence.split()
         line = " ".join(chunks)
         if len(chunks) < 2 or ". " in line or "' '" in line:
-            return self._slowly(line, chunks)
+            return self._tokenize_dependent(line, chunks)
         inner = chain.from_iterable(map(self._inner.__getitem__, chunks[1:-1]))
         return [*self._first[chunks[0]], *inner, *self._last[chunks[-1]]]
 
@@ -168,23 +169,23 @@ class Tokenizer:
         """Join words into a sentence as people write it."""
         return self._detokenizer.join(words)
 
-    def _cut(self, chunk: str, *, first: bool, last: bool) -> tuple[str, ...]:
+    def _tokenize_chunk(self, chunk: str, *, first: bool, last: bool) -> tuple[str, ...]:
         """Tokenise a chunk between two blanks; a plain word with at most one punctuation mark needs no rules."""
         if chunk.isalpha():
             return (chunk,)
         if chunk[:-1].isalpha() and (chunk[-1] in _SIMPLE_ENDS or (last and chunk[-1] == ".")):
             return (chunk[:-1], chunk[-1])
-        return self._cutter.cut(chunk, first=first, last=last)
+        return self._rules.tokenize(chunk, first=first, last=last)
 
-    def _cut_before(self, neighbours: str) -> tuple[str, ...]:
+    def _tokenize_before(self, neighbours: str) -> tuple[str, ...]:
         """Tokenise a chunk that ends in a full stop, given with the first character of the next chunk."""
         chunk, following = neighbours.split(" ")
-        return self._cutter.cut(chunk, first=False, last=False, following=following)
+        return self._rules.tokenize(chunk, first=False, last=False, following=following)
 
-    def _slowly(self, line: str, chunks: Sequence[str]) -> list[str]:
+    def _tokenize_dependent(self, line: str, chunks: Sequence[str]) -> list[str]:
         """Tokenise a sentence whose chunks depend on each other: a full stop inside it, or adjacent quotes."""
         if len(chunks) < 2 or "' '" in line:
-            return [*self._cutter.cut(line, first=True, last=True)]
+            return [*self._rules.tokenize(line, first=True, last=True)]
         words: list[str] = []
         for position, (chunk, following) in enumerate(pairwise(chunks)):
             if chunk[-1] != ".":
@@ -192,5 +193,5 @@ class Tokenizer:
             elif position:
                 words += self._before[f"{chunk} {following[0]}"]
             else:
-                words += self._cutter.cut(chunk, first=True, last=False, following=following)
+                words += self._rules.tokenize(chunk, first=True, last=False, following=following)
         return [*words, *self._last[chunks[-1]]]

@@ -12,7 +12,7 @@ from tests.unit.corpus.text import moses
 from docaps.corpus.text.characters import Memo, is_cjk, kinds
 from docaps.corpus.text.detokenization import Detokenizer, unescape
 from docaps.corpus.text.languages import abbreviations
-from docaps.corpus.text.tokenization import Cutter, Tokenizer, escape
+from docaps.corpus.text.tokenization import ChunkTokenizer, Tokenizer, escape
 
 CHARACTERS = "aesßÄZ195 ..'',,`-:·;?()[]<>|&\"„“%€@/½Ⅷⅷª中\u00a0\u200d\u0301😀"
 WESTERN = "aesßÄZ195 ..'',,`-:;?()[]<>|&\"„“%€@/"
@@ -100,7 +100,8 @@ def texts(characters: str = CHARACTERS) -> st.SearchStrategy[str]:
 @given(texts(), st.sampled_from(["en", "de", "fr", "fi", "tdt", "ca"]))
 @example("a ' '5 b' '", "en")
 def test_cutting_chunk_by_chunk_is_cutting_the_sentence(text: str, language: str) -> None:
-    whole = Cutter(language, lambda: abbreviations(language)).cut(" ".join(text.split()), first=True, last=True)
+    rules = ChunkTokenizer(language, lambda: abbreviations(language))
+    whole = rules.tokenize(" ".join(text.split()), first=True, last=True)
     tokenizer = Tokenizer(language)
     assert tokenizer.tokenize(text) == tokenizer.tokenize(text) == [*whole]
 
