@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -147,3 +148,13 @@ formats.read_documents(Path(sys.argv[1]))
 print(entries.cache_info().misses)
 """
     assert run(tmp_path, "-c", script, str(path)) == "0\n"
+
+
+def test_the_how_to_shows_the_package_as_it_is() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "how-to" / "add-a-format.md").read_text(encoding="utf-8")
+    module = (FOLDER / "docaps_stars.py").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) == 6
+    assert [block for block in blocks if block not in module] == []
+    (table,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
+    assert set(table.splitlines()) <= set((FOLDER / "pyproject.toml").read_text(encoding="utf-8").splitlines())
