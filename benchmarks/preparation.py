@@ -6,8 +6,8 @@ finish, so it runs with one process for each language, both at once. The chain e
 token ids, their vocabulary and hashes as well, and prepares a development part (the first documents again).
 
 Without `--data` the text is generated; with it, it is the largest pair of files NAME.en and NAME.de (or .gz) of a
-folder, all of it or the documents up to `--sentences`. Memory is what docaps and its processes have at most, at one
-time, each shared page counted once; it is sampled (Linux only). The last line is JSON.
+folder, all of it or the documents up to `--sentences`. Memory is the peak of docaps and its processes together, each
+shared page counted once; it is sampled (Linux only). The last line is JSON.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import iterate_parallel, write_parallel
-from docaps.corpus.minidocs.generation import generate_documents
+from docaps.corpus.minidocs import generate_documents
 
 LANGUAGES = ("en", "de")
 PROGRAMS = Path(sys.executable).parent
@@ -42,13 +42,13 @@ def find_pair(folder: Path) -> tuple[Path, Path]:
 
 
 def generate(sentences: int) -> Iterator[ParallelDocument]:
-    """Go through mini-documents, at least this many sentences."""
+    """Yield mini-documents with at least this many sentences."""
     for document in generate_documents(1 + sentences // 4, seed=1):
         yield ParallelDocument(tuple(document.source), tuple(document.target))
 
 
 def read(folder: Path | None, sentences: int | None) -> Iterator[ParallelDocument]:
-    """Go through documents, of a folder or generated, until there are enough sentences."""
+    """Yield documents, of a folder or generated, until there are enough sentences."""
     if folder is None:
         sentences = sentences or GENERATED_SENTENCES
     documents = iterate_parallel(*find_pair(folder)) if folder else generate(sentences or 0)
@@ -124,7 +124,7 @@ def count_lines(path: Path) -> int:
 
 
 def time_docaps(folder: Path, merges: int) -> tuple[float, int | None, list[str]]:
-    """Run docaps; return its seconds, its peak memory in bytes and what it said about its stages."""
+    """Run docaps; return its seconds, its peak memory in bytes and its progress lines."""
     parts = [word for part in ("train", "dev") for word in (f"--{part}", f"{part}.en", f"{part}.de")]
     with tempfile.TemporaryDirectory(dir=folder) as out, (folder / "stages").open("w+", encoding="utf-8") as stages:
         command = [sys.executable, "-m", "docaps", "prepare", *parts, "--merges", str(merges), "--out", out]
@@ -140,7 +140,7 @@ def time_docaps(folder: Path, merges: int) -> tuple[float, int | None, list[str]
 
 
 def watch_memory(process: subprocess.Popen[bytes]) -> int | None:
-    """Wait for a process, and return how many bytes it and those it started had together at most."""
+    """Wait for a process, and return the peak memory of it and its descendants, in bytes."""
     peak: int | None = None
     while process.poll() is None:
         now = sum(resident_bytes(number) for number in family(process.pid))
@@ -150,7 +150,7 @@ def watch_memory(process: subprocess.Popen[bytes]) -> int | None:
 
 
 def family(process: int) -> Iterator[int]:
-    """Go through a process and all that it started (nothing where the system does not tell)."""
+    """Yield a process and its descendants (only itself if the system does not list them)."""
     yield process
     for table in Path(f"/proc/{process}/task").glob("*/children"):
         try:
@@ -162,7 +162,7 @@ def family(process: int) -> Iterator[int]:
 
 
 def resident_bytes(process: int) -> int:
-    """Return the resident memory of a process, with its share of what it has in common with others."""
+    """Return the resident memory of a process, with its share of shared pages."""
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     except OSError:  # it has just ended, or this is not Linux
@@ -188,7 +188,7 @@ def main() -> None:
 
 
 def measure(folder: Path, merges: int, repeats: int) -> dict[str, float | None]:
-    """Time both in turn, tell the stages, and return what is compared."""
+    """Time both in turn, print the stages, and return the comparison."""
     ours, theirs, peaks = [], [], []
     for _ in range(max(1, repeats)):
         before = processor_seconds()
@@ -213,7 +213,7 @@ def measure(folder: Path, merges: int, repeats: int) -> dict[str, float | None]:
 
 
 def processor_seconds() -> float:
-    """Return the processor time of all processes that have ended: on a busy machine, a steadier measure than clocks."""
+    """Return the processor time of all ended processes: on a busy machine, steadier than the clock."""
     found = os.times()
     return found.children_user + found.children_system
 

@@ -10,7 +10,7 @@ from docaps.batches.sampling import Indices, LengthSampler
 from docaps.batches.windows import Window, window_of
 from docaps.config import DecodingSettings, bundled_recipes, load_recipe
 from docaps.corpus.arrays import TokenArray, starts_of
-from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Split, open_store
 from docaps.corpus.text.vocabulary import EOS, UNK
 from docaps.translation.batching import cut, in_order_of_length
@@ -32,7 +32,7 @@ def find_corpus(data: Path, scratch: Path) -> Path:
         raise SystemExit(f"{data}: neither a prepared corpus nor a folder with NAME.en and NAME.de (or .gz)")
     largest = max(pairs, key=lambda pair: pair[0].stat().st_size)
     settings = load_recipe(bundled_recipes()["paper"]).preparation
-    prepare(Inputs({"train": largest}), settings, scratch / "prepared")
+    prepare(CorpusFiles({"train": largest}), settings, scratch / "prepared")
     return scratch / "prepared"
 
 

@@ -21,7 +21,7 @@ from subword_nmt.learn_bpe import learn_bpe
 from docaps.corpus.documents import all_sentences
 from docaps.corpus.formats import read_documents
 from docaps.corpus.minidocs.generation import generate_documents
-from docaps.corpus.text.subwords import Subwords, learn_codes
+from docaps.corpus.text.bpe import Subwords, learn_codes
 from docaps.corpus.text.tokenization import Tokenizer
 from docaps.corpus.text.truecasing import Truecaser
 from measuring import Work, medians

@@ -12,7 +12,6 @@ from tests.cli.calling import docaps, listing, succeed
 from tests.cli.conftest import Chain
 
 from docaps.cli.histogram import draw_histogram
-from docaps.corpus.statistics import Bin
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def test_a_format_may_be_named(desk: Path) -> None:
 
 
 def test_documents_are_held_one_at_a_time(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docaps.corpus.formats.parallel.list", pytest.fail, raising=False)
+    monkeypatch.setattr("docaps.corpus.formats.reading.list", pytest.fail, raising=False)
     assert json.loads(succeed("corpus", "a.en", "a.de", "--train", "a.en", "a.de", "--json").out)["sentences"] == 4
 
 
@@ -104,7 +103,7 @@ def test_a_prepared_corpus_is_counted_by_part_and_in_all(chain: Chain) -> None:
     dropped = [part["limits"][0]["sentences"] for part in (*limited["parts"].values(), limited)]
     row = next(line.replace("│", " ").split() for line in printed.splitlines() if line.startswith("│ 1 "))
     assert row[1:5] == [f"{count:,}" for count in dropped]
-    assert f"{chain.corpus}; tokens are pieces of words" in printed
+    assert f"{chain.corpus}; tokens are subwords" in printed
     for name in ("train source", "dev target", "all source"):
         assert name in printed
 
@@ -133,7 +132,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("command", "message"), FAULTS, ids=[command for command, _ in FAULTS])
-def test_a_fault_is_told(desk: Path, command: str, message: str) -> None:
+def test_a_fault_is_reported(desk: Path, command: str, message: str) -> None:
     (desk / "train.de").write_text("eins\nzwei\n")
     result = docaps(*command.split())
     assert (result.code, result.out) == (1, "")
@@ -146,7 +145,11 @@ def test_a_limit_below_one_is_refused(desk: Path) -> None:
     assert "Invalid value for '--limit'" in result.err
 
 
-BINS = [Bin(0, 0, 0, 3), Bin(1, 10, 1_666_904, 1), Bin(11, 20, 833_452, 0), Bin(21, None, 0, 0)]
+def make_bin(first: int, last: int | None, source: int, target: int) -> dict[str, int | None]:
+    return {"from": first, "to": last, "source": source, "target": target}
+
+
+BINS = [make_bin(0, 0, 0, 3), make_bin(1, 10, 1_666_904, 1), make_bin(11, 20, 833_452, 0), make_bin(21, None, 0, 0)]
 
 
 def test_the_histogram_fits_eighty_columns_and_ends_with_the_last_sentence() -> None:
@@ -156,7 +159,7 @@ def test_the_histogram_fits_eighty_columns_and_ends_with_the_last_sentence() -> 
     assert lines[2].count("█") == 22
     assert lines[3].count("█") == 11
     assert lines[2].endswith(" 1  ▏")
-    assert draw_histogram([*BINS[:3], Bin(201, None, 2, 0)])[-1].split()[:2] == [">200", "2"]
+    assert draw_histogram([*BINS[:3], make_bin(201, None, 2, 0)])[-1].split()[:2] == [">200", "2"]
     assert {line.index(end) + len(end) for line, end in zip(lines[1:3], ("3  ▏", "1  ▏"), strict=True)} == {
         len(lines[2])
     }

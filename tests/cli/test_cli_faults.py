@@ -47,7 +47,7 @@ FAULTS = [
     (f"{PREPARE} --set preparation.merge=5 --out new", "preparation.merge: unknown key; did you mean 'merges'?"),
     (f"{PREPARE} --recipe absent --out new", "absent: no such recipe. Bundled recipes: "),
     (f"{PREPARE} --out good.en", "good.en: exists and is not a prepared corpus: choose another --out"),
-    (f"{PREPARE} --out good.en/x", "good.en: cannot be written: File exists. good.en/x was not made; mend that"),
+    (f"{PREPARE} --out good.en/x", "good.en: cannot be written: File exists. good.en/x was not created; fix that"),
     (f"{PREPARE} --out .", ".: exists and is not a prepared corpus"),
     ("train absent --corpus {corpus} --out new", "absent: no such recipe. Bundled recipes: "),
     ("train bad.toml --corpus {corpus} --out new", "bad.toml:2: model.sizes: unknown key; did you mean 'size'?"),

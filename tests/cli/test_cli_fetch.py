@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.calling import Result, docaps, listing, succeed
-from tests.unit.corpus.servers import File, Server, running, status
+from tests.unit.corpus.fetch.servers import File, Server, running, status
 
 from docaps.corpus.fetch import catalogue
 
@@ -77,7 +77,7 @@ def test_the_next_command_is_right(desk: Path, server: Server) -> None:
     assert json.loads(succeed(*words, "--merges", "3", "--json").out)["train"]["sentences"] == 3
 
 
-def test_nothing_is_fetched_twice_without_being_told_to(desk: Path, server: Server) -> None:
+def test_nothing_is_fetched_twice_without_overwrite(desk: Path, server: Server) -> None:
     fetch(server)
     asked = len(server.asked)
     before = listing(desk)
@@ -125,8 +125,8 @@ def test_without_addresses_it_says_which_files_to_put_where(desk: Path) -> None:
     assert listing(desk) == {}
 
 
-def test_the_names_that_files_have_at_home_are_told(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = catalogue.Address("http://127.0.0.1:9/data/concatenated_dev.txt")
+def test_the_original_file_names_are_shown(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = catalogue.RemoteFile("http://127.0.0.1:9/data/concatenated_dev.txt")
     monkeypatch.setattr(catalogue.KnownCorpus, "addresses", lambda _: {"dev.en": address})
     result = docaps("fetch", "ted", "--attempts", "1")
     assert "  data/ted/train.de\n  data/ted/dev.en (there: concatenated_dev.txt)\n  data/ted/dev.de\n" in result.err
@@ -191,7 +191,7 @@ def test_a_fault_keeps_what_was_fetched_before_and_asks_for_nothing_more(desk: P
     assert len(server.asked) == 7
 
 
-def test_a_fault_while_overwriting_keeps_the_old_file_and_is_told(desk: Path, server: Server) -> None:
+def test_a_fault_while_overwriting_keeps_the_old_file_and_is_reported(desk: Path, server: Server) -> None:
     fetch(server)
     before = listing(desk)
     server.answers["/ted/train.en"] = status(404)
@@ -242,7 +242,7 @@ def test_a_colleague_gets_the_same_files_with_our_record(desk: Path, server: Ser
     assert {name: text for name, text in listing(desk / "theirs").items() if name != "fetch.json"} == TEXTS
 
 
-def test_files_that_are_not_parallel_are_told(desk: Path, server: Server) -> None:
+def test_files_that_are_not_parallel_are_reported(desk: Path, server: Server) -> None:
     server.answers["/ted/dev.de"] = File(b"<d>\nEins.\n")
     result = fetch(server)
     assert (result.code, result.out) == (1, "")
@@ -261,7 +261,7 @@ def test_files_that_are_not_parallel_are_told(desk: Path, server: Server) -> Non
         ("fetch news --out strange", "strange/fetch.json: does not describe a fetched corpus: choose another --out"),
     ],
 )
-def test_a_fault_is_told_and_nothing_is_written(desk: Path, command: str, message: str) -> None:
+def test_a_fault_is_reported_and_nothing_is_written(desk: Path, command: str, message: str) -> None:
     for folder, text in (("other", '{"corpus": "ted", "files": {}}'), ("broken", "{"), ("strange", "[]")):
         (desk / folder).mkdir()
         (desk / folder / "fetch.json").write_text(text)
@@ -272,7 +272,7 @@ def test_a_fault_is_told_and_nothing_is_written(desk: Path, command: str, messag
     assert listing(desk) == before
 
 
-def test_a_place_that_is_a_file_is_told(desk: Path, server: Server) -> None:
+def test_an_output_folder_that_is_a_file_is_refused(desk: Path, server: Server) -> None:
     (desk / "file").write_text("mine")
     result = fetch(server, "--out", "file")
     assert result.code == 1

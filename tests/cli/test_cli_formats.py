@@ -85,7 +85,7 @@ def test_a_corpus_is_prepared_from_one_file_with_both_sides(chain: Chain, tmp_pa
         assert {part: found[part] for part in manifest["counts"]} == manifest["counts"]
 
 
-def test_an_unknown_format_is_told(chain: Chain, tmp_path: Path) -> None:
+def test_an_unknown_format_is_reported(chain: Chain, tmp_path: Path) -> None:
     for words in (
         ["translate", chain.document, chain.text / "dev.en"],
         [
@@ -151,7 +151,7 @@ def test_document_starts_without_their_text_are_refused(chain: Chain, tmp_path: 
     assert result.code == 1
     assert "docaps: --test-starts without --test: give the test part too" in result.err
     result = docaps("corpus", chain.corpus, "--starts", pair[0])
-    assert "--starts goes with raw files, and this is the place of a prepared corpus" in result.err
+    assert "--starts goes with raw files, and this is a prepared corpus" in result.err
 
 
 def test_a_format_is_named_for_corpus_too(tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 # Small chunks, so that a small corpus is worth several processes; and Ctrl-C is heard whatever started the tests.
 CODE = f"""
 import os, signal
-from docaps.corpus import numbering, prepare
+from docaps.corpus import numbering, preparation
 signal.signal(signal.SIGINT, signal.default_int_handler)
 numbering.CHUNK_SENTENCES = 40
-prepare.available_workers = lambda: 2
+preparation.available_workers = lambda: 2
 {AS_MODULE}
 """
 OLD, NEW = "50", "400"
@@ -220,7 +220,7 @@ def test_a_worker_that_is_killed_is_told(texts: Texts, out: Path) -> None:
     _, err = process.communicate(timeout=20)
     wait_until_gone(process.pid)
     assert process.returncode == 1, err
-    assert "docaps: a process that cut text into words was killed" in err
+    assert "docaps: a process that tokenised text was killed" in err
     assert "Traceback" not in err
     assert names(out.parent) == (["store"] if before else [])
 

@@ -10,7 +10,7 @@ from tests.invariants import tiny
 from docaps.batches.batch import collate
 from docaps.batches.windows import View, Window
 from docaps.config import DecodingSettings
-from docaps.corpus.documents import Document, Layout, ParallelDocument
+from docaps.corpus.documents import Document, ParallelDocument, TextLayout
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS
 from docaps.translation.loading import TrainedModel
@@ -56,7 +56,7 @@ def in_parts(sentences: Sequence[str], *sizes: int) -> list[Document]:
     """One document, read in parts."""
     starts = [sum(sizes[:number]) for number in range(len(sizes))]
     return [
-        Document(tuple(sentences[start : start + size]), layout=Layout("lines", continues=start > 0))
+        Document(tuple(sentences[start : start + size]), layout=TextLayout("lines", continues=start > 0))
         for start, size in zip(starts, sizes, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from docaps.config import PreparationSettings, Recipe
-from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
 from docaps.diagnosis.data import Request
 from docaps.diagnosis.examination import Wishes
@@ -67,7 +67,9 @@ def prepare_documents(folder: Path, *, train_shuffled: bool, documents: int = 40
         "train": write(folder / "train", shuffled(train, rng) if train_shuffled else train),
         "dev": write(folder / "dev", [draw_document(rng) for _ in range(60)]),
     }
-    return prepare(Inputs(parts, None), PreparationSettings(merges=300, minimum_frequency=1), folder / "prepared")[0]
+    return prepare(CorpusFiles(parts, None), PreparationSettings(merges=300, minimum_frequency=1), folder / "prepared")[
+        0
+    ]
 
 
 def recipe() -> Recipe:

@@ -1,4 +1,4 @@
-"""`docaps corpus`: how much a corpus holds, and what is odd about it."""
+"""`docaps corpus`: statistics of a corpus, with a histogram of sentence lengths."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from docaps.corpus.statistics import Statistics
 
 ALL = "all"
-UNITS = {"words": "words between spaces", "pieces": "pieces of words, end marks not counted"}
+UNITS = {"words": "words between spaces", "pieces": "subwords, end symbols not counted"}
 
 
 def corpus(
@@ -75,7 +75,7 @@ def _count_raw(
 
 
 def _check_prepared(path: Path, options: Mapping[str, object]) -> None:
-    """Refuse a lonely file, and options that a prepared corpus has no use for."""
+    """Refuse one file alone, and options that do not apply to a prepared corpus."""
     from docaps.errors import CorpusError
 
     if path.is_file() or path == Path("-"):
@@ -83,11 +83,11 @@ def _check_prepared(path: Path, options: Mapping[str, object]) -> None:
         raise CorpusError(message, path=path)
     for name, value in options.items():
         if value is not None:
-            raise CorpusError(f"{name} goes with raw files, and this is the place of a prepared corpus", path=path)
+            raise CorpusError(f"{name} goes with raw files, and this is a prepared corpus", path=path)
 
 
 def _count_prepared(path: Path) -> tuple[dict[str, "Statistics"], dict[str, dict[str, int]]]:
-    """Count the parts of a prepared corpus, and what its cleaning dropped."""
+    """Count the parts of a prepared corpus, and read what its cleaning filters dropped."""
     from docaps.corpus.statistics import count_store, read_filters
     from docaps.corpus.store import open_store
 
@@ -96,7 +96,7 @@ def _count_prepared(path: Path) -> tuple[dict[str, "Statistics"], dict[str, dict
 
 
 def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Mapping[str, int]]) -> None:
-    """Print the tables and the histogram for people."""
+    """Print the tables and the histogram."""
     parts = {**description.get("parts", {}), ALL: description}
     header = ["part", "documents", "sentences", "average length", "one sentence", "ratio"]
     typer.echo(title)
@@ -115,21 +115,21 @@ def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Map
 
 
 def _sizes(part: Mapping[str, Any]) -> list[str]:
-    """Write a row of the paper's Table 1, and what is odd."""
+    """Format a row of the paper's Table 1, one-sentence documents and length ratio."""
     counts = [f"{part[key]:,}" for key in ("documents", "sentences")]
     average = f"{part['average_document_length']:.2f}"
     return [*counts, average, f"{part['one_sentence_documents']:,}", f"{part['length_ratio']:.3f}"]
 
 
 def _side(side: Mapping[str, Any]) -> list[str]:
-    """Write a row about one side of a part."""
+    """Format the row of one side of a part."""
     unknown = "-" if side["unknown"] is None else f"{100 * side['unknown_rate']:.2f} %"
     counts = [f"{side['tokens']:,}", f"{side['types']:,}", unknown, f"{side['average_length']:.1f}"]
     return [*counts, f"{side['longest']['length']:,}", f"{side['empty']:,}"]
 
 
 def _print_longest(description: Mapping[str, Any]) -> None:
-    """Say where the longest sentences stand."""
+    """Print the position of the longest sentences."""
     for side in ("source", "target"):
         place = description[side]["longest"]
         if not place["length"]:
@@ -142,17 +142,15 @@ def _print_longest(description: Mapping[str, Any]) -> None:
 def _print_histogram(bins: Sequence[Mapping[str, Any]]) -> None:
     """Draw the lengths of sentences."""
     from docaps.cli.histogram import draw_histogram
-    from docaps.corpus.statistics import Bin
 
-    items = [Bin(item["from"], item["to"], item["source"], item["target"]) for item in bins]
-    typer.echo("\n".join(["", "Sentences by length", *draw_histogram(items), ""]))
+    typer.echo("\n".join(["", "Sentences by length", *draw_histogram(bins), ""]))
 
 
 def _print_limits(parts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say how many pairs each limit would drop from each part, and how many documents it would tear in all."""
+    """Print the pairs each limit would drop from each part, and the documents it would break up."""
     rows = []
     for number, total in enumerate(parts[ALL]["limits"]):
         dropped = [f"{part['limits'][number]['sentences']:,}" for part in parts.values()]
         rows.append([f"{total['limit']:,}", *dropped, f"{100 * total['share']:.2f} %", f"{total['documents']:,}"])
     title = "Pairs that a length limit would drop (docaps needs none)"
-    print_table(title, ["longer than", *parts, "share", "documents torn"], rows)
+    print_table(title, ["longer than", *parts, "share", "documents broken"], rows)

@@ -1,4 +1,4 @@
-"""`docaps fetch`: a public corpus, from the network or from the user's own hands."""
+"""`docaps fetch`: download a public corpus, and check its files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,28 +29,28 @@ def fetch(
     catalogue: Annotated[
         Path | None, typer.Option(help="Addresses, hashes and sizes of files (TOML or JSON, such as a fetch.json).")
     ] = None,
-    attempts: Annotated[int, typer.Option(min=1, help="How often to try where the connection breaks.")] = 5,
+    attempts: Annotated[int, typer.Option(min=1, help="Attempts if the connection breaks.")] = 5,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for an answer.")] = 30.0,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
     """Fetch the files of a public corpus that are not there yet, and check that they are parallel documents.
 
-    A broken download goes on where it broke. Files that you put in place yourself are taken as they are. Where no
-    address is known, the command says which files it needs, and from which page.
+    A broken download is resumed. Files that you put in place yourself are used as they are. If no address is known,
+    the command prints which files it needs, and from which page.
 
     Examples: docaps fetch ted --out data/ted;
     docaps fetch news --from https://example.org/{corpus}/{part}.{language}
     """
-    from docaps.corpus.fetch import Patience, collect, find_addresses, known_corpus
+    from docaps.corpus.fetch import RetryPolicy, collect, find_addresses, known_corpus
     from docaps.corpus.fetch.collection import explain_missing
     from docaps.errors import FetchError
 
     wanted = known_corpus(corpus)
     folder = out or Path("data") / corpus
     addresses = find_addresses(wanted, pattern, catalogue)
-    patience = Patience(attempts=attempts, timeout=timeout)
-    found = collect(wanted, addresses, folder, overwrite=overwrite, patience=patience)
+    retries = RetryPolicy(attempts=attempts, timeout=timeout)
+    found = collect(wanted, addresses, folder, overwrite=overwrite, retries=retries)
     if json:
         _print_json(found)
     if found.missing:

@@ -1,4 +1,4 @@
-"""`docaps minidocs`: little documents that need context."""
+"""`docaps minidocs`: generate documents that need context."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,14 +18,14 @@ def minidocs(
 ) -> None:
     """Print English-German mini-documents, or write a corpus of them with contrastive items.
 
-    In some sentences only an earlier sentence decides the translation; those are marked with what they need.
+    In some sentences only an earlier sentence decides the translation; these are labelled with what they need.
 
     Examples: docaps minidocs --documents 5 --seed 3; docaps minidocs --documents 8000 --out data/minidocs;
     docaps minidocs --phenomena address,ellipsis
     """
     from docaps.corpus.minidocs import generate_documents
+    from docaps.corpus.minidocs.generation import as_json, as_text, write_corpus
     from docaps.corpus.minidocs.phenomena import choose_phenomena
-    from docaps.corpus.minidocs.writing import as_json, as_text, write_corpus
 
     chosen = choose_phenomena(phenomena)
     if out is None:
@@ -35,7 +35,7 @@ def minidocs(
         else:
             typer.echo("\n\n".join(as_text(number, document) for number, document in enumerate(found, start=1)))
         return
-    _check_place(out)
+    _check_directory(out)
     counts = write_corpus(out, documents=documents, seed=seed, phenomena=chosen, overwrite=overwrite)
     if json:
         print_json({"path": str(out), **counts})
@@ -47,7 +47,7 @@ def minidocs(
     print_next([("prepare", f"{prepare} --out {quote(out.with_name(out.name + '-prepared'))}")])
 
 
-def _check_place(out: Path) -> None:
+def _check_directory(out: Path) -> None:
     """Refuse to replace anything but a corpus of mini-documents, even with --overwrite."""
     from docaps.errors import CorpusError
 

@@ -22,7 +22,7 @@ from docaps.cli.console import (
 
 if TYPE_CHECKING:
     from docaps.config import PreparationSettings
-    from docaps.corpus.prepare import Inputs
+    from docaps.corpus.preparation import CorpusFiles
     from docaps.corpus.store import Store
 
 Pair = tuple[Path, Path]
@@ -39,7 +39,7 @@ def prepare(
     test: Annotated[Pair | None, typer.Option(metavar="SOURCE TARGET", help="The two sides of the test part.")] = None,
     extra: Annotated[
         Pair | None,
-        typer.Option(metavar="SOURCE TARGET", help="More sentence pairs, no documents, for stages that want them."),
+        typer.Option(metavar="SOURCE TARGET", help="More sentence pairs, without documents, for stages that use them."),
     ] = None,
     contrastive: Annotated[Path | None, typer.Option(help="Contrastive items (JSON Lines) that go with it.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Take the preparation settings of a recipe.")] = None,
@@ -56,24 +56,24 @@ def prepare(
     """Tokenise documents, learn joint subwords on the training part, and store token ids.
 
     Files hold one sentence a line, a line <d> before each document, the same lines on both sides; other formats
-    (docs/file-formats.md) are known by their content. Plain, gzip or zstd; - is stdin. A file that holds both sides is
-    given twice. The same inputs and settings are not worked on twice.
+    (docs/file-formats.md) are detected by content. Plain, gzip or zstd; - is stdin. A file that holds both sides is
+    given twice. The same inputs and settings are not prepared twice.
 
     Example: docaps prepare --train train.en train.de --dev dev.en dev.de --out data/prepared
     """
     from docaps.config import load_recipe, recipe_path
-    from docaps.corpus.prepare import Inputs
+    from docaps.corpus.preparation import CorpusFiles
     from docaps.errors import CorpusError
 
-    wishes = {"source_language": source_language, "target_language": target_language, "merges": merges}
-    overrides = [f"preparation.{key}={dumps(value)}" for key, value in wishes.items() if value is not None]
+    given_settings = {"source_language": source_language, "target_language": target_language, "merges": merges}
+    overrides = [f"preparation.{key}={dumps(value)}" for key, value in given_settings.items() if value is not None]
     settings = load_recipe(recipe_path(recipe) if recipe else None, [*(set or ()), *overrides]).preparation
     parts = {"train": train, "dev": dev} | ({"test": test} if test else {}) | ({"extra": extra} if extra else {})
     starts = {"train": train_starts, "dev": dev_starts, "test": test_starts}
-    given = {name: path for name, path in starts.items() if path is not None}
+    starts_files = {name: path for name, path in starts.items() if path is not None}
     if test_starts and not test:
         raise CorpusError("--test-starts without --test: give the test part too")
-    store, built = _prepare(Inputs(parts, contrastive, format, given), settings, out)
+    store, built = _prepare(CorpusFiles(parts, contrastive, format, starts_files), settings, out)
     if json:
         counts = store.manifest["counts"]
         print_json({"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **counts})
@@ -81,18 +81,18 @@ def prepare(
         _print(out, store.manifest, built, recipe or "RECIPE")
 
 
-def _prepare(inputs: "Inputs", settings: "PreparationSettings", out: Path) -> "tuple[Store, bool]":
-    """Prepare a corpus, of pipes too, and let it know its command; what came through a pipe none brings back."""
-    from docaps.corpus.prepare import prepare as prepare_corpus
-    from docaps.corpus.spooling import spooled
+def _prepare(inputs: "CorpusFiles", settings: "PreparationSettings", out: Path) -> "tuple[Store, bool]":
+    """Prepare a corpus, from pipes too; store the command with it, unless a pipe makes it unrepeatable."""
+    from docaps.corpus.preparation import prepare as prepare_corpus
+    from docaps.corpus.preparation import spooled
 
     with spooled(inputs.parts) as files:
         command = _command(inputs, settings, out) if files == inputs.parts else ""
         return prepare_corpus(replace(inputs, parts=files), settings, out, command=command)
 
 
-def _command(inputs: "Inputs", settings: "PreparationSettings", out: Path) -> str:
-    """Write the command that prepares this corpus, whatever recipe the settings came from."""
+def _command(inputs: "CorpusFiles", settings: "PreparationSettings", out: Path) -> str:
+    """Return the command that prepares this corpus, with all settings spelt out."""
     words = ["docaps", "prepare"]
     for name, pair in inputs.parts.items():
         words += [f"--{name}", *map(str, pair)]
@@ -106,7 +106,7 @@ def _command(inputs: "Inputs", settings: "PreparationSettings", out: Path) -> st
 
 
 def _changes(values: Mapping[str, Any], table: str) -> Iterator[str]:
-    """Go through settings as `table.key=value`."""
+    """Yield settings as `table.key=value`."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _changes(value, f"{table}.{key}")
@@ -115,11 +115,11 @@ def _changes(values: Mapping[str, Any], table: str) -> Iterator[str]:
 
 
 def _print(out: Path, manifest: Mapping[str, Any], built: bool, recipe: str) -> None:
-    """Print the size of every part, what the filters took, and what to type next."""
+    """Print the size of every part, what the filters dropped, and the next command."""
     keys = ("documents", "sentences", "usable")
     rows = [[name, *(f"{part[key]:,}" for key in keys)] for name, part in manifest["counts"].items()]
     state = "prepared" if built else "was prepared already: nothing to do"
     print_table(f"{out} {state}; vocabulary {manifest['vocabulary']:,}", ["part", *keys], rows)
-    for name, taken in manifest["filters"].items():
-        typer.echo(f"not trained on, {name}: {', '.join(f'{count:,} of {part}' for part, count in taken.items())}")
+    for name, dropped in manifest["filters"].items():
+        typer.echo(f"not trained on, {name}: {', '.join(f'{count:,} of {part}' for part, count in dropped.items())}")
     print_next([("train", f"{command_name()} train {recipe} --corpus {quote(out)} --out runs/NAME")])

@@ -1,4 +1,7 @@
-"""Sentences as numbers, stored end to end: small in memory, and mapped from a file as they are."""
+"""Token arrays: the ids of many sentences, end to end: small in memory, and mapped from a file as they are.
+
+Apart from `store`, so that the workers of a preparation import nothing of the file formats.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class TokenArray:
-    """The numbers of all sentences, one after the other, and where each sentence begins (and the last one ends)."""
+    """The token ids of all sentences, end to end, and the offset of each sentence (one more entry: the end)."""
 
     tokens: NDArray[np.int32]
     starts: NDArray[np.int64]
@@ -27,42 +30,42 @@ class TokenArray:
         return np.diff(self.starts)
 
     def first(self, count: int) -> "TokenArray":
-        """Return the first sentences only; nothing is copied."""
+        """Return a view of the first sentences."""
         starts = self.starts[: count + 1]
         return TokenArray(self.tokens[: starts[-1]], starts)
 
 
 def join_sentences(sentences: Sequence[Sequence[int]]) -> TokenArray:
-    """Lay sentences end to end."""
+    """Pack sentences into one array."""
     tokens = np.fromiter((token for sentence in sentences for token in sentence), dtype=np.int32)
     return TokenArray(tokens, starts_of([len(sentence) for sentence in sentences]))
 
 
 def starts_of(lengths: Iterable[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Turn lengths into places: where each part begins, and where the last one ends."""
+    """Return the offsets of parts with these lengths, and the end of the last part."""
     counts = lengths if isinstance(lengths, np.ndarray) else np.fromiter(lengths, dtype=np.int64)
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
 
 
 def concatenate(parts: Sequence[TokenArray]) -> TokenArray:
-    """Put several pieces of a corpus together."""
+    """Concatenate token arrays."""
     tokens = np.concatenate([np.zeros(0, np.int32), *(part.tokens for part in parts)])
     return TokenArray(tokens, starts_of(np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)])))
 
 
 def expand(sentences: TokenArray, table: TokenArray, *, end: int) -> TokenArray:
-    """Replace each number by a row of a table, and put an end mark after each sentence.
+    """Replace each number by a row of a table, and append an end symbol to each sentence.
 
-    So a corpus of words becomes one of subwords at the speed of copying memory.
+    This turns a corpus of words into one of subwords at the speed of copying memory.
     """
-    sizes = table.lengths[sentences.tokens]  # pieces of each word
-    before = starts_of(sizes)  # pieces before each word, and in all
-    lengths = np.diff(before[sentences.starts])  # pieces of each sentence
+    sizes = table.lengths[sentences.tokens]  # subwords of each word
+    before = starts_of(sizes)  # subwords before each word, and in all
+    lengths = np.diff(before[sentences.starts])  # subwords of each sentence
     starts = starts_of(lengths + 1)
     written = np.full(int(starts[-1]), end, dtype=np.int32)
-    is_piece = np.ones(len(written), dtype=np.bool_)
-    is_piece[starts[1:] - 1] = False
-    # The place of each piece in the table: where its word's row begins, and so many on.
-    place = np.arange(before[-1]) + np.repeat(table.starts[:-1][sentences.tokens] - before[:-1], sizes)
-    written[is_piece] = table.tokens[place]
+    is_subword = np.ones(len(written), dtype=np.bool_)
+    is_subword[starts[1:] - 1] = False
+    # Index of each subword in the table: the offset of its word's row plus its position in the word.
+    index = np.arange(before[-1]) + np.repeat(table.starts[:-1][sentences.tokens] - before[:-1], sizes)
+    written[is_subword] = table.tokens[index]
     return TokenArray(written, starts)

@@ -1,115 +1,119 @@
 """Building a prepared corpus: from documents to token ids, stage by stage.
 
-1. cut: read each part, cut its sentences into words, number the word forms (several processes)
-2. truecase: learn how words are usually written, on the training part; renumber
-3. clean: mark the training pairs that are not trained on
+1. tokenise: read each part, tokenise it, number the word forms (several processes)
+2. truecase: learn the usual case of words on the training part; renumber
+3. clean: mark the training pairs that are not trained on; such a pair stays in its document as history
 4. learn: subwords and vocabulary, on the training part, both languages together
 5. write: token ids, as arrays
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from docaps import progress
-from docaps.config import PreparationSettings
+from docaps.config import CleaningSettings, PreparationSettings
 from docaps.corpus.arrays import TokenArray, concatenate, expand, join_sentences, starts_of
-from docaps.corpus.cleaning import clean
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
-from docaps.corpus.numbering import Cutting, Words, number_documents
+from docaps.corpus.numbering import NumberedWords, Tokenization, number_documents
+from docaps.corpus.processes import WorkerPool
 from docaps.corpus.store import write_arrays
+from docaps.corpus.text.bpe import SubwordModel, Subwords, format_codes, learn_merges
 from docaps.corpus.text.codec import Codec, Language
-from docaps.corpus.text.merges import learn_merges
 from docaps.corpus.text.sentencepieces import learn_sentencepieces
-from docaps.corpus.text.subwords import SubwordModel, Subwords, format_codes
 from docaps.corpus.text.truecasing import Truecaser
 from docaps.corpus.text.vocabulary import EOS, Vocabulary
-from docaps.corpus.workers import Workers
 from docaps.errors import CorpusError
 
 TRAIN, EXTRA = "train", "extra"
 Documents = Iterable[ParallelDocument]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One part of the corpus as numbers of words, and how many sentences each document has."""
+class NumberedPart:
+    """One part of the corpus as numbers of word forms, and the number of sentences of each document."""
 
     source: TokenArray
     target: TokenArray
     documents: NDArray[np.int64]
-    usable: NDArray[np.bool_]
+    usable: Flags
 
+    @property
     def sides(self) -> tuple[TokenArray, TokenArray]:
-        """Return both sides."""
+        """Source and target."""
         return self.source, self.target
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """What there is in a corpus that was built."""
+class BuildSummary:
+    """Counts of a built corpus, as its manifest records them."""
 
     counts: dict[str, dict[str, int]]
     filters: dict[str, dict[str, int]]
     vocabulary: int
 
 
-def build(parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, *, workers: int = 1) -> Built:
-    """Write arrays, texts and the codec of a corpus; `parts` are read once, one after the other."""
-    with Workers(workers) as crew:
-        cut = _cut_parts(parts, settings, directory, crew)
+def build(
+    parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, *, workers: int = 1
+) -> BuildSummary:
+    """Write arrays, texts and the codec of a corpus; each of the `parts` is read once."""
+    with WorkerPool(workers) as pool:
+        tokenised = _tokenise_parts(parts, settings, directory, pool)
     with progress.start("learn the case of words") as task:
-        languages, forms, numbered = _truecase(cut, settings)
+        languages, forms, numbered = _truecase(tokenised, settings)
         task.advance(len(forms))
-    cleaned, filters = _clean(numbered, settings)
+    cleaned, filters = _clean_parts(numbered, settings)
     subwords, vocabulary, table = _learn(cleaned, forms, settings)
     codec = Codec(source=languages[0], target=languages[1], subwords=subwords, pieces=vocabulary.pieces)
     codec.save(directory / "text")
     with progress.start("write parts") as task:
         counts = _write(directory, cleaned, table)
         task.advance(len(counts))
-    return Built(counts, filters, len(vocabulary))
+    return BuildSummary(counts, filters, len(vocabulary))
 
 
 @dataclass(frozen=True, slots=True)
-class _CutPart:
-    """A part whose words are numbered as they stand in the text."""
+class _TokenisedPart:
+    """A part whose words are numbered as written, before truecasing."""
 
-    sides: tuple[Words, Words]
+    sides: tuple[NumberedWords, NumberedWords]
     documents: NDArray[np.int64]
 
 
-def _cut_parts(
-    parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, workers: Workers
-) -> dict[str, _CutPart]:
-    """Read all parts and cut them into words; keep the raw text of those that will be translated."""
+def _tokenise_parts(
+    parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, workers: WorkerPool
+) -> dict[str, _TokenisedPart]:
+    """Read and tokenise all parts; keep the raw text of the parts that will be translated."""
     with_words = settings.subwords == "bpe"
     languages = (settings.source_language, settings.target_language) if with_words else None
-    cutting = Cutting(languages, truecase=with_words and settings.truecase)
+    tokenization = Tokenization(languages, truecase=with_words and settings.truecase)
     forms: tuple[dict[str, int], dict[str, int]] = ({}, {})
     found = {}
     for name, documents in parts.items():
-        sides = (Words(forms[0]), Words(forms[1]))
+        sides = (NumberedWords(forms[0]), NumberedWords(forms[1]))
         lengths: list[int] = []
         kept: list[ParallelDocument] = []
-        seen = _watch(documents, lengths, None if name in (TRAIN, EXTRA) else kept)
-        with progress.start(f"cut {name} into words") as task:
-            for count in number_documents(seen, cutting, *sides, workers):
+        seen = _record(documents, lengths, None if name in (TRAIN, EXTRA) else kept)
+        with progress.start(f"tokenise {name}") as task:
+            for count in number_documents(seen, tokenization, *sides, workers):
                 task.advance(count)
         if kept:
             write_parallel(directory / f"{name}.source.txt", directory / f"{name}.target.txt", kept)
-        alone = name == EXTRA  # sentences without documents: none is history of another
-        found[name] = _CutPart(sides, np.ones(sum(lengths), np.int64) if alone else np.array(lengths, np.int64))
+        single = name == EXTRA  # sentences without documents: each is a document of its own
+        found[name] = _TokenisedPart(sides, np.ones(sum(lengths), np.int64) if single else np.array(lengths, np.int64))
     return found
 
 
-def _watch(documents: Documents, lengths: list[int], kept: list[ParallelDocument] | None) -> Iterator[ParallelDocument]:
-    """Pass documents on, noting how long they are and, where asked, keeping them."""
+def _record(
+    documents: Documents, lengths: list[int], kept: list[ParallelDocument] | None
+) -> Iterator[ParallelDocument]:
+    """Pass documents on, recording their lengths and, if `kept` is a list, the documents."""
     for document in documents:
         lengths.append(len(document.source))
         if kept is not None:
@@ -118,25 +122,27 @@ def _watch(documents: Documents, lengths: list[int], kept: list[ParallelDocument
 
 
 def _truecase(
-    cut: Mapping[str, _CutPart], settings: PreparationSettings
-) -> tuple[tuple[Language, Language], list[str], dict[str, Part]]:
+    tokenised: Mapping[str, _TokenisedPart], settings: PreparationSettings
+) -> tuple[tuple[Language, Language], list[str], dict[str, NumberedPart]]:
     """Learn the usual case of words on the training part, and number the forms of both languages together."""
     joint: dict[str, int] = {}
     languages, sides = [], []
-    for place, code in enumerate((settings.source_language, settings.target_language)):
-        cases = sum((cut[name].sides[place].cases for name in (TRAIN, EXTRA) if name in cut), Counter[str]())
+    for side, code in enumerate((settings.source_language, settings.target_language)):
+        cases = sum((tokenised[name].sides[side].cases for name in (TRAIN, EXTRA) if name in tokenised), Counter[str]())
         truecaser = Truecaser(cases) if settings.truecase and settings.subwords == "bpe" else None
         languages.append(Language(code, tokenize=settings.subwords == "bpe", truecaser=truecaser))
-        forms = cut[TRAIN].sides[place].forms
-        sides.append({name: _renumber(part.sides[place], forms, truecaser, joint) for name, part in cut.items()})
+        forms = tokenised[TRAIN].sides[side].forms
+        sides.append({name: _renumber(part.sides[side], forms, truecaser, joint) for name, part in tokenised.items()})
     numbered = {
-        name: Part(sides[0][name], sides[1][name], part.documents, np.ones(int(part.documents.sum()), np.bool_))
-        for name, part in cut.items()
+        name: NumberedPart(sides[0][name], sides[1][name], part.documents, np.ones(int(part.documents.sum()), np.bool_))
+        for name, part in tokenised.items()
     }
     return (languages[0], languages[1]), list(joint), numbered
 
 
-def _renumber(words: Words, forms: Iterable[str], truecaser: Truecaser | None, joint: dict[str, int]) -> TokenArray:
+def _renumber(
+    words: NumberedWords, forms: Iterable[str], truecaser: Truecaser | None, joint: dict[str, int]
+) -> TokenArray:
     """Give words the numbers of their truecased forms."""
     as_written = words.words()
     inside = np.array(
@@ -150,30 +156,76 @@ def _renumber(words: Words, forms: Iterable[str], truecaser: Truecaser | None, j
     return TokenArray(tokens, as_written.starts)
 
 
-def _clean(
-    numbered: Mapping[str, Part], settings: PreparationSettings
-) -> tuple[dict[str, Part], dict[str, dict[str, int]]]:
+def _clean_parts(
+    numbered: Mapping[str, NumberedPart], settings: PreparationSettings
+) -> tuple[dict[str, NumberedPart], dict[str, dict[str, int]]]:
     """Mark the pairs that are not trained on, and count them by filter and part."""
     parts, filters = dict(numbered), dict[str, dict[str, int]]()
     for name in (TRAIN, EXTRA):
         if name in numbered:
-            part = numbered[name]
-            cleaned = clean(part.source, part.target, settings.cleaning)
-            parts[name] = Part(part.source, part.target, part.documents, cleaned.usable)
-            for filter_name, count in cleaned.filtered.items():
+            usable, filtered = clean(*numbered[name].sides, settings.cleaning)
+            parts[name] = replace(numbered[name], usable=usable)
+            for filter_name, count in filtered.items():
                 filters.setdefault(filter_name, {})[name] = count
     return parts, filters
 
 
+def clean(source: TokenArray, target: TokenArray, settings: CleaningSettings) -> tuple[Flags, dict[str, int]]:
+    """Return which pairs pass all filters, and how many each filter dropped.
+
+    A pair counts at the first filter that drops it. Sentences are words, numbered alike on both sides.
+    """
+    usable = np.ones(len(source), dtype=np.bool_)
+    filtered = {}
+    for name, dropped in _filters(source, target, settings):
+        filtered[name] = int((dropped & usable).sum())
+        usable &= ~dropped
+    return usable, filtered
+
+
+def _filters(source: TokenArray, target: TokenArray, settings: CleaningSettings) -> Iterator[tuple[str, Flags]]:
+    """Yield for each active filter its name and the pairs it drops."""
+    here, there = source.lengths, target.lengths
+    yield "empty on one side or both", (here == 0) | (there == 0)
+    if settings.longest is not None:
+        yield f"longer than {settings.longest} words", np.maximum(here, there) > settings.longest
+    if settings.ratio is not None:
+        longer, shorter = np.maximum(here, there), np.maximum(np.minimum(here, there), 1)
+        yield f"more than {settings.ratio:g} times as long as the other side", longer > settings.ratio * shorter
+    if settings.copies:
+        yield "the same on both sides", _copies(source, target)
+    if settings.duplicates:
+        yield "seen before", _duplicates(source, target)
+
+
+def _copies(source: TokenArray, target: TokenArray) -> Flags:
+    """Flag pairs whose sides are equal."""
+    candidates = np.flatnonzero(source.lengths == target.lengths)
+    flags = np.zeros(len(source), dtype=np.bool_)
+    flags[[pair for pair in candidates.tolist() if np.array_equal(source[pair], target[pair])]] = True
+    return flags
+
+
+def _duplicates(source: TokenArray, target: TokenArray) -> Flags:
+    """Flag pairs that occurred before."""
+    flags = np.zeros(len(source), dtype=np.bool_)
+    seen: set[tuple[bytes, bytes]] = set()
+    for pair in range(len(source)):
+        key = (source[pair].tobytes(), target[pair].tobytes())
+        flags[pair] = key in seen
+        seen.add(key)
+    return flags
+
+
 def _learn(
-    parts: Mapping[str, Part], forms: Sequence[str], settings: PreparationSettings
+    parts: Mapping[str, NumberedPart], forms: Sequence[str], settings: PreparationSettings
 ) -> tuple[SubwordModel, Vocabulary, TokenArray]:
-    """Learn subwords and vocabulary; return also the pieces of each word form, as ids."""
+    """Learn subwords and vocabulary; return them and the subword ids of each word form."""
     counts = _count_forms(parts, len(forms))
     if not counts.any():
         raise CorpusError("the training part has no words")
     subwords = _learn_subwords(parts, forms, counts, settings)
-    with progress.start("cut word forms into subwords") as task:
+    with progress.start("split word forms into subwords") as task:
         spelt = [subwords.split([form]) for form in forms]
         task.advance(len(forms))
     pieces: Counter[str] = Counter()
@@ -181,25 +233,25 @@ def _learn(
         if count:
             for piece in spelling:
                 pieces[piece] += count
-    if settings.subwords == "sentencepiece":  # bytes that did not occur are needed for what will
+    if settings.subwords == "sentencepiece":  # bytes that did not occur may be needed later
         pieces.update(dict.fromkeys(subwords.pieces, 0))  # type: ignore[attr-defined]
     vocabulary = Vocabulary.from_counts(pieces)
     return subwords, vocabulary, join_sentences([vocabulary.ids(spelling) for spelling in spelt])
 
 
-def _count_forms(parts: Mapping[str, Part], forms: int) -> NDArray[np.int64]:
-    """Count how often each word form occurs in training; what a filter took counts as well, since it is history."""
+def _count_forms(parts: Mapping[str, NumberedPart], forms: int) -> NDArray[np.int64]:
+    """Count each word form in training; filtered pairs count too, since they are history."""
     counts = np.zeros(forms, np.int64)
     for name in (TRAIN, EXTRA):
-        for side in parts[name].sides() if name in parts else ():
+        for side in parts[name].sides if name in parts else ():
             counts += np.bincount(side.tokens, minlength=forms)
     return counts
 
 
 def _learn_subwords(
-    parts: Mapping[str, Part], forms: Sequence[str], counts: NDArray[np.int64], settings: PreparationSettings
+    parts: Mapping[str, NumberedPart], forms: Sequence[str], counts: NDArray[np.int64], settings: PreparationSettings
 ) -> SubwordModel:
-    """Learn BPE from the counts of words, or SentencePiece from sentences."""
+    """Learn BPE from word counts, or SentencePiece from sentences."""
     if settings.subwords == "sentencepiece":
         progress.say(f"learn {settings.pieces:,} pieces with SentencePiece")
         return learn_sentencepieces(_training_text(parts, forms), size=settings.pieces)
@@ -209,17 +261,17 @@ def _learn_subwords(
     return Subwords(format_codes(progress.track(merges, description, settings.merges)))
 
 
-def _training_text(parts: Mapping[str, Part], forms: Sequence[str]) -> Iterator[str]:
-    """Go through the sentences of the training part, source and target in turn."""
+def _training_text(parts: Mapping[str, NumberedPart], forms: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences of the training part, source and target alternating."""
     for name in (TRAIN, EXTRA):
         if name in parts:
             for pair in range(len(parts[name].source)):
-                for side in parts[name].sides():
+                for side in parts[name].sides:
                     yield " ".join(forms[number] for number in side[pair])
 
 
-def _write(directory: Path, parts: Mapping[str, Part], table: TokenArray) -> dict[str, dict[str, int]]:
-    """Write the token ids of all parts; extra pairs stand behind those of the training part, in the same files."""
+def _write(directory: Path, parts: Mapping[str, NumberedPart], table: TokenArray) -> dict[str, dict[str, int]]:
+    """Write the token ids of all parts; extra pairs follow those of the training part, in the same files."""
     counts = {}
     for name, part in parts.items():
         counts[name] = {
@@ -233,12 +285,11 @@ def _write(directory: Path, parts: Mapping[str, Part], table: TokenArray) -> dic
     return counts
 
 
-def _write_part(directory: Path, name: str, together: Sequence[Part], table: TokenArray) -> None:
-    """Write the arrays of one part, or of several behind each other."""
+def _write_part(directory: Path, name: str, together: Sequence[NumberedPart], table: TokenArray) -> None:
+    """Write the arrays of one part, or of several after each other."""
     arrays = {"usable": np.concatenate([part.usable for part in together])}
     arrays["documents"] = starts_of(np.concatenate([part.documents for part in together]))
-    for side in ("source", "target"):
-        words = concatenate([part.source if side == "source" else part.target for part in together])
-        ids = expand(words, table, end=EOS)
+    for number, side in enumerate(("source", "target")):
+        ids = expand(concatenate([part.sides[number] for part in together]), table, end=EOS)
         arrays |= {side: ids.tokens, f"{side}.starts": ids.starts}
     write_arrays(directory, name, arrays)

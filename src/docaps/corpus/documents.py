@@ -6,11 +6,11 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """How a document stood in its file: what to write around its sentences so that they stand there again.
+class TextLayout:
+    """How a document is laid out in its file: the text around its sentences, so that it can be written back.
 
     `between` is one text for all gaps, or one for each. `details` is for what only one format has. A long document may
-    be read in parts: `continues` says that the sentences go on with the document before them.
+    be read in parts: `continues` says that the sentences continue the document before them.
     """
 
     format: str
@@ -22,27 +22,50 @@ class Layout:
     details: Mapping[str, Any] = field(default_factory=dict)
     continues: bool = False
 
+    def fill(self, sentences: Sequence[str]) -> str:
+        """Return the text with sentences in the gaps of the layout."""
+        if isinstance(self.between, str):
+            return self.before + self.between.join(sentences) + self.after
+        parts = [self.before]
+        for sentence, gap in zip(sentences, (*self.between, self.after), strict=True):
+            parts += (sentence, gap)
+        return "".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The sentences of one text, in order; perhaps its name, and how many sentences each paragraph has.
+    """The sentences of one text, in order; optionally its id, and the number of sentences of each paragraph.
 
-    The layout is no part of what the document says: two documents are equal without it.
+    Two documents that differ in their layout only are equal.
     """
 
     sentences: tuple[str, ...]
     id: str | None = None
     paragraphs: tuple[int, ...] = ()
-    layout: Layout | None = field(default=None, compare=False, repr=False)
+    layout: TextLayout | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.paragraphs and sum(self.paragraphs) != len(self.sentences):
             raise ValueError(f"{len(self.sentences)} sentences, but {sum(self.paragraphs)} in the paragraphs")
 
+    @property
+    def line(self) -> int:
+        """The line on which the document begins in its file."""
+        return self.layout.line if self.layout else 1
+
+    @property
+    def format(self) -> str:
+        """The format the document was read in (`lines` if it was not read from a file)."""
+        return self.layout.format if self.layout else "lines"
+
+    def layout_in(self, name: str) -> TextLayout | None:
+        """Return the layout if the document was read in this format."""
+        return self.layout if self.layout and self.layout.format == name else None
+
 
 @dataclass(frozen=True, slots=True)
 class ParallelDocument:
-    """A text and its translation, sentence by sentence; name and paragraphs are those of the source."""
+    """A text and its translation, sentence by sentence; id and paragraphs are those of the source."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -55,11 +78,11 @@ class ParallelDocument:
 
 
 def count_sentences(documents: Sequence[Document | ParallelDocument]) -> int:
-    """Count the sentences of some documents (pairs count once)."""
+    """Count the sentences of some documents (a pair counts once)."""
     return sum(len(item.sentences if isinstance(item, Document) else item.source) for item in documents)
 
 
 def all_sentences(documents: Sequence[Document]) -> Iterator[str]:
-    """Go through the sentences of all documents."""
+    """Yield the sentences of all documents."""
     for document in documents:
         yield from document.sentences

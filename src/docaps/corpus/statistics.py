@@ -1,12 +1,12 @@
-"""Statistics: how much a corpus holds, how long its sentences and documents are, and what is odd about them.
+"""Corpus statistics: sizes, lengths, unknown words, and what a length limit would drop.
 
-Tokens are words between spaces in raw text, and pieces of words, without end marks, in a prepared corpus.
+Tokens are words between spaces in raw text, and subwords, without end symbols, in a prepared corpus.
 The first three numbers are those of the paper's Table 1.
 """
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ Types = set[Hashable]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the longest sentence stands, counted from 1, and how long it is."""
+class LongestSentence:
+    """The longest sentence: its length and its position, counted from 1."""
 
     length: int = 0
     document: int = 0
@@ -35,13 +35,13 @@ class Place:
 
 
 @dataclass(slots=True)
-class Side:
-    """What was counted on one side of a corpus."""
+class SideStatistics:
+    """Counts of one side of a corpus."""
 
     lengths: Counter[int] = field(default_factory=Counter)  # sentences by their number of tokens
     types: Types = field(default_factory=set)
-    unknown: int | None = None  # None where there is no vocabulary to know words from
-    longest: Place = Place()
+    unknown: int | None = None  # None without a vocabulary
+    longest: LongestSentence = LongestSentence()
 
     @property
     def tokens(self) -> int:
@@ -51,10 +51,10 @@ class Side:
 
 @dataclass(slots=True)
 class Statistics:
-    """What was counted in a corpus, or in a part of it; everything that is printed follows from it."""
+    """Counts of a corpus, or of a part of it, from which all printed figures are derived."""
 
-    source: Side
-    target: Side
+    source: SideStatistics
+    target: SideStatistics
     documents: Counter[int] = field(default_factory=Counter)  # documents by their number of sentences
     pairs: Counter[int] = field(default_factory=Counter)  # sentence pairs by the length of their longer side
     longest_pairs: Counter[int] = field(default_factory=Counter)  # documents by the length of their longest pair
@@ -76,8 +76,8 @@ class Statistics:
 
 
 def count_documents(documents: Iterable[ParallelDocument], known: tuple[Types, Types] | None = None) -> Statistics:
-    """Count raw documents in one pass; `known` are the words of the two sides that count as known."""
-    found = Statistics(Side(), Side())
+    """Count raw documents in one pass; `known` are the known words of the two sides."""
+    found = Statistics(SideStatistics(), SideStatistics())
     words_known = known or (None, None)
     for number, document in enumerate(documents, start=1):
         source = _add_sentences(found.source, number, document.source, words_known[0])
@@ -89,7 +89,7 @@ def count_documents(documents: Iterable[ParallelDocument], known: tuple[Types, T
     return found
 
 
-def _add_sentences(side: Side, document: int, sentences: Sequence[str], known: Types | None) -> list[int]:
+def _add_sentences(side: SideStatistics, document: int, sentences: Sequence[str], known: Types | None) -> list[int]:
     """Count one side of a document; return the lengths of its sentences."""
     words = [sentence.split() for sentence in sentences]
     lengths = [len(sentence) for sentence in words]
@@ -99,12 +99,12 @@ def _add_sentences(side: Side, document: int, sentences: Sequence[str], known: T
         side.unknown = (side.unknown or 0) + sum(word not in known for sentence in words for word in sentence)
     longest = max(lengths)
     if longest > side.longest.length:
-        side.longest = Place(longest, document, lengths.index(longest) + 1)
+        side.longest = LongestSentence(longest, document, lengths.index(longest) + 1)
     return lengths
 
 
 def collect_words(documents: Iterable[ParallelDocument]) -> tuple[Types, Types]:
-    """Return the different words of the two sides."""
+    """Return the vocabularies of the two sides."""
     source: Types = set()
     target: Types = set()
     for document in documents:
@@ -115,14 +115,16 @@ def collect_words(documents: Iterable[ParallelDocument]) -> tuple[Types, Types]:
 
 def count_store(store: Store) -> dict[str, Statistics]:
     """Count every part of a prepared corpus."""
-    names = [name for name in store.manifest["counts"] if name != "extra"]  # extra pairs are no documents
+    names = [name for name in store.manifest["counts"] if name != "extra"]  # extra pairs have no documents
     return {name: _count_split(name, store.split(name), store.path) for name in names}
 
 
 def _count_split(name: str, split: Split, path: Path) -> Statistics:
     """Count one part of a prepared corpus."""
     starts = split.documents
-    if not all(_fits(side, starts) for side in (split.source, split.target)):
+    offsets = [(side.starts, len(side.tokens)) for side in (split.source, split.target)]
+    offsets += [(starts, len(split.source)), (starts, len(split.target))]
+    if not all(len(ends) and ends[-1] == total and (np.diff(ends) > 0).all() for ends, total in offsets):
         message = f"the prepared corpus is damaged: the arrays of {name} do not fit together. Prepare it again"
         raise CorpusError(message, path=path)
     longer = np.maximum(split.source.lengths, split.target.lengths) - 1
@@ -135,27 +137,21 @@ def _count_split(name: str, split: Split, path: Path) -> Statistics:
     )
 
 
-def _fits(side: TokenArray, documents: NDArray[np.int64]) -> bool:
-    """Say whether documents cover all sentences, sentences all tokens, and none of them is empty."""
-    covering = ((documents, len(side)), (side.starts, len(side.tokens)))
-    return all(len(ends) and ends[-1] == total and (np.diff(ends) > 0).all() for ends, total in covering)
-
-
-def _count_tokens(name: str, side: TokenArray, documents: NDArray[np.int64]) -> Side:
-    """Count one side of a part; every sentence ends with a mark that is no token of the text."""
+def _count_tokens(name: str, side: TokenArray, documents: NDArray[np.int64]) -> SideStatistics:
+    """Count one side of a part, without the end symbol of each sentence."""
     lengths = side.lengths - 1
     ids = np.bincount(side.tokens, minlength=len(SPECIALS))
     types: Types = set((np.flatnonzero(ids[len(SPECIALS) :]) + len(SPECIALS)).tolist())
-    return Side(_tally(lengths), types, int(ids[UNK]), _find_longest(name, lengths, documents))
+    return SideStatistics(_tally(lengths), types, int(ids[UNK]), _find_longest(name, lengths, documents))
 
 
-def _find_longest(name: str, lengths: NDArray[np.int64], documents: NDArray[np.int64]) -> Place:
-    """Find the first of the longest sentences."""
+def _find_longest(name: str, lengths: NDArray[np.int64], documents: NDArray[np.int64]) -> LongestSentence:
+    """Return the first of the longest sentences."""
     if not len(lengths) or not lengths.max():
-        return Place(part=name)
+        return LongestSentence(part=name)
     index = int(lengths.argmax())
     document = int(np.searchsorted(documents, index, side="right"))
-    return Place(int(lengths[index]), document, index - int(documents[document - 1]) + 1, name)
+    return LongestSentence(int(lengths[index]), document, index - int(documents[document - 1]) + 1, name)
 
 
 def _tally(numbers: NDArray[np.int64]) -> Counter[int]:
@@ -165,8 +161,8 @@ def _tally(numbers: NDArray[np.int64]) -> Counter[int]:
 
 
 def combine(parts: Iterable[Statistics]) -> Statistics:
-    """Add up the parts of a corpus; a word of several parts is one type."""
-    found = Statistics(Side(), Side())
+    """Sum the parts of a corpus; a word that occurs in several parts is one type."""
+    found = Statistics(SideStatistics(), SideStatistics())
     for part in parts:
         found.documents.update(part.documents)
         found.pairs.update(part.pairs)
@@ -181,47 +177,33 @@ def combine(parts: Iterable[Statistics]) -> Statistics:
 
 
 def read_filters(store: Store) -> dict[str, dict[str, int]]:
-    """Return how many sentence pairs each cleaning filter dropped from each part, if that was written down."""
+    """Return how many sentence pairs each cleaning filter dropped from each part."""
     found = store.manifest.get("filters", {})
-    counts = [count for parts in found.values() for count in parts.values()] if _is_nested(found) else [None]
-    if not all(isinstance(count, int) for count in counts):
+    nested = isinstance(found, dict) and all(isinstance(parts, dict) for parts in found.values())
+    if not nested or not all(isinstance(count, int) for parts in found.values() for count in parts.values()):
         message = f"filters: expected counts by filter and part, found {found!r}"
         raise CorpusError(message, path=store.path / "manifest.json")
     return {name: dict(parts) for name, parts in found.items()}
 
 
-def _is_nested(found: Any) -> bool:
-    """Say whether this is a table of tables."""
-    return isinstance(found, dict) and all(isinstance(parts, dict) for parts in found.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """How many sentences of the two sides have from `first` to `last` tokens (None: and more)."""
-
-    first: int
-    last: int | None
-    source: int
-    target: int
-
-
-def histogram(found: Statistics) -> list[Bin]:
-    """Count sentences by length, in tens up to a hundred."""
+def histogram(found: Statistics) -> list[dict[str, int | None]]:
+    """Count sentences by length, in tens up to a hundred; `to` is None in the last, open bin."""
     ends: list[int | None] = [*BIN_ENDS, None]
     firsts = [0, *(end + 1 for end in BIN_ENDS)]
+    sides = {"source": found.source, "target": found.target}
     return [
-        Bin(first, last, *(_count_between(side.lengths, first, last) for side in (found.source, found.target)))
+        {"from": first, "to": last} | {name: _count_between(side.lengths, first, last) for name, side in sides.items()}
         for first, last in zip(firsts, ends, strict=True)
     ]
 
 
 def _count_between(lengths: Mapping[int, int], first: int, last: int | None) -> int:
-    """Count what is at least `first` and at most `last` long."""
+    """Count lengths from `first` to `last`."""
     return sum(count for length, count in lengths.items() if first <= length and (last is None or length <= last))
 
 
 def describe(found: Statistics, limits: Sequence[int] = LIMITS) -> dict[str, Any]:
-    """Say everything that was counted, and what each limit of length would drop, as one JSON object."""
+    """Return all counts, and what each length limit would drop, as one JSON object."""
     return {
         "documents": found.documents.total(),
         "sentences": found.sentences,
@@ -230,35 +212,32 @@ def describe(found: Statistics, limits: Sequence[int] = LIMITS) -> dict[str, Any
         "length_ratio": found.length_ratio,
         "source": _describe_side(found.source),
         "target": _describe_side(found.target),
-        "histogram": [
-            {"from": item.first, "to": item.last, "source": item.source, "target": item.target}
-            for item in histogram(found)
-        ],
+        "histogram": histogram(found),
         "limits": [_describe_limit(found, limit) for limit in limits],
     }
 
 
-def _describe_side(side: Side) -> dict[str, Any]:
-    """Say what was counted on one side."""
-    place = {"length": side.longest.length, "document": side.longest.document, "sentence": side.longest.sentence}
+def _describe_side(side: SideStatistics) -> dict[str, Any]:
+    """Return the counts of one side."""
+    longest = asdict(side.longest)
     return {
         "tokens": side.tokens,
         "types": len(side.types),
         "unknown": side.unknown,
         "unknown_rate": None if side.unknown is None else _share(side.unknown, side.tokens),
         "average_length": _share(side.tokens, side.lengths.total()),
-        "longest": place | ({"part": side.longest.part} if side.longest.part else {}),
+        "longest": {key: value for key, value in longest.items() if key != "part" or value},
         "empty": side.lengths[0],
     }
 
 
 def _describe_limit(found: Statistics, limit: int) -> dict[str, Any]:
-    """Say how many sentence pairs are longer than a limit on either side, and how many documents they would tear."""
+    """Count the pairs longer than a limit on either side, and the documents that dropping them would break up."""
     dropped = _count_between(found.pairs, limit + 1, None)
     torn = _count_between(found.longest_pairs, limit + 1, None)
     return {"limit": limit, "sentences": dropped, "share": _share(dropped, found.sentences), "documents": torn}
 
 
 def _share(part: int, whole: int) -> float:
-    """Divide; of nothing, every share is 0."""
+    """Divide; a share of nothing is 0."""
     return part / whole if whole else 0.0

@@ -5,10 +5,10 @@ text/                             subwords, vocabulary, languages, truecase mode
 {train,dev,test}.source.npy       token ids of all sentences, end to end
 {train,dev,test}.source.starts.npy    where each sentence begins (one more entry: the end); likewise for target
 {train,dev,test}.documents.npy    number of the first sentence of each document (one more entry: the end)
-{train,dev,test}.usable.npy       whether a pair may be trained on, or was taken out by a filter and is history only
-                                  (extra sentence pairs, if any, stand behind the training part in the same files)
+{train,dev,test}.usable.npy       whether a pair is trained on; a filtered pair only serves as history
+                                  (extra sentence pairs, if any, follow the training part in the same files)
 {dev,test}.source.txt             the raw text, for translation and scoring; likewise for target
-contrastive.jsonl                 contrastive items, where there are any
+contrastive.jsonl                 contrastive items, if any
 """
 
 from collections.abc import Mapping
@@ -33,13 +33,13 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Split:
-    """One part of the corpus: both sides, and where documents begin."""
+    """One part of the corpus: both sides and the document offsets."""
 
     source: TokenArray
     target: TokenArray
     documents: NDArray[np.int64]
     usable: NDArray[np.bool_] | None = None
-    """Which pairs may be trained on; None: all."""
+    """Which pairs are trained on; None: all."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -59,7 +59,7 @@ class Store:
 
     @cached_property
     def codec(self) -> Codec:
-        """What turns text into the ids of this corpus."""
+        """The codec between text and the token ids of this corpus."""
         return load_codec(self.path / "text")
 
     @property
@@ -68,11 +68,11 @@ class Store:
         return str(self.manifest["hash"])
 
     def has(self, split: str) -> bool:
-        """Say whether the corpus has such a part."""
+        """Return whether the corpus has this part."""
         return split in self.manifest["counts"]
 
     def split(self, name: str, *, extra: bool = False) -> Split:
-        """Open one part of the corpus; extra pairs stand behind those of the training part and are left out or in."""
+        """Open one part of the corpus; `extra` includes the extra pairs that follow the training part."""
         documents, usable = self._load(f"{name}.documents.npy"), self._load(f"{name}.usable.npy")
         source, target = self._side(name, "source"), self._side(name, "target")
         if name != "train" or extra or not self.has("extra"):
@@ -106,7 +106,7 @@ class Store:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """Read the description of a prepared corpus, or say what it lacks."""
+    """Read the manifest and check its keys."""
     manifest = read_json(path, error=CorpusError)
     missing = [key for key in MANIFEST_KEYS if not isinstance(manifest, dict) or key not in manifest]
     if missing:
@@ -115,7 +115,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def open_store(path: Path) -> Store:
-    """Open a prepared corpus, or say why the directory is none."""
+    """Open a prepared corpus."""
     if not (path / "manifest.json").exists():
         message = "not a prepared corpus (it has no manifest.json)" if path.is_dir() else "no such prepared corpus"
         raise CorpusError(f"{message}. Make one with: docaps prepare --help", path=path)
@@ -127,6 +127,6 @@ def write_arrays(directory: Path, name: str, arrays: Mapping[str, NDArray[Any]])
     for kind, array in arrays.items():
         path = directory / f"{name}.{kind}.npy"
         with naming(path), path.open("wb") as file:
-            # The same bytes as by `np.save`, whose own writing forgets what the system said went wrong.
+            # The same bytes as `np.save`, which would lose the system's error number on a failed write.
             np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
             file.write(np.ascontiguousarray(array).data)

@@ -17,7 +17,7 @@ from typing import overload
 
 from docaps.config import DecodingSettings, TranslationPrecision
 from docaps.corpus.documents import Document, ParallelDocument
-from docaps.corpus.formats.splitting import split_sentences
+from docaps.corpus.formats.text import split_sentences
 from docaps.errors import DocapsError
 from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.scoring import Likelihood, score_documents

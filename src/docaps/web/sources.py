@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from docaps.corpus.formats.splitting import split_paragraphs, split_sentences
+from docaps.corpus.formats.text import split_paragraphs, split_sentences
 from docaps.web.messages import Order
 
 

@@ -11,7 +11,7 @@ from docaps.corpus import numbering
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
 from docaps.corpus.minidocs import generate_documents
-from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.statistics import count_store
 from docaps.corpus.store import Store
 
@@ -23,22 +23,22 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> CorpusFiles:
     folder = tmp_path_factory.mktemp("text")
     parts = {}
     for name, count, seed in (("train", 120, 1), ("dev", 5, 2), ("extra", 8, 3)):
         documents = [ParallelDocument(one.source, one.target) for one in generate_documents(count, seed)]
         parts[name] = (folder / f"{name}.en", folder / f"{name}.de")
         write_parallel(*parts[name], documents)
-    return Inputs(parts)
+    return CorpusFiles(parts)
 
 
-def sentences(inputs: Inputs, name: str, side: int) -> list[str]:
+def sentences(inputs: CorpusFiles, name: str, side: int) -> list[str]:
     return [line for line in inputs.parts[name][side].read_text().splitlines() if line != "<d>"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ids_are_those_of_the_codec(inputs: Inputs, tmp_path: Path, kind: str) -> None:
+def test_ids_are_those_of_the_codec(inputs: CorpusFiles, tmp_path: Path, kind: str) -> None:
     store, _ = prepare(inputs, PreparationSettings(**KINDS[kind]), tmp_path / "store")
     for name in ("train", "dev"):
         split = store.split(name)
@@ -51,7 +51,7 @@ def test_ids_are_those_of_the_codec(inputs: Inputs, tmp_path: Path, kind: str) -
 
 
 def test_several_processes_make_the_same_corpus(
-    inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    inputs: CorpusFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "alone", workers=1)
     monkeypatch.setattr(numbering, "CHUNK_SENTENCES", 50)
@@ -59,7 +59,7 @@ def test_several_processes_make_the_same_corpus(
     assert together.hash == alone.hash
 
 
-def test_extra_pairs_join_where_asked_for_and_are_documents_of_one_sentence(inputs: Inputs, tmp_path: Path) -> None:
+def test_extra_pairs_are_included_on_request_as_documents_of_one_sentence(inputs: CorpusFiles, tmp_path: Path) -> None:
     store, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "store")
     documents, extra = store.split("train"), store.split("train", extra=True)
     count = len(sentences(inputs, "extra", 0))
@@ -70,12 +70,12 @@ def test_extra_pairs_join_where_asked_for_and_are_documents_of_one_sentence(inpu
     assert store.manifest["counts"]["extra"] == {"documents": 0, "sentences": count, "usable": count}
 
 
-def test_extra_pairs_are_not_counted_as_documents(inputs: Inputs, tmp_path: Path) -> None:
+def test_extra_pairs_are_not_counted_as_documents(inputs: CorpusFiles, tmp_path: Path) -> None:
     store, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "store")
     assert set(count_store(store)) == {"train", "dev"}
 
 
-def test_a_filtered_pair_stays_where_it_was(inputs: Inputs, tmp_path: Path) -> None:
+def test_a_filtered_pair_stays_where_it_was(inputs: CorpusFiles, tmp_path: Path) -> None:
     settings = PreparationSettings.model_validate({"merges": 300, "cleaning": {"longest": 8}})
     store, _ = prepare(inputs, settings, tmp_path / "store")
     usable = store.split("train").usable
@@ -85,7 +85,7 @@ def test_a_filtered_pair_stays_where_it_was(inputs: Inputs, tmp_path: Path) -> N
     assert counts["usable"] == usable.sum() == counts["sentences"] - sum(taken["train"] for taken in filters.values())
 
 
-def test_truecased_words_are_counted_in_their_usual_case(inputs: Inputs, tmp_path: Path) -> None:
+def test_truecased_words_are_counted_in_their_usual_case(inputs: CorpusFiles, tmp_path: Path) -> None:
     cased, plain = (
         prepare(inputs, PreparationSettings(merges=300, truecase=truecase), tmp_path / str(truecase))[0]
         for truecase in (True, False)

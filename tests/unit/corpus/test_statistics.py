@@ -83,12 +83,12 @@ def test_a_corpus_without_words_has_no_shares() -> None:
 def test_bins_cover_every_length_once(lengths: list[int]) -> None:
     sentences = tuple(" ".join("w" * length) for length in lengths)
     bins = histogram(count_documents([ParallelDocument(sentences, tuple("v" for _ in lengths))]))
-    assert sum(item.source for item in bins) == sum(item.target for item in bins) == len(lengths)
+    assert sum(item["source"] for item in bins) == sum(item["target"] for item in bins) == len(lengths)
     for item in bins:
-        last = 10**9 if item.last is None else item.last
-        assert item.source == sum(item.first <= length <= last for length in lengths)
-    assert [item.last for item in bins] == [*BIN_ENDS, None]
-    assert all(one.last is not None and one.last + 1 == other.first for one, other in itertools.pairwise(bins))
+        last = 10**9 if item["to"] is None else item["to"]
+        assert item["source"] == sum(item["from"] <= length <= last for length in lengths)
+    assert [item["to"] for item in bins] == [*BIN_ENDS, None]
+    assert all(one["to"] is not None and one["to"] + 1 == other["from"] for one, other in itertools.pairwise(bins))
 
 
 def make_store(folder: Path, parts: dict[str, Any], **more: Any) -> Store:
@@ -177,7 +177,7 @@ MISFITS = [
 
 
 @pytest.mark.parametrize("parts", [{"train": part} for part in MISFITS])
-def test_arrays_that_do_not_fit_together_are_told(tmp_path: Path, parts: Any) -> None:
+def test_arrays_that_do_not_fit_together_are_reported(tmp_path: Path, parts: Any) -> None:
     with pytest.raises(CorpusError, match=r"damaged: the arrays of train do not fit together\. Prepare it again"):
         count_store(make_store(tmp_path, parts))
 
@@ -189,7 +189,7 @@ def test_what_cleaning_dropped_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("filters", [{"empty": 3}, ["empty"], {"empty": {"train": "3"}}])
-def test_filters_of_another_form_are_told(tmp_path: Path, filters: Any) -> None:
+def test_filters_of_another_form_are_reported(tmp_path: Path, filters: Any) -> None:
     store = make_store(tmp_path, PARTS, filters=filters)
     with pytest.raises(
         CorpusError, match=r"manifest\.json: filters: expected counts by filter and part, found .*empty"

@@ -1,4 +1,4 @@
-"""The store: sentences come back as written, from memory-mapped files."""
+"""The store: sentences are read as written, from memory-mapped files."""
 
 import mmap
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_each_sentence_knows_where_its_document_begins(documents: list[list[list
             number += 1
 
 
-def test_what_is_no_store_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_a_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"absent: no such prepared corpus\. Make one with: docaps prepare --help"):
         open_store(tmp_path / "absent")
     with pytest.raises(CorpusError, match="not a prepared corpus"):
@@ -86,7 +86,7 @@ def test_what_is_no_store_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"text", b"\x93NUMPY\x01\x00v\x00{'descr'"])
-def test_a_damaged_array_is_told_with_its_file(tmp_path: Path, content: bytes | None) -> None:
+def test_a_damaged_array_is_reported_with_its_file(tmp_path: Path, content: bytes | None) -> None:
     store = make_store(tmp_path, [[2]], [[2]], [1])
     path = tmp_path / "train.target.npy"
     path.unlink()

@@ -8,7 +8,7 @@ from tests.invariants import tiny
 from docaps.batches.batch import Batch
 from docaps.batches.windows import Window
 from docaps.config import DecodingSettings
-from docaps.corpus.documents import Document, Layout
+from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.model.interface import TranslationModel
@@ -36,7 +36,7 @@ def in_parts(*sizes: int) -> list[Document]:
     """Cut one document into parts."""
     parts, place = [], 0
     for size in sizes:
-        layout = Layout("lines", continues=place > 0)
+        layout = TextLayout("lines", continues=place > 0)
         parts.append(Document(SENTENCES[place : place + size], layout=layout))
         place += size
     return parts

@@ -1,14 +1,17 @@
 """Contrastive sets: items that need context, read from their authors' formats and from JSON Lines."""
 
-from docaps.corpus.contrastive.controls import (
+from docaps.corpus.contrastive.contrastive_set import (
+    AnyItem,
+    ContrastiveItem,
+    ContrastiveSet,
+    GenerativeItem,
+    SetOptions,
     spread,
     spread_documents,
     with_nearest_history,
     with_other_histories,
     without_history,
 )
-from docaps.corpus.contrastive.interface import ContrastiveSet, SetOptions
-from docaps.corpus.contrastive.items import AnyItem, ContrastiveItem, GenerativeItem
 from docaps.corpus.contrastive.jsonl import read_any_items, read_items, write_items
 from docaps.corpus.contrastive.sets import SETS, read_set
 

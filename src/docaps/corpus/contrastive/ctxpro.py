@@ -1,16 +1,14 @@
-"""ctxpro: does the model's own translation hold the word that context calls for?
+"""ctxpro: does the model's translation contain the word that the context requires?
 
-A JSON list, and a file of inputs with a line for each of its items: up to nine previous sentences and the sentence,
-with `<eos> ` between them. Reference: Wicks and Post (2023), https://github.com/rewicks/ctxpro
+A JSON list, and a file of inputs with one line for each item: up to nine previous sentences and the sentence,
+separated by `<eos> `. Reference: Wicks and Post (2023), https://github.com/rewicks/ctxpro
 """
 
 from pathlib import Path
 
-from docaps.corpus.contrastive.interface import ContrastiveSet, SetOptions, join_sets
-from docaps.corpus.contrastive.items import GenerativeItem
-from docaps.corpus.contrastive.lines import read_sentences, same_sentence
-from docaps.corpus.contrastive.records import Record, read_record_list
-from docaps.corpus.formats.interface import shorten
+from docaps.corpus.contrastive.contrastive_set import ContrastiveSet, GenerativeItem, SetOptions, join_sets
+from docaps.corpus.contrastive.records import JsonRecord, read_record_list, read_sentences, same_sentence
+from docaps.corpus.formats.format import shorten
 from docaps.errors import CorpusError
 
 SEPARATOR = "<eos>"
@@ -18,7 +16,7 @@ INPUTS, ITEMS = ".inputs", ".json"
 
 
 def read_ctxpro(path: Path, options: SetOptions) -> ContrastiveSet:
-    """Read the JSON file and the inputs of which one is named, or all of the model's languages in a directory."""
+    """Read the JSON file and the inputs, given one of them, or all those of the model's languages in a directory."""
     if not path.is_dir():
         return _read_pair(*_find_pair(path))
     pair = f".{options.source_language}-{options.target_language}."
@@ -31,7 +29,7 @@ def read_ctxpro(path: Path, options: SetOptions) -> ContrastiveSet:
 
 
 def _find_pair(path: Path) -> tuple[Path, Path]:
-    """Find the JSON file and the inputs that belong together: beside each other, or in `jsons` and `inputs`."""
+    """Return the JSON file and the inputs that belong together: side by side, or in `jsons` and `inputs`."""
     stem = path.name.removesuffix(ITEMS).removesuffix(INPUTS)
     folder = path.parent
     jsons = [folder / f"{stem}{ITEMS}", folder.parent / "jsons" / f"{stem}{ITEMS}"]
@@ -39,17 +37,17 @@ def _find_pair(path: Path) -> tuple[Path, Path]:
     return _first_of(jsons, path), _first_of(inputs, path)
 
 
-def _first_of(places: list[Path], path: Path) -> Path:
-    """Return the first place where there is a file."""
-    for place in places:
-        if place.is_file():
-            return place
-    looked = ", ".join(map(str, places))
+def _first_of(candidates: list[Path], path: Path) -> Path:
+    """Return the first path that is a file."""
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    looked = ", ".join(map(str, candidates))
     raise CorpusError(f"ctxpro has a JSON file and a file of inputs; none of these is there: {looked}", path=path)
 
 
 def _read_pair(path: Path, inputs: Path) -> ContrastiveSet:
-    """Read items and inputs, line by line."""
+    """Read items and their inputs."""
     records, lines = read_record_list(path), read_sentences(inputs)
     _check_counts(records, path, lines, inputs)
     phenomenon = path.name.removeprefix("mini.").split(".")[0]
@@ -60,8 +58,8 @@ def _read_pair(path: Path, inputs: Path) -> ContrastiveSet:
     return ContrastiveSet(tuple(items), {path.name: len(items)})
 
 
-def _check_counts(records: list[Record], path: Path, lines: list[str], inputs: Path) -> None:
-    """Refuse items without inputs, or inputs without items, at the first of them."""
+def _check_counts(records: list[JsonRecord], path: Path, lines: list[str], inputs: Path) -> None:
+    """Refuse items without inputs and inputs without items, at the first one."""
     if len(records) > len(lines):
         message = f"item {len(lines) + 1:,} of {len(records):,} has no input: {inputs} has {len(lines):,} lines"
         raise records[len(lines)].fault(f"{message}; get both files anew")
@@ -70,8 +68,8 @@ def _check_counts(records: list[Record], path: Path, lines: list[str], inputs: P
         raise CorpusError(f"{message}; get both files anew", path=inputs, line=len(records) + 1)
 
 
-def _make_item(record: Record, line: str, inputs: Path, number: int, phenomenon: str) -> GenerativeItem:
-    """Make an item of a record and its line of inputs."""
+def _make_item(record: JsonRecord, line: str, inputs: Path, number: int, phenomenon: str) -> GenerativeItem:
+    """Return the item of a record and its line of inputs."""
     *history, source = [part.strip() for part in line.split(SEPARATOR)]
     if not source:
         raise CorpusError(f"no sentence after the last {SEPARATOR}", path=inputs, line=number)

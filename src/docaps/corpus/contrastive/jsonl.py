@@ -1,4 +1,4 @@
-"""Items as JSON Lines: the form that docaps writes, and the one to write a set of your own in."""
+"""Items as JSON Lines: the format that docaps writes, and the one for a set of your own."""
 
 import dataclasses
 import difflib
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from docaps.corpus.contrastive.items import UNLABELLED, AnyItem, ContrastiveItem, GenerativeItem
-from docaps.corpus.contrastive.records import Record, parse_record
-from docaps.corpus.formats.opening import read_raw_lines
+from docaps.corpus.contrastive.contrastive_set import UNLABELLED, AnyItem, ContrastiveItem, GenerativeItem
+from docaps.corpus.contrastive.records import JsonRecord, parse_record
+from docaps.corpus.formats.text_input import read_raw_lines
 from docaps.errors import CorpusError
 from docaps.files import write_text_atomically
 
@@ -17,17 +17,13 @@ FIELDS = tuple(field.name for kind in (ContrastiveItem, GenerativeItem) for fiel
 
 
 def write_items(path: Path, items: Iterable[AnyItem]) -> None:
-    """Write one item a line as JSON, without what is not known."""
-    lines = [json.dumps(_as_json(item), ensure_ascii=False) + "\n" for item in items]
-    write_text_atomically(path, "".join(lines))
-
-
-def _as_json(item: AnyItem) -> dict[str, Any]:
-    return {name: value for name, value in dataclasses.asdict(item).items() if value not in (None, "")}
+    """Write one item a line as JSON, without the unknown fields."""
+    known = ({name: v for name, v in dataclasses.asdict(item).items() if v not in (None, "")} for item in items)
+    write_text_atomically(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in known))
 
 
 def read_items(path: Path) -> list[ContrastiveItem]:
-    """Read items that all have a right translation and wrong ones, or say which line is wrong and why."""
+    """Read items that all have a right translation and wrong ones."""
     items = []
     for record in _records(path):
         item = _read_item(record)
@@ -42,8 +38,8 @@ def read_any_items(path: Path) -> list[AnyItem]:
     return [_read_item(record) for record in _records(path)]
 
 
-def _records(path: Path) -> Iterator[Record]:
-    """Go through the records of a file; blank lines are passed over."""
+def _records(path: Path) -> Iterator[JsonRecord]:
+    """Yield the records of a file; blank lines are skipped."""
     found = False
     for number, line in enumerate(read_raw_lines(path), start=1):
         if line.strip():
@@ -53,8 +49,8 @@ def _records(path: Path) -> Iterator[Record]:
         raise CorpusError("no contrastive items: the file is empty; expected one JSON object a line", path=path)
 
 
-def _read_item(record: Record) -> AnyItem:
-    """Turn a record into an item."""
+def _read_item(record: JsonRecord) -> AnyItem:
+    """Return the item of a record."""
     _check_names(record)
     shared = _shared_fields(record)
     if record.has("expected"):
@@ -65,12 +61,12 @@ def _read_item(record: Record) -> AnyItem:
         return GenerativeItem(expected=expected, **shared)
     right, wrong = record.sentence("right"), record.sentences("wrong")
     if right in wrong:
-        raise record.fault(f"a wrong translation is the right one: {right!r}; no model can tell them apart")
+        raise record.fault(f"a wrong translation is the right one: {right!r}; no model can distinguish them")
     return ContrastiveItem(right=right, wrong=wrong, **shared)
 
 
-def _shared_fields(record: Record) -> dict[str, Any]:
-    """Read what both kinds of items have; all but the source may be missing."""
+def _shared_fields(record: JsonRecord) -> dict[str, Any]:
+    """Read the fields of both kinds of items; all but the source may be missing."""
     history = record.sentences("history", blank=True) if record.has("history") else ()
     target = record.sentences("target_history", blank=True) if record.has("target_history") else ()
     if target and len(target) != len(history):
@@ -89,8 +85,8 @@ def _shared_fields(record: Record) -> dict[str, Any]:
     }
 
 
-def _check_names(record: Record) -> None:
-    """Refuse a field that is one of ours mistyped; other fields are nobody's business."""
+def _check_names(record: JsonRecord) -> None:
+    """Refuse a misspelt field; other unknown fields are ignored."""
     for name in record.values:
         if name not in FIELDS and (near := difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.8)):
             raise record.fault(f"unknown field '{name}': did you mean '{near[0]}'?")

@@ -1,4 +1,4 @@
-"""MT-GenEval, contextual part: a previous sentence tells whether a person is a woman or a man.
+"""MT-GenEval, contextual part: the previous sentence decides whether a person is a woman or a man.
 
 Three files with the same lines: `-2to1-PART.en_de.en` (previous sentence <sep> sentence), `-original-PART.en_de.de`
 (the right translation of the second) and `-flipped-PART.en_de.de` (the one of the wrong gender).
@@ -8,9 +8,8 @@ Reference: Currey et al. (2022), https://github.com/amazon-science/machine-trans
 import re
 from pathlib import Path
 
-from docaps.corpus.contrastive.interface import ContrastiveSet, SetOptions, join_sets
-from docaps.corpus.contrastive.items import ContrastiveItem
-from docaps.corpus.contrastive.lines import check_counts, read_sentences
+from docaps.corpus.contrastive.contrastive_set import ContrastiveItem, ContrastiveSet, SetOptions, join_sets
+from docaps.corpus.contrastive.records import check_counts, read_sentences
 from docaps.errors import CorpusError
 
 SEPARATOR = "<sep>"
@@ -22,7 +21,7 @@ _EXPECTED = "geneval-context-wikiprofessions-2to1-dev.en_de.en"
 
 
 def read_mt_geneval(path: Path, options: SetOptions) -> ContrastiveSet:
-    """Read the three files of which one is named, or all of the model's languages in a directory."""
+    """Read the three files, given one of them, or all those of the model's languages in a directory."""
     if not path.is_dir():
         return _read_three(path)
     pair = (options.source_language, options.target_language)
@@ -36,15 +35,16 @@ def read_mt_geneval(path: Path, options: SetOptions) -> ContrastiveSet:
 
 
 def _read_three(path: Path) -> ContrastiveSet:
-    """Read the files that belong to one of them."""
+    """Read the three files that belong together, given one of them."""
     match = _NAME.fullmatch(path.name)
     if not match:
         raise CorpusError(f"not a file name of MT-GenEval: expected one such as {_EXPECTED}", path=path)
     languages = {"2to1": match["source"], "original": match["target"], "flipped": match["target"]}
     paths = [
-        path.with_name(f"{match['start']}-{role}-{match['part']}.{match['source']}_{match['target']}.{language}{end}")
+        path.with_name(
+            f"{match['start']}-{role}-{match['part']}.{match['source']}_{match['target']}.{language}{match['end']}"
+        )
         for role, language in languages.items()
-        for end in [match["end"]]
     ]
     columns = [read_sentences(name) for name in paths]
     check_counts(paths, [len(column) for column in columns])
@@ -56,7 +56,7 @@ def _read_three(path: Path) -> ContrastiveSet:
 
 
 def _make_item(name: str, source: str, right: str, wrong: str, *, path: Path, line: int) -> ContrastiveItem:
-    """Make an item of the same line of the three files."""
+    """Return the item of the same line of the three files."""
     parts = [part.strip() for part in source.split(SEPARATOR)]
     if len(parts) != 2 or not parts[1]:
         message = f"found {len(parts) - 1} times {SEPARATOR}, expected: previous sentence {SEPARATOR} sentence"
@@ -65,7 +65,7 @@ def _make_item(name: str, source: str, right: str, wrong: str, *, path: Path, li
         id=name,
         source=parts[1],
         phenomenon="gender",
-        distance=1,  # the set is made so: the previous sentence tells the gender
+        distance=1,  # by design of the set: the previous sentence decides the gender
         history=(parts[0],) if parts[0] else (),
         right=right,
         wrong=(wrong,),

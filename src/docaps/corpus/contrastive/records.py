@@ -1,22 +1,57 @@
-"""Records of JSON with their place: every fault is told with the file, the line, and what was found."""
+"""Input of contrastive sets: JSON records and files of one sentence a line, with errors that name file and line."""
 
-import gzip
 import json
-import zlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docaps.corpus.contrastive.lines import check_length
-from docaps.corpus.formats.compression import DamageError, unpack
-from docaps.corpus.formats.interface import NO_TEXT, shorten
-from docaps.corpus.formats.opening import one_line
+from docaps.corpus.formats.format import NO_TEXT, shorten
+from docaps.corpus.formats.text_input import LONGEST_SENTENCE, one_line, read_lines, read_text_file
 from docaps.errors import CorpusError
+
+_WORD = re.compile(r"\w+")
+
+
+def read_sentences(path: Path, *, blank: bool = False) -> list[str]:
+    """Read one sentence a line; blank lines only if they are allowed."""
+    sentences = list(read_lines(path))
+    if not any(sentences) and not (blank and sentences):
+        raise CorpusError("the file is empty: expected one sentence a line", path=path)
+    for number, sentence in enumerate(sentences, start=1):
+        if not sentence and not blank:
+            raise CorpusError("a blank line, expected a sentence", path=path, line=number)
+        check_length(sentence, path, number)
+    return sentences
+
+
+def check_length(text: str, path: Path, line: int) -> None:
+    """Refuse a text that is too long for a sentence."""
+    if len(text) > LONGEST_SENTENCE:
+        message = f"a sentence of {len(text):,} characters, expected at most {LONGEST_SENTENCE:,}: remove it"
+        raise CorpusError(message, path=path, line=line)
+
+
+def check_counts(paths: Sequence[Path], counts: Sequence[int]) -> None:
+    """Refuse files of different lengths, at the first line without a partner."""
+    short, long = (counts.index(limit(counts)) for limit in (min, max))
+    if short != long:
+        message = (
+            f"no line {counts[short] + 1:,} in {paths[short]}, which has {counts[short]:,} lines and this file "
+            f"{counts[long]:,}: expected as many in both; get both files anew"
+        )
+        raise CorpusError(message, path=paths[long], line=counts[short] + 1)
+
+
+def same_sentence(one: str, other: str) -> bool:
+    """Return whether two texts are the same sentence: half of the words are enough, for editions differ in spelling."""
+    first, second = (set(_WORD.findall(text.lower())) for text in (one, other))
+    return one.split() == other.split() or 2 * len(first & second) >= max(len(first), len(second), 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JsonRecord:
     """A JSON object, and the line on which it begins."""
 
     values: dict[str, Any]
@@ -24,11 +59,11 @@ class Record:
     line: int
 
     def fault(self, message: str) -> CorpusError:
-        """Say what is wrong with the record."""
+        """Return an error at this record."""
         return CorpusError(message, path=self.path, line=self.line)
 
     def has(self, name: str) -> bool:
-        """Say whether a field is there; null is as good as nothing."""
+        """Return whether a field is there and not null."""
         return self.values.get(name) is not None
 
     def text(self, name: str) -> str:
@@ -40,7 +75,7 @@ class Record:
         return self._sentence(self._need(name), name)
 
     def sentences(self, name: str, *, blank: bool = False) -> tuple[str, ...]:
-        """Return a field that must be a list of sentences; blank ones, or none at all, only if that is allowed."""
+        """Return a field that must be a list of sentences; `blank` allows blank ones and an empty list."""
         value = self._need(name)
         if not isinstance(value, list) or not (value or blank) or not all(isinstance(part, str) for part in value):
             raise self._unexpected(name, "a list of strings" if blank else "a non-empty list of strings")
@@ -53,12 +88,12 @@ class Record:
             raise self._unexpected(name, "an integer, 0 or more")
         return value
 
-    def records(self, name: str) -> list["Record"]:
+    def records(self, name: str) -> list["JsonRecord"]:
         """Return a field that must be a list of objects."""
         value = self._need(name)
         if not isinstance(value, list) or not value or not all(isinstance(part, dict) for part in value):
             raise self._unexpected(name, "a non-empty list of objects")
-        return [Record(part, self.path, self.line) for part in value]
+        return [JsonRecord(part, self.path, self.line) for part in value]
 
     def _need(self, name: str) -> Any:
         if not self.has(name):
@@ -83,20 +118,19 @@ class Record:
         return self.fault(f"the field '{name}' is {shorten(json.dumps(self.values[name]))}, expected {expected}")
 
 
-def parse_record(text: str, path: Path, line: int) -> Record:
-    """Read one JSON object that stands on a line of its own."""
+def parse_record(text: str, path: Path, line: int) -> JsonRecord:
+    """Parse a line that is one JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as fault:
-        raise CorpusError(
-            f"not JSON ({_reason(fault)}); expected one JSON object a line", path=path, line=line
-        ) from None
+        message = f"not JSON ({_reason(fault)}); expected one JSON object a line"
+        raise CorpusError(message, path=path, line=line) from None
     return _as_record(value, path, line)
 
 
-def read_record_list(path: Path) -> list[Record]:
-    """Read a file that is one JSON list of objects, each with the line on which it begins."""
-    text = _read_text(path)
+def read_record_list(path: Path) -> list[JsonRecord]:
+    """Read a file that is one JSON list of objects."""
+    text = read_text_file(path)
     records = [_as_record(value, path, line) for value, line in _list_values(text, path)]
     if not records:
         raise CorpusError("the list is empty: expected a JSON list of objects", path=path)
@@ -104,63 +138,47 @@ def read_record_list(path: Path) -> list[Record]:
 
 
 def _list_values(text: str, path: Path) -> Iterator[tuple[Any, int]]:
-    """Go through the values of a JSON list, one by one, so that the line of each is known."""
+    """Yield the values of a JSON list one by one, each with its line."""
     decoder, line, counted = json.JSONDecoder(), 1, 0
 
-    def line_of(place: int) -> int:
+    def line_of(position: int) -> int:
         nonlocal line, counted
-        line, counted = line + text.count("\n", counted, place), place
+        line, counted = line + text.count("\n", counted, position), position
         return line
 
-    place, mark = _skip(text, 0), "["
-    while place < len(text) and text[place] == mark:
-        place, mark = _skip(text, place + 1), ","
-        if text[place : place + 1] == "]":
+    position, expected = _skip(text, 0), "["
+    while position < len(text) and text[position] == expected:
+        position, expected = _skip(text, position + 1), ","
+        if text[position : position + 1] == "]":
             break
         try:
-            value, end = decoder.raw_decode(text, place)
+            value, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as fault:
-            at = fault.pos if isinstance(fault, json.JSONDecodeError) else place
+            at = fault.pos if isinstance(fault, json.JSONDecodeError) else position
             raise CorpusError(f"not valid JSON: {_reason(fault)}", path=path, line=line_of(at)) from None
-        yield value, line_of(place)
-        place = _skip(text, end)
-    closed = text[place : place + 1] == "]"
-    place = _skip(text, place + 1) if closed else place
-    if not closed or place < len(text):
-        found = f"found {shorten(text[place : place + 60])!r}" if place < len(text) else "the file ends too early"
-        raise CorpusError(f"not one JSON list of objects: {found}", path=path, line=line_of(place))
+        yield value, line_of(position)
+        position = _skip(text, end)
+    closed = text[position : position + 1] == "]"
+    position = _skip(text, position + 1) if closed else position
+    if not closed or position < len(text):
+        rest = shorten(text[position : position + 60])
+        found = f"found {rest!r}" if position < len(text) else "the file ends too early"
+        raise CorpusError(f"not one JSON list of objects: {found}", path=path, line=line_of(position))
 
 
-def _skip(text: str, place: int) -> int:
-    """Return the place of the next character that is no white space."""
-    while place < len(text) and text[place] in " \t\r\n":
-        place += 1
-    return place
+def _skip(text: str, position: int) -> int:
+    """Return the position of the next character that is not white space."""
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return position
 
 
-def _as_record(value: Any, path: Path, line: int) -> Record:
+def _as_record(value: Any, path: Path, line: int) -> JsonRecord:
     if not isinstance(value, dict):
         found = "a list" if isinstance(value, list) else shorten(json.dumps(value))
         raise CorpusError(f"found {found}, expected a JSON object", path=path, line=line)
-    return Record(value, path, line)
+    return JsonRecord(value, path, line)
 
 
 def _reason(fault: Exception) -> str:
     return fault.msg if isinstance(fault, json.JSONDecodeError) else "nested too deeply, or a number too long"
-
-
-def _read_text(path: Path) -> str:
-    """Read a whole file, plain or compressed: it may be one long line, so it is not read by lines."""
-    try:
-        with path.open("rb") as file:
-            content = unpack(file).read()
-        return content.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise CorpusError("no such file", path=path) from None
-    except UnicodeDecodeError as fault:
-        line = content.count(b"\n", 0, fault.start) + 1
-        raise CorpusError("not UTF-8: convert the file to UTF-8 first", path=path, line=line) from None
-    except (EOFError, gzip.BadGzipFile, zlib.error, DamageError) as fault:
-        raise CorpusError(f"the compressed file is damaged: {fault}. Get or compress it again", path=path) from None
-    except OSError as fault:
-        raise CorpusError(f"cannot be read: {fault.strerror}", path=path) from None

@@ -1,7 +1,7 @@
-"""Fetching: the public corpora of the paper, from the network or from the user's own hands."""
+"""Fetching the public corpora of the paper, from the network or from files put in place by hand."""
 
 from docaps.corpus.fetch.catalogue import KnownCorpus, find_addresses, known_corpus
 from docaps.corpus.fetch.collection import Collection, collect
-from docaps.corpus.fetch.download import Address, Patience
+from docaps.corpus.fetch.download import RemoteFile, RetryPolicy
 
-__all__ = ["Address", "Collection", "KnownCorpus", "Patience", "collect", "find_addresses", "known_corpus"]
+__all__ = ["Collection", "KnownCorpus", "RemoteFile", "RetryPolicy", "collect", "find_addresses", "known_corpus"]

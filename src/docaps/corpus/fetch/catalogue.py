@@ -1,7 +1,7 @@
-"""The catalogue: which public corpora there are, which files they consist of, and what is known of their addresses.
+"""The catalogue of public corpora: their files and addresses.
 
-What comes with docaps is in `catalogue.toml`. A user adds addresses with a pattern, or with a file of this form, TOML
-or JSON; the `fetch.json` that a download leaves behind is one:
+The one of docaps is `catalogue.toml`. A user adds addresses with a pattern, or with a file of this form, TOML or JSON;
+the `fetch.json` that a download writes is one:
 
     [files."train.en"]
     url = "https://..."
@@ -23,7 +23,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from docaps.config.faults import Layer, describe_faults
 from docaps.corpus.fetch.connection import check_url
-from docaps.corpus.fetch.download import Address
+from docaps.corpus.fetch.download import RemoteFile
 from docaps.errors import ConfigError, FetchError
 
 LANGUAGES = ("en", "de")
@@ -55,19 +55,19 @@ class KnownCorpus(BaseModel):
         return {f"{part}.{language}": (part, language) for part in self.parts for language in LANGUAGES}
 
     def pages(self, name: str) -> list[str]:
-        """Return where people find a file."""
+        """Return the web pages that offer a file."""
         part, _ = self.names()[name]
         return self.parts[part].pages
 
-    def addresses(self) -> dict[str, Address]:
-        """Return the addresses that come with docaps, by file name."""
+    def addresses(self) -> dict[str, RemoteFile]:
+        """Return the addresses in the catalogue of docaps, by file name."""
         found = {name: getattr(self.parts[part], language) for name, (part, language) in self.names().items()}
-        return {name: Address(f"{self.base}/{file}") for name, file in found.items() if file}
+        return {name: RemoteFile(f"{self.base}/{file}") for name, file in found.items() if file}
 
 
 @cache
 def known_corpora() -> dict[str, KnownCorpus]:
-    """Read the catalogue that comes with docaps."""
+    """Read the catalogue of docaps."""
     text = (files("docaps.corpus.fetch") / "catalogue.toml").read_text(encoding="utf-8")
     return {name: KnownCorpus(name=name, **entry) for name, entry in tomllib.loads(text).items()}
 
@@ -81,12 +81,12 @@ def known_corpus(name: str) -> KnownCorpus:
 
 
 def _nearest(name: str, known: list[str]) -> str:
-    """Suggest what was meant."""
+    """Suggest the nearest name, or list all."""
     found = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean {found[0]!r}?" if found else f"known: {', '.join(known)}"
 
 
-class Entry(BaseModel):
+class CatalogueEntry(BaseModel):
     """One file of a user's catalogue."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -100,15 +100,15 @@ class Catalogue(BaseModel):
     """A user's catalogue."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    files: dict[str, Entry]
+    files: dict[str, CatalogueEntry]
     corpus: str | None = None
 
 
-def find_addresses(corpus: KnownCorpus, pattern: str | None, catalogue: Path | None) -> dict[str, Address]:
-    """Return the address of every file that has one: from the user's catalogue, the pattern, or the one of docaps."""
+def find_addresses(corpus: KnownCorpus, pattern: str | None, catalogue: Path | None) -> dict[str, RemoteFile]:
+    """Return the known addresses: from the user's catalogue, else the pattern, else the catalogue of docaps."""
     found = corpus.addresses()
     if pattern is not None:
-        found |= {name: Address(url) for name, url in expand(pattern, corpus).items()}
+        found |= {name: RemoteFile(url) for name, url in expand(pattern, corpus).items()}
     if catalogue is not None:
         found |= read_catalogue(catalogue, corpus)
     ordered = {name: found[name] for name in corpus.names() if name in found}
@@ -116,8 +116,8 @@ def find_addresses(corpus: KnownCorpus, pattern: str | None, catalogue: Path | N
     return ordered
 
 
-def _check(addresses: Mapping[str, Address]) -> None:
-    """Refuse addresses that cannot be fetched from, and one address for two files."""
+def _check(addresses: Mapping[str, RemoteFile]) -> None:
+    """Refuse invalid addresses, and one address for two files."""
     names: dict[str, str] = {}
     for name, address in addresses.items():
         check_url(address.url)
@@ -141,7 +141,7 @@ def expand(pattern: str, corpus: KnownCorpus) -> dict[str, str]:
     }
 
 
-def read_catalogue(path: Path, corpus: KnownCorpus) -> dict[str, Address]:
+def read_catalogue(path: Path, corpus: KnownCorpus) -> dict[str, RemoteFile]:
     """Read the addresses of a user's catalogue."""
     text = _read_text(path)
     try:
@@ -155,13 +155,13 @@ def read_catalogue(path: Path, corpus: KnownCorpus) -> dict[str, Address]:
         if name not in known:
             raise ConfigError(f"{name}: no file of {corpus.name}; {_nearest(name, known)}", path=path)
     return {
-        name: Address(entry.url, entry.sha256.lower() if entry.sha256 else None, entry.size)
+        name: RemoteFile(entry.url, entry.sha256.lower() if entry.sha256 else None, entry.size)
         for name, entry in found.files.items()
     }
 
 
 def _read_text(path: Path) -> str:
-    """Read a catalogue's text."""
+    """Read the text of a catalogue."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -171,7 +171,7 @@ def _read_text(path: Path) -> str:
 
 
 def _parse(path: Path, text: str) -> Mapping[str, Any]:
-    """Read JSON or TOML, whichever the file's name says."""
+    """Parse JSON or TOML, by the file's name."""
     try:
         return dict(json.loads(text)) if path.suffix == ".json" else tomllib.loads(text)
     except (json.JSONDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as fault:

@@ -1,4 +1,4 @@
-"""A collection: the files of a public corpus in one directory, fetched or put there by hand, and checked.
+"""Collecting the files of a public corpus in one directory, downloaded or put there by hand, and checked.
 
 train.en train.de dev.en dev.de test.en test.de    the documents
 fetch.json                                         what was fetched: address, bytes, SHA-256, time
@@ -13,7 +13,7 @@ from typing import Any
 from docaps import progress
 from docaps.corpus.documents import count_sentences
 from docaps.corpus.fetch.catalogue import LANGUAGES, KnownCorpus
-from docaps.corpus.fetch.download import Address, Patience, download
+from docaps.corpus.fetch.download import RemoteFile, RetryPolicy, download
 from docaps.corpus.formats import read_parallel
 from docaps.errors import CorpusError, FetchError
 from docaps.files import read_json, sha256, write_json
@@ -24,7 +24,7 @@ FETCHED, IN_PLACE, MISSING = "fetched", "in place", "missing"
 
 @dataclass
 class Collection:
-    """What there is of a corpus: the state of each file, the size of each part, and why fetching ended early."""
+    """The state of each file of a corpus, the size of each part, and the error that stopped fetching, if any."""
 
     corpus: KnownCorpus
     folder: Path
@@ -34,23 +34,23 @@ class Collection:
 
     @property
     def missing(self) -> list[str]:
-        """Names of the files that are not there."""
+        """Names of the missing files."""
         return [name for name, state in self.states.items() if state == MISSING]
 
     @property
     def record(self) -> dict[str, Any]:
-        """What was fetched into this directory, now or before."""
+        """The record of what was fetched into this directory, now or before."""
         return _read_record(self.folder / "fetch.json", self.corpus)
 
 
 def collect(
-    corpus: KnownCorpus, addresses: Mapping[str, Address], folder: Path, *, overwrite: bool, patience: Patience
+    corpus: KnownCorpus, addresses: Mapping[str, RemoteFile], folder: Path, *, overwrite: bool, retries: RetryPolicy
 ) -> Collection:
-    """Fetch every file that is not there and has an address, then read what is there as parallel documents."""
+    """Fetch the missing files with a known address, then read all complete parts as parallel documents."""
     found = Collection(corpus, folder)
     _read_record(folder / "fetch.json", corpus)
     for name in corpus.names():
-        found.states[name] = _settle(found, name, addresses.get(name), overwrite, patience)
+        found.states[name] = _settle(found, name, addresses.get(name), overwrite, retries)
     for part in corpus.parts:
         names = [f"{part}.{language}" for language in LANGUAGES]
         if not set(names) & set(found.missing):
@@ -58,8 +58,8 @@ def collect(
     return found
 
 
-def _settle(found: Collection, name: str, address: Address | None, overwrite: bool, patience: Patience) -> str:
-    """Make sure of one file, if it can be had; after a fault nothing more is fetched."""
+def _settle(found: Collection, name: str, address: RemoteFile | None, overwrite: bool, retries: RetryPolicy) -> str:
+    """Check or fetch one file and return its state; after an error nothing more is fetched."""
     path = found.folder / name
     replaced = overwrite and address is not None and found.fault is None
     if path.exists() and not replaced:
@@ -69,25 +69,25 @@ def _settle(found: Collection, name: str, address: Address | None, overwrite: bo
     if address is None or found.fault is not None:
         return MISSING
     try:
-        _fetch(found, name, address, patience)
+        _fetch(found, name, address, retries)
     except FetchError as fault:
         found.fault = str(fault)
         return IN_PLACE if path.exists() else MISSING
     return FETCHED
 
 
-def _fetch(found: Collection, name: str, address: Address, patience: Patience) -> None:
-    """Fetch one file and write down what it was."""
+def _fetch(found: Collection, name: str, address: RemoteFile, retries: RetryPolicy) -> None:
+    """Fetch one file and record it."""
     path = found.folder / name
-    digest = download(address, path, patience)
+    digest = download(address, path, retries)
     entry = {"url": address.url, "bytes": path.stat().st_size, "sha256": digest, "time": now()}
     files = {**found.record.get("files", {}), name: entry}
     write_json(found.folder / "fetch.json", {"corpus": found.corpus.name, "files": files})
     progress.say(f"{path}: {entry['bytes']:,} bytes, SHA-256 {digest}")
 
 
-def _check_in_place(path: Path, address: Address) -> None:
-    """Refuse a file that is not what the catalogue says."""
+def _check_in_place(path: Path, address: RemoteFile) -> None:
+    """Refuse a file whose size or hash differs from the catalogue."""
     fault = None
     if address.size not in (None, path.stat().st_size):
         fault = f"has {path.stat().st_size:,} bytes, expected {address.size:,}"
@@ -113,7 +113,7 @@ def _measure(source: Path, target: Path) -> dict[str, Any]:
 
 
 def _read_record(path: Path, corpus: KnownCorpus) -> dict[str, Any]:
-    """Read what was fetched before; refuse the directory of another corpus."""
+    """Read the record of earlier fetches; refuse the directory of another corpus."""
     if not path.exists():
         return {}
     found = read_json(path, error=FetchError)
@@ -125,7 +125,7 @@ def _read_record(path: Path, corpus: KnownCorpus) -> dict[str, Any]:
 
 
 def _other_files(found: Collection, most: int = 5) -> list[str]:
-    """List files beside those that are missing: perhaps they are the ones, packed or under other names."""
+    """List other files in the directory: they may be the missing ones, packed or under other names."""
     own = {name + ending for name in found.states for ending in ("", ".partial", ".partial.json")} | {"fetch.json"}
     if not found.folder.is_dir():
         return []
@@ -134,7 +134,7 @@ def _other_files(found: Collection, most: int = 5) -> list[str]:
 
 
 def explain_missing(found: Collection) -> str:
-    """Say which files to put where, and from which page, so that a person can do what the program could not."""
+    """Return instructions for the missing files: which to put where, and from which page."""
     lines = [found.fault] if found.fault else []
     lines.append(
         f"{found.corpus.name}: {len(found.missing)} of {len(found.states)} files missing. Put them here, plain or gzip:"

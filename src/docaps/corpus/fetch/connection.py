@@ -1,4 +1,4 @@
-"""Connections: open an http or https address, follow a few redirects, and tell passing faults from lasting ones."""
+"""HTTP connections: open an address, follow a few redirects, and distinguish temporary from permanent errors."""
 
 import http.client
 import re
@@ -15,20 +15,21 @@ from docaps.errors import FetchError
 SCHEMES = ("http", "https")
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_REDIRECTS = 5
-PASSING = (408, 425, 429, 500, 502, 503, 504)
+TEMPORARY_STATUS = (408, 425, 429, 500, 502, 503, 504)
+HEADERS = {"User-Agent": f"docaps/{__version__}", "Accept-Encoding": "identity"}  # no compression
 UNRESERVED = "%/:=&?~#+!$,;'@()*[]"
 
 
 class TemporaryError(Exception):
-    """A fault that may be gone at the next attempt; `anew` says that the next one has to begin at the beginning."""
+    """An error that another attempt may not have; `restart`: the next attempt has to start from the beginning."""
 
-    def __init__(self, message: str, *, anew: bool = False) -> None:
+    def __init__(self, message: str, *, restart: bool = False) -> None:
         super().__init__(message)
-        self.anew = anew
+        self.restart = restart
 
 
-class Response:
-    """What a server sends: a few facts, then the bytes."""
+class HttpResponse:
+    """A response: a few headers, then the bytes."""
 
     def __init__(self, answer: Any) -> None:
         self._answer = answer
@@ -37,7 +38,7 @@ class Response:
 
     @property
     def length(self) -> int | None:
-        """Number of bytes that follow, if the server says it."""
+        """Number of bytes that follow, if the server gives it."""
         text = self._headers.get("Content-Length", "")
         return int(text) if text.isdecimal() else None
 
@@ -49,13 +50,13 @@ class Response:
 
     @property
     def validator(self) -> str | None:
-        """The server's mark of this version of the file; a weak one vouches for no single byte, so it is none."""
+        """The validator of this version of the file; a weak ETag does not guarantee equal bytes and is ignored."""
         tag: str | None = self._headers.get("ETag")
         return tag if tag and not tag.startswith("W/") else self._headers.get("Last-Modified")
 
     @property
     def is_page(self) -> bool:
-        """Say whether this is a web page."""
+        """Whether this is a web page."""
         return self._headers.get_content_type() in ("text/html", "application/xhtml+xml")
 
     def read(self, count: int) -> bytes:
@@ -67,10 +68,10 @@ class Response:
         return found
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._answer.close()
 
-    def __enter__(self) -> "Response":
+    def __enter__(self) -> "HttpResponse":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,7 +79,7 @@ class Response:
 
 
 def check_url(url: str) -> None:
-    """Refuse an address that is not on the network."""
+    """Refuse an address that is not http or https, or has a password in it."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -91,7 +92,7 @@ def check_url(url: str) -> None:
 
 
 def check_redirect(url: str, target: str) -> None:
-    """Refuse to be led off the network, or from a safe connection to an open one."""
+    """Refuse a redirect to another scheme, or from https to http."""
     if urlsplit(target).scheme not in SCHEMES:
         raise FetchError(f"{url}: redirects to {target}, which is not on the network: refused")
     if url.startswith("https:") and not target.startswith("https:"):
@@ -99,28 +100,23 @@ def check_redirect(url: str, target: str) -> None:
     check_url(target)
 
 
-def open_url(url: str, headers: Mapping[str, str], timeout: float) -> Response:
-    """Open an address, going where it leads."""
-    place = url
+def open_url(url: str, headers: Mapping[str, str], timeout: float) -> HttpResponse:
+    """Open an address, following redirects."""
+    location = url
     for _ in range(MOST_REDIRECTS + 1):
         try:
-            request = urllib.request.Request(quote(place, safe=UNRESERVED), headers=_identify(headers))
-            return Response(_opener().open(request, timeout=timeout))
+            request = urllib.request.Request(quote(location, safe=UNRESERVED), headers={**HEADERS, **headers})
+            return HttpResponse(_opener().open(request, timeout=timeout))
         except urllib.error.HTTPError as fault:
             with fault:
-                place = _next_place(place, fault)
+                location = _next_location(location, fault)
         except (OSError, http.client.HTTPException) as fault:
-            raise _explain(place, fault) from None
+            raise _explain(location, fault) from None
     raise FetchError(f"{url}: redirected more than {MOST_REDIRECTS} times")
 
 
-def _identify(headers: Mapping[str, str]) -> dict[str, str]:
-    """Say who asks, and that the bytes are wanted as they are."""
-    return {"User-Agent": f"docaps/{__version__}", "Accept-Encoding": "identity", **headers}
-
-
 def _opener() -> urllib.request.OpenerDirector:
-    """Build what opens addresses: http and https only, through a proxy if the user has one; redirects are ours."""
+    """Return an opener for http and https only, through the user's proxy; redirects are handled here."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,
@@ -133,21 +129,21 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _next_place(url: str, fault: urllib.error.HTTPError) -> str:
-    """Return where a redirect leads; raise what any other answer means."""
-    location = fault.headers.get("Location")
-    if fault.code in REDIRECTS and location:
-        target = urljoin(url, location)
+def _next_location(url: str, fault: urllib.error.HTTPError) -> str:
+    """Return the target of a redirect; raise an error for any other status."""
+    redirect = fault.headers.get("Location")
+    if fault.code in REDIRECTS and redirect:
+        target = urljoin(url, redirect)
         check_redirect(url, target)
         return target
-    unfit = fault.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE  # their file is shorter than our part of it
-    if unfit or fault.code in PASSING:
-        raise TemporaryError(f"the server answered {fault.code} {fault.reason}", anew=unfit)
+    unfit = fault.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE  # the file is shorter than the partial download
+    if unfit or fault.code in TEMPORARY_STATUS:
+        raise TemporaryError(f"the server answered {fault.code} {fault.reason}", restart=unfit)
     raise FetchError(f"{url}: the server answered {fault.code} {fault.reason}: is the address right?")
 
 
 def _explain(url: str, fault: Exception) -> Exception:
-    """Say in words why there was no answer, and whether to try again."""
+    """Return the error for a failed connection: temporary or permanent."""
     inner = fault.reason if isinstance(fault, urllib.error.URLError) else fault
     if isinstance(inner, http.client.InvalidURL):
         return FetchError(f"{url}: not an address: {inner}")
@@ -160,5 +156,5 @@ def _explain(url: str, fault: Exception) -> Exception:
 
 
 def _reason(fault: object) -> str:
-    """Name a fault of the system."""
+    """Return the message of a system error."""
     return str(getattr(fault, "strerror", None) or fault or type(fault).__name__)

@@ -1,17 +1,15 @@
-"""Files of documents in many formats: told apart by content, read one document at a time, written as they were read.
+"""File formats of documents: detected by content, read one document at a time, written back in the same layout.
 
 `docs/file-formats.md` shows every format. `lines` (one sentence a line, a line `<d>` before each document) is the
-format of docaps's own files.
+format of docaps's own files. Other packages add formats through the entry points `docaps.formats` (see `registry`).
 """
 
-from docaps.corpus.formats.arrival import Arrival
-from docaps.corpus.formats.catalogue import DIRECTORY, FORMATS, NAMES
-from docaps.corpus.formats.directory import list_files
-from docaps.corpus.formats.lines import DOCUMENT_MARK, split_documents
-from docaps.corpus.formats.opening import STDIN, read_lines
-from docaps.corpus.formats.parallel import iterate_parallel, read_parallel
-from docaps.corpus.formats.reading import iterate_documents, read_documents
-from docaps.corpus.formats.starts import find_starts
+from docaps.corpus.formats.folder import list_files
+from docaps.corpus.formats.format import Format, OutputDocument, ReadingOptions, WritingOptions
+from docaps.corpus.formats.lines import DOCUMENT_MARK, find_starts
+from docaps.corpus.formats.reading import iterate_documents, iterate_parallel, read_documents, read_parallel
+from docaps.corpus.formats.registry import DIRECTORY, FORMATS, NAMES
+from docaps.corpus.formats.text_input import STDIN, Arrival, read_lines
 from docaps.corpus.formats.writing import (
     format_documents,
     format_of,
@@ -28,6 +26,10 @@ __all__ = [
     "NAMES",
     "STDIN",
     "Arrival",
+    "Format",
+    "OutputDocument",
+    "ReadingOptions",
+    "WritingOptions",
     "find_starts",
     "format_documents",
     "format_of",
@@ -38,7 +40,6 @@ __all__ = [
     "read_documents",
     "read_lines",
     "read_parallel",
-    "split_documents",
     "write_documents",
     "write_parallel",
     "write_translations",

@@ -1,17 +1,84 @@
 """Documents in markup: `<doc>` with `<seg>` in it, in WMT SGML, IWSLT XML and WMT XML.
 
 The older files are not well-formed (a bare `&`, attributes without quotes), so tags are found by a pattern and all else
-is text. A file is cut after each `</doc>`, so one document is held at a time, and what stands around its sentences is
-kept word for word.
+is text. A file is split after each `</doc>`, so that one document is held at a time, and the text around its sentences
+is kept unchanged. Only the five named entities and numeric references are decoded, each once, so a file cannot grow
+while it is read.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from html import escape
+from itertools import pairwise
 
-from docaps.corpus.formats.entities import attributes_of, decode_markup
-from docaps.corpus.formats.interface import ReadingOptions
+from docaps.corpus.formats.format import ReadingOptions
+from docaps.corpus.formats.text_input import one_line
 from docaps.errors import CorpusError
+
+NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
+CDATA_START, CDATA_END = "<![CDATA[", "]]>"
+ATTRIBUTE = re.compile(r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def decode_entities(text: str) -> str:
+    """Decode the known entities of a text; leave anything else unchanged."""
+    return ENTITY.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    """Return the character of one entity."""
+    name, decimal, hexadecimal = match.groups()
+    if name:
+        return NAMED[name]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    is_text = 0 < code < 0xD800 or 0xDFFF < code <= 0x10FFFF
+    return chr(code) if is_text else match[0]
+
+
+def decode_markup(text: str) -> str:
+    """Decode the text of an element into a sentence."""
+    return one_line("".join(_decode_parts(text)))
+
+
+def _decode_parts(text: str) -> Iterator[str]:
+    """Yield the decoded parts of a text; CDATA is not decoded."""
+    rest = text
+    while CDATA_START in rest:
+        before, _, after = rest.partition(CDATA_START)
+        inside, end, following = after.partition(CDATA_END)
+        if not end:
+            break
+        yield decode_entities(before)
+        yield inside
+        rest = following
+    yield decode_entities(rest)
+
+
+def encode_markup(sentence: str) -> str:
+    """Encode a sentence as the text of an element; characters that XML cannot hold become U+FFFD."""
+    return escape(NOT_XML.sub("\ufffd", one_line(sentence)), quote=False)
+
+
+def encode_attribute(value: str) -> str:
+    """Encode the value of an attribute, with its quotes."""
+    return f'"{escape(NOT_XML.sub(chr(0xFFFD), value))}"'
+
+
+def attributes_of(text: str) -> dict[str, str]:
+    """Parse the attributes of a tag; their names become lower case."""
+    return {
+        match[1].lower(): decode_entities(next(value for value in match.groups()[1:] if value is not None))
+        for match in ATTRIBUTE.finditer(text)
+    }
+
+
+def format_attributes(attributes: dict[str, str]) -> str:
+    """Format attributes for a tag."""
+    return "".join(f" {name}={encode_attribute(value)}" for name, value in attributes.items())
+
 
 CLOSING = re.compile(r"</doc\s*>", re.IGNORECASE)
 EMPTY_SEGMENT = re.compile(r"<(seg)\b([^<>]*)/>", re.IGNORECASE)
@@ -26,19 +93,19 @@ PARAGRAPHS = ("p", "hl")
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """A piece of a file up to and with a `</doc>` (the last piece: what follows the last one)."""
+class MarkupChunk:
+    """The text of a file up to and including a `</doc>` (the last chunk: what follows the last one)."""
 
     text: str
     line: int
 
-    def line_at(self, place: int) -> int:
-        """Return the line of the file on which a character of this piece stands."""
-        return self.line + self.text.count("\n", 0, place)
+    def line_at(self, position: int) -> int:
+        """Return the line of the file on which a character of this chunk is."""
+        return self.line + self.text.count("\n", 0, position)
 
 
-def cut_chunks(lines: Iterable[str]) -> Iterator[Chunk]:
-    """Cut markup after each `</doc>`; the last chunk has none."""
+def cut_chunks(lines: Iterable[str]) -> Iterator[MarkupChunk]:
+    """Split markup after each `</doc>`; the last chunk has none."""
     waiting: list[str] = []
     start = 1
     for number, whole in enumerate(lines, start=1):
@@ -50,12 +117,12 @@ def cut_chunks(lines: Iterable[str]) -> Iterator[Chunk]:
     yield _chunk(waiting, start)
 
 
-def _chunk(lines: list[str], start: int) -> Chunk:
-    return Chunk(EMPTY_SEGMENT.sub(r"<\1\2></\1>", "\n".join(lines)), start)
+def _chunk(lines: list[str], start: int) -> MarkupChunk:
+    return MarkupChunk(EMPTY_SEGMENT.sub(r"<\1\2></\1>", "\n".join(lines)), start)
 
 
 def _tags(text: str) -> Iterator[re.Match[str]]:
-    """Go through the known tags of a text, passing over comments; a comment without an end is text."""
+    """Yield the known tags of a text, skipping comments; a comment without an end is text."""
     comment_end = 0
     for match in TAG.finditer(text):
         if match.start() < comment_end:
@@ -68,8 +135,8 @@ def _tags(text: str) -> Iterator[re.Match[str]]:
 
 
 @dataclass(slots=True)
-class Version:
-    """One text of a document: where its sentences stand in the chunk, their ids and paragraphs."""
+class MarkedText:
+    """One text of a document: the spans of its sentences in the chunk, their ids and paragraphs."""
 
     kind: str
     attributes: dict[str, str]
@@ -81,35 +148,34 @@ class Version:
 
     @property
     def paragraphs(self) -> tuple[int, ...]:
-        """Numbers of sentences, paragraph by paragraph; none if there are no paragraph tags."""
+        """Number of sentences of each paragraph; empty if there are no paragraph tags."""
         return tuple(count for count in self.counts if count)
 
     def open_paragraph(self) -> None:
-        """Begin a paragraph; sentences before the first one are a paragraph too."""
+        """Begin a paragraph; sentences before the first one are a paragraph of their own."""
         if not self.counts:
             self.counts.append(len(self.ids))
         self.counts.append(0)
 
-    def sentences(self, chunk: Chunk) -> tuple[str, ...]:
-        """Read the sentences."""
+    def sentences(self, chunk: MarkupChunk) -> tuple[str, ...]:
+        """Return the decoded sentences."""
         return tuple(decode_markup(chunk.text[start:end]) for start, end in self.spans)
 
-    def seams(self, chunk: Chunk) -> tuple[str, ...]:
-        """Return what stands between the sentences."""
-        ends = zip(self.spans, self.spans[1:], strict=False)
-        return tuple(chunk.text[one[1] : other[0]] for one, other in ends)
+    def seams(self, chunk: MarkupChunk) -> tuple[str, ...]:
+        """Return the text between the sentences."""
+        return tuple(chunk.text[one[1] : other[0]] for one, other in pairwise(self.spans))
 
 
 @dataclass(slots=True)
 class MarkedDocument:
-    """A `<doc>` of a chunk: its place, its attributes, and one text or several."""
+    """A `<doc>` of a chunk: its position, its attributes, and one text or several."""
 
     start: int
     attributes: dict[str, str]
     set_kind: str | None
     set_attributes: dict[str, str]
     set_number: int
-    versions: list[Version] = field(default_factory=list)
+    versions: list[MarkedText] = field(default_factory=list)
     end: int = 0
 
     @property
@@ -119,7 +185,7 @@ class MarkedDocument:
 
 
 class Scanner:
-    """Find the document of each chunk; knows which set (srcset, refset ...) it is in."""
+    """Finds the document of each chunk, and tracks the set (srcset, refset ...) it is in."""
 
     def __init__(self, options: ReadingOptions) -> None:
         self._options = options
@@ -129,8 +195,8 @@ class Scanner:
         self._document: MarkedDocument | None = None
         self._segment: re.Match[str] | None = None
 
-    def scan(self, chunk: Chunk) -> MarkedDocument | None:
-        """Read one chunk; None if it holds no document (the end of the file)."""
+    def scan(self, chunk: MarkupChunk) -> MarkedDocument | None:
+        """Return the document of a chunk; None if it has none (the end of the file)."""
         found = None
         for match in _tags(chunk.text):
             name, closing = match[2].lower(), bool(match[1])
@@ -145,32 +211,29 @@ class Scanner:
             raise self._fault(message, chunk, self._document.start)
         return found
 
-    def _open(self, name: str, match: re.Match[str], chunk: Chunk) -> None:
-        """Take an opening tag."""
+    def _open(self, name: str, match: re.Match[str], chunk: MarkupChunk) -> None:
+        """Process an opening tag."""
         attributes = attributes_of(match[3])
         if name == "mteval":
             self.evaluation = True
         elif name in SETS:
             self._set, self.sets = (name, attributes), self.sets + 1
         elif name == "doc":
-            self._open_document(attributes, match, chunk)
+            if self._document:
+                message = f"document '{self._document.name}' is not closed: </doc> missing before this <doc>"
+                raise self._fault(message, chunk, match.start())
+            self._document = MarkedDocument(match.start(), attributes, *self._set, self.sets)
         elif name in (*VERSIONS, *PARAGRAPHS, "seg"):
             self._open_part(name, attributes, match, chunk)
 
-    def _open_document(self, attributes: dict[str, str], match: re.Match[str], chunk: Chunk) -> None:
-        if self._document:
-            message = f"document '{self._document.name}' is not closed: </doc> missing before this <doc>"
-            raise self._fault(message, chunk, match.start())
-        self._document = MarkedDocument(match.start(), attributes, *self._set, self.sets)
-
-    def _open_part(self, name: str, attributes: dict[str, str], match: re.Match[str], chunk: Chunk) -> None:
-        """Take the beginning of a text, a paragraph or a sentence."""
+    def _open_part(self, name: str, attributes: dict[str, str], match: re.Match[str], chunk: MarkupChunk) -> None:
+        """Begin a text, a paragraph or a sentence."""
         document = self._document
         if document is None:
             raise self._fault(f"a <{name}> outside of any <doc>", chunk, match.start())
         if name in VERSIONS or not document.versions:
             kind = name if name in VERSIONS else document.set_kind or ""
-            document.versions.append(Version(kind, attributes, match.end()))
+            document.versions.append(MarkedText(kind, attributes, match.end()))
         version = document.versions[-1]
         if name in PARAGRAPHS:
             version.open_paragraph()
@@ -180,15 +243,18 @@ class Scanner:
             if version.counts:
                 version.counts[-1] += 1
 
-    def _close(self, name: str, match: re.Match[str], chunk: Chunk) -> MarkedDocument | None:
-        """Take a closing tag; the one of a document gives the document."""
+    def _close(self, name: str, match: re.Match[str], chunk: MarkupChunk) -> MarkedDocument | None:
+        """Process a closing tag; `</doc>` returns the document."""
         document = self._document
         if name in SETS:
             self._set = (None, {})
         if document is None:
             return None
         if name == "seg":
-            self._close_segment(document, match, chunk)
+            if self._segment is None:
+                raise self._fault("a </seg> without its <seg>", chunk, match.start())
+            document.versions[-1].spans.append((self._segment.end(), match.start()))
+            self._segment = None
         elif name in VERSIONS and document.versions:
             document.versions[-1].end = match.start()
         elif name == "doc":
@@ -196,11 +262,5 @@ class Scanner:
             return document
         return None
 
-    def _close_segment(self, document: MarkedDocument, match: re.Match[str], chunk: Chunk) -> None:
-        if self._segment is None:
-            raise self._fault("a </seg> without its <seg>", chunk, match.start())
-        document.versions[-1].spans.append((self._segment.end(), match.start()))
-        self._segment = None
-
-    def _fault(self, message: str, chunk: Chunk, place: int) -> CorpusError:
-        return CorpusError(message, path=self._options.path, line=chunk.line_at(place))
+    def _fault(self, message: str, chunk: MarkupChunk, position: int) -> CorpusError:
+        return self._options.fault(message, chunk.line_at(position))

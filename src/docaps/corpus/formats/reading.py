@@ -1,35 +1,30 @@
-"""Reading documents in any format, one at a time or all at once."""
+"""Reading documents in any format, one at a time or all at once: one side, or two sides that translate each other."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from itertools import chain
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
-from docaps.corpus.documents import Document
-from docaps.corpus.formats.arrival import WHOLE, Arrival
-from docaps.corpus.formats.catalogue import DIRECTORY, FORMATS, check_name
-from docaps.corpus.formats.detection import detect
-from docaps.corpus.formats.directory import read_directory
-from docaps.corpus.formats.interface import SOURCE_LANGUAGE, ReadingOptions, Side
-from docaps.corpus.formats.opening import LONGEST_SENTENCE, STDIN, check_lengths, read_raw_lines, too_long
-from docaps.corpus.formats.starts import find_starts
+from docaps.corpus.documents import Document, ParallelDocument
+from docaps.corpus.formats.folder import check_partners, read_directory
+from docaps.corpus.formats.format import SOURCE_LANGUAGE, TARGET_LANGUAGE, ReadingOptions, Side
+from docaps.corpus.formats.lines import DOCUMENT_MARK, find_starts
+from docaps.corpus.formats.registry import DIRECTORY, check_name, detect, find_format
+from docaps.corpus.formats.text_input import (
+    LONGEST_SENTENCE,
+    STDIN,
+    WHOLE,
+    Arrival,
+    check_lengths,
+    read_raw_lines,
+    too_long,
+)
 from docaps.errors import CorpusError
 
-REMEMBERED = 1_000_000  # ids: input without an end must not fill the memory
-
-
-def read_documents(
-    path: Path,
-    *,
-    format: str | None = None,
-    side: Side = "source",
-    language: str = SOURCE_LANGUAGE,
-    starts: Path | None = None,
-    running_text: bool = False,
-) -> list[Document]:
-    """Read the documents of a file or directory (`-` is stdin)."""
-    return list(
-        iterate_documents(path, format=format, side=side, language=language, starts=starts, running_text=running_text)
-    )
+REMEMBERED_IDS = 1_000_000  # endless input must not fill the memory
+Arguments = ParamSpec("Arguments")
+Item = TypeVar("Item")
 
 
 def iterate_documents(
@@ -42,65 +37,155 @@ def iterate_documents(
     running_text: bool = False,
     arrival: Arrival = WHOLE,
 ) -> Iterator[Document]:
-    """Go through the documents of a file or directory, holding one at a time.
+    """Yield the documents of a file or directory, holding one at a time.
 
     Args:
-        path: where to read; `-` is stdin.
-        format: the format's name; without it the content decides (see `detection`).
+        path: the file or directory; `-` is stdin.
+        format: the format's name; without it the format is detected (see `registry`).
         side: which side of a two-sided file: the source, the target (a reference), or a hypothesis.
         language: code of the text's language, for splitting running text.
         starts: the file of document starts, for the format `starts`.
         running_text: whether content that looks like running text may be split into sentences.
-        arrival: when to hand over a part of a long document; the layout of the next part says that it continues. Only
-            where each sentence has its own line, and in running text; other formats hold a whole document at a time.
+        arrival: when to yield a part of a long document; the layout of the next part says that it continues. Only for
+            formats with one sentence a line and for running text; others hold a whole document at a time.
     """
     if format is not None:
         check_name(format)
     if starts is not None and format not in (None, "starts"):
         raise CorpusError(f"document starts go with plain lines, not with the format '{format}'", path=path)
     options = ReadingOptions(path, side, language, starts, arrival)
-    return _with_unique_ids(_with_short_sentences(_iterate(options, format, running_text), options), options)
+    return _check(_iterate(options, format, running_text), options)
 
 
 def _iterate(options: ReadingOptions, format: str | None, running_text: bool) -> Iterator[Document]:
     """Choose the format, then read."""
     path = options.path
-    if path != STDIN and path.is_dir() and format in (None, DIRECTORY, "text"):
+    if path != STDIN and path.is_dir():
+        if format not in (None, DIRECTORY, "text"):
+            advice = f"name the format '{DIRECTORY}' or 'text', or a file"
+            raise options.fault(f"a directory, which is not read as '{format}': {advice}")
         yield from read_directory(options, running_text=format == "text")
         return
-    if path != STDIN and path.is_dir():
-        message = f"a directory, which is not read as '{format}': name the format '{DIRECTORY}' or 'text', or a file"
-        raise CorpusError(message, path=path)
     if format == DIRECTORY:
-        raise CorpusError("not a directory: expected one with a file for each document", path=path)
+        raise options.fault("not a directory: expected one with a file for each document")
     lines = read_raw_lines(path, options.arrival if options.arrival is not WHOLE else None)
     name = "starts" if format is None and (options.starts or find_starts(path)) else format
     if name is None:
         name, sample = detect(lines, path, running_text=running_text)
         lines = options.arrival.replay(sample, lines) if options.arrival is not WHOLE else chain(sample, lines)
-    yield from FORMATS[name].read(lines if FORMATS[name].free else check_lengths(lines, path), options)
+    found = find_format(name)
+    yield from found.read(lines if found.free else check_lengths(lines, path), options)
 
 
-def _with_short_sentences(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:
-    """Hand on documents, and refuse a sentence that is too long to be one."""
+def _check(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:
+    """Pass on documents; refuse a sentence that is too long to be one, and a second document with the same id."""
+    seen: dict[str, int | None] = {}
     for document in documents:
         longest = max(document.sentences, key=len, default="")
         if len(longest) > LONGEST_SENTENCE:
-            raise too_long(longest, options.path, document.layout.line if document.layout else 1)
-        yield document
-
-
-def _with_unique_ids(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:
-    """Hand on documents, and refuse the second of an id."""
-    seen: dict[str, int | None] = {}
-    for document in documents:
+            raise too_long(longest, options.path, document.line)
         if document.id is not None and not (document.layout and document.layout.continues):
             line = document.layout.line if document.layout else None
             if document.id in seen:
                 first = f"line {seen[document.id]}" if seen[document.id] else "before"
                 message = f"a second document '{document.id}' (the first: {first}): give each document its own id"
-                raise CorpusError(message, path=options.path, line=line)
+                raise options.fault(message, line)
             seen[document.id] = line
-            if len(seen) > REMEMBERED:
+            if len(seen) > REMEMBERED_IDS:
                 del seen[next(iter(seen))]
         yield document
+
+
+def iterate_parallel(
+    source: Path,
+    target: Path | None = None,
+    *,
+    format: str | None = None,
+    language: str = SOURCE_LANGUAGE,
+    target_language: str = TARGET_LANGUAGE,
+    starts: Path | None = None,
+    target_side: Side = "target",
+) -> Iterator[ParallelDocument]:
+    """Yield the documents of two sides, holding one at a time; one file is enough if it holds both.
+
+    Running text is split into sentences only if the format `text` is given.
+    """
+    other = source if target is None else target
+    if source == other == STDIN:
+        raise CorpusError("both sides cannot be read from stdin: give two files", path=STDIN)
+    if source.is_dir() and other.is_dir():
+        check_partners(source, other)
+    ones = iterate_documents(source, format=format, language=language, starts=starts)
+    others = iterate_documents(other, format=format, language=target_language, starts=starts, side=target_side)
+    return _pair(source, other, ones, others)
+
+
+def _pair(
+    source: Path, target: Path, ones: Iterator[Document], others: Iterator[Document]
+) -> Iterator[ParallelDocument]:
+    """Pair documents; refuse the first that do not match."""
+    number = 0
+    for number, one in enumerate(ones, start=1):
+        other = next(others, None)
+        if other is None:
+            raise _unequal_number((source, number + sum(1 for _ in ones)), (target, number - 1), source, one)
+        _check_pair(source, target, number, one, other)
+        yield ParallelDocument(one.sentences, other.sentences, one.id, one.paragraphs)
+    if (other := next(others, None)) is not None:
+        raise _unequal_number((source, number), (target, number + 1 + sum(1 for _ in others)), target, other)
+
+
+def _unequal_number(one: tuple[Path, int], other: tuple[Path, int], path: Path, alone: Document) -> CorpusError:
+    """Return the error for different numbers of documents, at the first one without a partner."""
+    counts = f"{one[1]} documents in {one[0]}, but {other[1]} in {other[0]}"
+    message = f"{counts}: the one that begins here has no partner, remove it or add the other side"
+    return CorpusError(message, path=path, line=alone.line)
+
+
+def _check_pair(source: Path, target: Path, number: int, one: Document, other: Document) -> None:
+    """Refuse two documents that differ in id, length or sentence ids."""
+    if one.id is not None and other.id is not None and one.id != other.id:
+        what = f"document {number} is '{one.id}' in {source}, but '{other.id}' in {target}: put them in the same order"
+    elif len(one.sentences) != len(other.sentences):
+        what = (
+            f"document {number} (near line {one.line}) has {len(one.sentences)} sentences in {source}, but "
+            f"{len(other.sentences)} in {target}: {_advice(one.format, other.format)}"
+        )
+    elif (found := _first_other_id(one, other)) is not None:
+        what = f"document {number} has the sentence ids '{found[0]}' in {source}, but '{found[1]}' in {target}"
+    else:
+        return
+    raise CorpusError(what, path=target, line=other.line)
+
+
+def _advice(one: str, other: str) -> str:
+    """Return the advice for two sides of different lengths, read in these formats."""
+    if one != other:
+        return f"they were read as '{one}' and '{other}'; name the format if that is wrong"
+    units = f"lines and {DOCUMENT_MARK} marks" if one == "lines" else "documents and sentences"
+    return f"both sides need the same {units}"
+
+
+def _first_other_id(one: Document, other: Document) -> tuple[str, str] | None:
+    """Return the first pair of different sentence ids, if both sides have ids."""
+    if not (one.layout and other.layout and one.layout.sentence_ids and other.layout.sentence_ids):
+        return None
+    pairs = zip(one.layout.sentence_ids, other.layout.sentence_ids, strict=True)
+    return next(((here, there) for here, there in pairs if here != there), None)
+
+
+def _reading_all(iterate: Callable[Arguments, Iterator[Item]]) -> Callable[Arguments, list[Item]]:
+    """Return a function with the same arguments that returns a list of all that `iterate` yields."""
+
+    @wraps(iterate)
+    def read(*args: Arguments.args, **options: Arguments.kwargs) -> list[Item]:
+        return list(iterate(*args, **options))
+
+    return read
+
+
+read_documents = _reading_all(iterate_documents)
+"""Read the documents of a file or directory into a list; arguments as for `iterate_documents`."""
+
+read_parallel = _reading_all(iterate_parallel)
+"""Read two sides whose sentences translate each other into a list; arguments as for `iterate_parallel`."""

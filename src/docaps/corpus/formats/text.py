@@ -1,50 +1,82 @@
-"""Running text: an article as people write it, split into sentences; its paragraphs come back as they were.
+"""Running text: an article as people write it, split into sentences; its paragraphs are written back as they were.
 
-One file is one document. Paragraphs are lines, or lines broken at a width with a blank line after each paragraph.
+One file is one document. Paragraphs are lines, or hard-wrapped lines with a blank line after each paragraph.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
-from docaps.corpus.documents import Document, Layout
-from docaps.corpus.formats.interface import Entry, ReadingOptions, WritingOptions, empty_file, fill, layout_of
-from docaps.corpus.formats.opening import one_line
-from docaps.corpus.formats.splitting import split_paragraphs, split_sentences
+from docaps.corpus.documents import Document, TextLayout
+from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions
+from docaps.corpus.formats.text_input import one_line
 
-LONGEST_BLOCK = 1000  # lines without a blank line between them, beyond which no end is waited for
+LONGEST_BLOCK = 1000  # lines without a blank line between them: a longer block is split here
+SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’“»«)\]]*$")
+BEFORE_ORDINAL = "[Ii]m|[Aa]m|[Zz]um|[Vv]om|[Bb]eim|[Dd](?:er|ie|as|em|en|es)|[Ss]eit|[Bb]is|[Jj]ede[rnms]?"
+GERMAN_ORDINAL = re.compile(rf"(?:^|\s)(?:{BEFORE_ORDINAL}) \d{{1,2}}\.\s*$")
+
+
+def split_sentences(paragraph: str, language: str) -> list[str]:
+    """Split a paragraph into sentences, each with the space after it."""
+    import sentencex
+
+    sentences: list[str] = []
+    for part in sentencex.segment(language, paragraph):
+        if sentences and language == "de" and GERMAN_ORDINAL.search(sentences[-1]):
+            sentences[-1] += part  # "Im 19. | Jahrhundert" is one sentence
+        elif part.strip():
+            sentences.append(part)
+        elif sentences:
+            sentences[-1] += part
+    return sentences
+
+
+def split_paragraphs(block: Sequence[str]) -> list[str]:
+    """Return the paragraphs of lines without a blank line between them: one if hard-wrapped, else one a line."""
+    return [" ".join(block)] if is_wrapped(block) else list(block)
+
+
+def is_wrapped(block: Sequence[str]) -> bool:
+    """Return whether lines are hard-wrapped: each is full, and a line break falls within a sentence.
+
+    Two lines may be a title and a name below it; then the second has to begin with a small letter.
+    """
+    width = max(map(len, block))
+    breaks = list(pairwise(block))
+    full = all(len(line) + 1 + len(following.split(" ", 1)[0]) > width for line, following in breaks)
+    return full and any(
+        not SENTENCE_END.search(line) and (len(block) > 2 or following[0].islower()) for line, following in breaks
+    )
 
 
 def read_text(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
-    """Read one document of running text; a long one in parts of whole paragraphs."""
+    """Yield one document of running text; a long one in parts of whole paragraphs."""
     sentences, gaps, counts = list[str](), list[str](), list[int]()
     found = False
     for gap, paragraph in _paragraphs(lines):
-        pieces = split_sentences(paragraph, options.language)
-        gaps += [gap, *(_space_after(piece) for piece in pieces[:-1])]
-        sentences += [one_line(piece) for piece in pieces]
-        counts.append(len(pieces))
+        parts = split_sentences(paragraph, options.language)
+        gaps += [gap, *(" " if part[-1].isspace() else "" for part in parts[:-1])]  # some scripts have no spaces
+        sentences += [one_line(part) for part in parts]
+        counts.append(len(parts))
         if options.arrival.enough(len(sentences)):
             yield _part(sentences, gaps, counts, continues=found)
             sentences, gaps, counts, found = [], [], [], True
     if sentences:
         yield _part(sentences, gaps, counts, continues=found)
     elif not found:
-        raise empty_file(options, "running text")
+        raise options.empty("running text")
 
 
 def _part(sentences: list[str], gaps: list[str], counts: list[int], *, continues: bool) -> Document:
-    """Make a document of paragraphs; the line end after the part before it is written already."""
+    """Return a document of paragraphs; the line end after the part before it has been written already."""
     before = gaps[0].removeprefix("\n") if continues else gaps[0]
-    layout = Layout("text", 1, before, tuple(gaps[1:]), continues=continues)
+    layout = TextLayout("text", 1, before, tuple(gaps[1:]), continues=continues)
     return Document(tuple(sentences), paragraphs=tuple(counts), layout=layout)
 
 
-def _space_after(piece: str) -> str:
-    """Return the space after a sentence: none in a script that has none."""
-    return " " if piece[-1].isspace() else ""
-
-
 def _paragraphs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Go through the paragraphs, each after the line ends that stand before it."""
+    """Yield the paragraphs, each after the line ends before it."""
     gap = ""
     for block in _blocks(lines):
         if not block[0]:
@@ -56,7 +88,7 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Cut lines into runs of blank lines and runs of others."""
+    """Split lines into runs of blank lines and runs of others."""
     block: list[str] = []
     for line in map(one_line, lines):
         if block and (bool(block[0]) != bool(line) or len(block) == LONGEST_BLOCK):
@@ -67,15 +99,15 @@ def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
         yield block
 
 
-def write_text(entries: Iterable[Entry], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
-    """Write running text with the paragraphs it had; a paragraph from elsewhere is a line, with blank lines between."""
-    for number, entry in enumerate(entries):
-        layout = layout_of(entry.document, "text") or _lay_out(entry.document, number)
-        yield fill(layout, [one_line(sentence) for sentence in entry.text])
+def write_text(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
+    """Write running text with the paragraphs it had; a paragraph of another format becomes a line."""
+    for number, item in enumerate(documents):
+        layout = item.document.layout_in("text") or _make_layout(item.document, number)
+        yield layout.fill([one_line(sentence) for sentence in item.text])
 
 
-def _lay_out(document: Document, number: int) -> Layout:
-    """Place the paragraphs of a document that comes from elsewhere."""
+def _make_layout(document: Document, number: int) -> TextLayout:
+    """Return a layout for a document of another format: blank lines between paragraphs."""
     counts = document.paragraphs or (len(document.sentences),)
     gaps = [gap for count in counts for gap in ("\n\n", *(" ",) * (count - 1))]
-    return Layout("text", before="\n" if number else "", between=tuple(gaps[1:]))
+    return TextLayout("text", before="\n" if number else "", between=tuple(gaps[1:]))

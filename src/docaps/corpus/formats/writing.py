@@ -6,10 +6,10 @@ from itertools import chain
 from pathlib import Path
 
 from docaps.corpus.documents import Document, ParallelDocument
-from docaps.corpus.formats.catalogue import DIRECTORY, FORMATS, check_name
-from docaps.corpus.formats.directory import write_directory
-from docaps.corpus.formats.interface import SOURCE_LANGUAGE, TARGET_LANGUAGE, Entry, Side, WritingOptions
-from docaps.corpus.formats.starts import ENDING, format_starts
+from docaps.corpus.formats.folder import write_directory
+from docaps.corpus.formats.format import SOURCE_LANGUAGE, TARGET_LANGUAGE, OutputDocument, Side, WritingOptions
+from docaps.corpus.formats.lines import STARTS_SUFFIX, format_starts
+from docaps.corpus.formats.registry import DIRECTORY, find_format
 from docaps.errors import CorpusError
 from docaps.files import replacing, replacing_directory, write_text_atomically
 
@@ -24,9 +24,9 @@ def format_documents(
     language: str = SOURCE_LANGUAGE,
     target_language: str = TARGET_LANGUAGE,
 ) -> str:
-    """Write documents as text: by default as lines, each document after its mark."""
-    options = WritingOptions(side, language, target_language)
-    return "".join(_pieces((Entry(replace(one, layout=None)) for one in documents), format, options))
+    """Return documents as text: by default one sentence a line, each document after its `<d>` mark."""
+    output = (OutputDocument(replace(document, layout=None)) for document in documents)
+    return "".join(_format(output, format, WritingOptions(side, language, target_language)))
 
 
 def format_translations(
@@ -37,35 +37,34 @@ def format_translations(
     target_language: str = TARGET_LANGUAGE,
     system: str = "docaps",
 ) -> Iterator[str]:
-    """Go through the pieces of text that make up a file of translations, one document at a time.
+    """Yield the text of a file of translations, one document at a time.
 
     Without a name, the format is the one the first document was read in.
     """
     options = WritingOptions(language=language, target_language=target_language, system=system)
     pairs = iter(translated)
     for document, translation in pairs:
-        entries = (_entry(*pair) for pair in chain([(document, translation)], pairs))
-        yield from _pieces(entries, format or format_of(document), options)
+        output = (_output(*pair) for pair in chain([(document, translation)], pairs))
+        yield from _format(output, format or document.format, options)
 
 
 def format_of(document: Document) -> str:
-    """Return the name of the format a document was read in (`lines` if it was not read)."""
-    return document.layout.format if document.layout else "lines"
+    """Return the name of the format a document was read in (`lines` if it was not read from a file)."""
+    return document.format
 
 
-def _entry(document: Document, translation: Sequence[str]) -> Entry:
-    """Put a translation beside its document; they must have the same number of sentences."""
+def _output(document: Document, translation: Sequence[str]) -> OutputDocument:
+    """Combine a document and its translation, which must have the same number of sentences."""
     if len(translation) != len(document.sentences):
         raise ValueError(f"{len(document.sentences)} sentences, but {len(translation)} translations")
-    return Entry(document, tuple(translation))
+    return OutputDocument(document, tuple(translation))
 
 
-def _pieces(entries: Iterable[Entry], name: str, options: WritingOptions) -> Iterator[str]:
-    """Write entries in a format that is one text."""
-    check_name(name)
+def _format(documents: Iterable[OutputDocument], name: str, options: WritingOptions) -> Iterator[str]:
+    """Yield the text of documents in a format of one file."""
     if name == DIRECTORY:
         raise CorpusError("a directory of documents cannot be written as one text: name a directory to write to")
-    return FORMATS[name].write(entries, options)
+    return find_format(name).write(documents, options)
 
 
 def write_documents(
@@ -80,14 +79,14 @@ def write_documents(
     """Write a file of documents (or a directory), complete or not at all."""
     found = [replace(document, layout=None) for document in documents]
     if format == DIRECTORY:
-        _write_whole_directory(path, [Entry(document) for document in found])
+        _replace_directory(path, map(OutputDocument, found))
         return
     write_text_atomically(
         path, format_documents(found, format, side=side, language=language, target_language=target_language)
     )
     if format == "starts":
         lengths = (len(document.sentences) for document in found)
-        write_text_atomically(path.with_name(path.name + ENDING), format_starts(lengths))
+        write_text_atomically(path.with_name(path.name + STARTS_SUFFIX), format_starts(lengths))
 
 
 def write_translations(
@@ -105,20 +104,20 @@ def write_translations(
     if first is None:
         raise CorpusError("there is nothing to write", path=path)
     whole = chain([first], pairs)
-    if (format or format_of(first[0])) == DIRECTORY:
-        _write_whole_directory(path, (_entry(*pair) for pair in whole))
+    if (format or first[0].format) == DIRECTORY:
+        _replace_directory(path, (_output(*pair) for pair in whole))
         return
-    pieces = format_translations(whole, format, language=language, target_language=target_language, system=system)
+    texts = format_translations(whole, format, language=language, target_language=target_language, system=system)
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines(pieces)
+        file.writelines(texts)
 
 
-def _write_whole_directory(path: Path, entries: Iterable[Entry]) -> None:
-    """Write a directory of documents, complete or not at all; files of other names are never lost."""
+def _replace_directory(path: Path, documents: Iterable[OutputDocument]) -> None:
+    """Write a directory of documents, complete or not at all; refuse if other files would be lost."""
     with replacing_directory(path) as directory:
-        write_directory(directory, entries)
-        written = {place.name for place in directory.iterdir()}
-        others = sorted(place.name for place in path.iterdir() if place.name not in written) if path.exists() else []
+        write_directory(directory, documents)
+        written = {file.name for file in directory.iterdir()}
+        others = sorted(file.name for file in path.iterdir() if file.name not in written) if path.exists() else []
         if others:
             raise CorpusError(f"the directory holds something else ({others[0]}): choose another one", path=path)
 
@@ -132,21 +131,16 @@ def write_parallel(
     language: str = SOURCE_LANGUAGE,
     target_language: str = TARGET_LANGUAGE,
 ) -> None:
-    """Write the two sides of some documents to two files, or to one if both names are the same."""
+    """Write the two sides of documents to two files, or to one if both names are the same."""
     pairs = list(documents)
+    ones = [Document(pair.source, pair.id, pair.paragraphs) for pair in pairs]
     if source == target:
-        _write_both(source, pairs, format, WritingOptions("target", language, target_language))
+        if format == DIRECTORY or not find_format(format).two_sided:
+            raise CorpusError(f"the format '{format}' holds one side: name two files", path=source)
+        both = (OutputDocument(one, pair.target) for one, pair in zip(ones, pairs, strict=True))
+        options = WritingOptions("target", language, target_language)
+        write_text_atomically(source, "".join(_format(both, format, options)))
         return
-    ones = (Document(pair.source, pair.id, pair.paragraphs) for pair in pairs)
     others = (Document(pair.target, pair.id, pair.paragraphs) for pair in pairs)
     write_documents(source, ones, format, language=language, target_language=target_language)
     write_documents(target, others, format, side="target", language=language, target_language=target_language)
-
-
-def _write_both(path: Path, pairs: Sequence[ParallelDocument], name: str, options: WritingOptions) -> None:
-    """Write both sides to one file, if the format can hold them."""
-    check_name(name)
-    if name == DIRECTORY or not FORMATS[name].two_sided:
-        raise CorpusError(f"the format '{name}' holds one side: name two files", path=path)
-    entries = (Entry(Document(pair.source, pair.id, pair.paragraphs), pair.target) for pair in pairs)
-    write_text_atomically(path, "".join(_pieces(entries, name, options)))

@@ -1,21 +1,17 @@
-"""Mini-documents: an English-German corpus from a grammar, where a sentence may need an earlier one to be translated.
+"""Mini-documents: an English-German corpus from a grammar, in which a translation may depend on an earlier sentence.
 
 data/*.toml     the words and sentences, as plain tables
-entries         nouns, adjectives, clauses: one line of a table
+entries         entries of the tables: nouns, adjectives, clauses
 lexicon         all tables, read and checked
 german          articles, endings, contractions
-tables          the files, read and checked for what they lack
-dialogue        what people say: addresses, questions and answers
-professions     nouns for a man and a woman
-rendering       a clause and its slots -> a sentence and its translation
-cast            who takes part in a story
+rendering       a clause and the values of its slots -> a sentence and its translation; the people of a story
 phenomena/      what needs context: one module each, behind one interface
-story           a document: opening, antecedents, what lies between, labelled sentences
-contrast        minimal sets: items that differ in the antecedent only
-generation      documents, and whole corpora whose parts do not overlap
+story           a document: opening, antecedents, fillers, labelled sentences
+generation      documents, corpora whose parts do not overlap, contrastive items, files
 """
 
-from docaps.corpus.minidocs.documents import Label, MiniCorpus, MiniDocument
-from docaps.corpus.minidocs.generation import generate_corpus, generate_documents
+from docaps.corpus.minidocs.generation import MiniCorpus, generate_corpus, generate_documents
+from docaps.corpus.minidocs.phenomena import ContextLabel
+from docaps.corpus.minidocs.story import MiniDocument
 
-__all__ = ["Label", "MiniCorpus", "MiniDocument", "generate_corpus", "generate_documents"]
+__all__ = ["ContextLabel", "MiniCorpus", "MiniDocument", "generate_corpus", "generate_documents"]

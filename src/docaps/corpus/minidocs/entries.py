@@ -1,8 +1,16 @@
-"""Entries of the lexicon: what one line of a table says."""
+"""Entries of the lexicon: the tables of `data`, and the nouns, adjectives and clauses on their lines."""
 
 import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Literal
+
+from docaps.errors import CorpusError
 
 Gender = Literal["masculine", "feminine", "neuter"]
 GENDERS: tuple[Gender, ...] = ("masculine", "feminine", "neuter")
@@ -14,6 +22,36 @@ _GERMAN_SLOTS = (
 )
 
 
+def data_folder() -> Traversable:
+    """Return the folder of tables in this package."""
+    return files("docaps.corpus.minidocs") / "data"
+
+
+def read_table(file: Traversable) -> dict[str, Any]:
+    """Read a TOML file of the package."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise CorpusError(f"mini-documents: {error}", path=Path(file.name)) from error
+
+
+def require(file: str, table: dict[str, Any], least: dict[str, int]) -> None:
+    """Check that each key has enough entries."""
+    for key, count in least.items():
+        found = len(table.get(key, ()))
+        if found < count:
+            raise CorpusError(f"mini-documents: {key!r} has {found} entries, expected {count} or more", path=Path(file))
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Name the file in the error of a faulty entry."""
+    try:
+        yield
+    except ValueError as error:
+        raise CorpusError(f"mini-documents: {error}", path=Path(file)) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Noun:
     """An English noun and its German translation, in the singular."""
@@ -22,7 +60,7 @@ class Noun:
     german: str
     gender: Gender
     oblique: str  # the accusative and dative: "Löwen" for "Löwe", else the same as `german`
-    genitive: str | None = None  # only where a sentence needs it
+    genitive: str | None = None  # only if a sentence needs it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +81,7 @@ class Adverbial:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A sentence with slots; the German is kept in three parts, so that the verb stays second whatever comes first."""
+    """A sentence with slots; the German has three parts, so that the verb stays second whatever comes first."""
 
     english: str
     subject: str
@@ -51,12 +89,12 @@ class Clause:
     rest: str
 
     def mentions(self, slot: str) -> bool:
-        """Tell whether the English side has this slot."""
+        """Return whether the English side has this slot."""
         return f"{{{slot}}}" in self.english
 
 
 def parse_noun(text: str, gender: Gender) -> Noun:
-    """Read "lion: Löwe, Löwen", or with its genitive "doctor: Arzt, Arzt, Arztes"."""
+    """Parse "lion: Löwe, Löwen", or with its genitive "doctor: Arzt, Arzt, Arztes"."""
     english, german = split_pair(text)
     forms = german.split(", ")
     if not all(form[:1].isupper() for form in forms) or len(forms) > 3:
@@ -65,7 +103,7 @@ def parse_noun(text: str, gender: Gender) -> Noun:
 
 
 def parse_translation(english: str, text: str) -> Noun:
-    """Read "der Buchstabe, Buchstaben" as a translation of `english`."""
+    """Parse "der Buchstabe, Buchstaben" as a translation of `english`."""
     article, _, noun = text.partition(" ")
     if article not in ARTICLES:
         raise ValueError(f"{text!r} starts with {article!r}, expected der, die or das")
@@ -73,18 +111,18 @@ def parse_translation(english: str, text: str) -> Noun:
 
 
 def parse_adjective(text: str) -> Adjective:
-    """Read "red: rot"."""
+    """Parse "red: rot"."""
     return Adjective(*split_pair(text))
 
 
 def parse_adverbial(pair: list[str]) -> Adverbial:
-    """Read ["after a while,", "nach einer Weile"]."""
+    """Parse ["after a while,", "nach einer Weile"]."""
     english, german = pair
     return Adverbial(english, german)
 
 
 def parse_clause(pair: list[str]) -> Clause:
-    """Read ["it tasted wonderful", "{it} | schmeckte | wunderbar"]."""
+    """Parse ["it tasted wonderful", "{it} | schmeckte | wunderbar"]."""
     english, german = pair
     parts = [part.strip() for part in german.split("|")]
     if len(parts) != 3 or not parts[0] or not parts[1]:
@@ -95,12 +133,12 @@ def parse_clause(pair: list[str]) -> Clause:
 
 
 def parse_clauses(pairs: list[list[str]]) -> tuple[Clause, ...]:
-    """Read a list of clauses."""
+    """Parse a list of clauses."""
     return tuple(map(parse_clause, pairs))
 
 
 def split_pair(text: str) -> tuple[str, str]:
-    """Cut "english: german" in two."""
+    """Split "english: german"."""
     english, colon, german = text.partition(": ")
     if not (english and colon and german):
         raise ValueError(f"{text!r}: expected 'english: german'")
@@ -108,7 +146,7 @@ def split_pair(text: str) -> tuple[str, str]:
 
 
 def check_slots(template: str, known: set[str]) -> None:
-    """Refuse a slot that nothing would fill."""
+    """Refuse an unknown slot."""
     for slot in re.findall(r"\{(.*?)\}", template):
         if slot not in known:
             raise ValueError(f"{template!r}: unknown slot {{{slot}}}, expected one of {', '.join(sorted(known))}")

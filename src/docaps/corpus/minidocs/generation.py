@@ -1,14 +1,39 @@
-"""Generation: documents from a seed, and corpora whose parts share no document."""
+"""Generation: documents from a seed, corpora whose parts share no document, contrastive items, and their files.
 
+Contrastive items come in minimal sets: the same words except for the antecedent, so that only context can decide.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from pathlib import Path
 from random import Random
+from typing import Any
 
-from docaps.corpus.minidocs.cast import draw_cast
-from docaps.corpus.minidocs.contrast import collect_windows, make_items
-from docaps.corpus.minidocs.documents import MiniCorpus, MiniDocument
+from docaps.corpus.contrastive import ContrastiveItem, write_items
+from docaps.corpus.documents import ParallelDocument
+from docaps.corpus.formats import write_parallel
 from docaps.corpus.minidocs.lexicon import load_lexicon
 from docaps.corpus.minidocs.phenomena import PHENOMENA, Phenomenon
-from docaps.corpus.minidocs.planning import plan_spans
-from docaps.corpus.minidocs.story import StoryBuilder
+from docaps.corpus.minidocs.rendering import draw_cast
+from docaps.corpus.minidocs.story import DISTANCES, MiniDocument, StoryBuilder, plan_last_span, plan_spans
+from docaps.errors import CorpusError
+from docaps.files import replacing_directory
+
+WINDOW = 3
+_ATTEMPTS = 1000
+Sentences = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MiniCorpus:
+    """Training, development and test documents, and contrastive items from yet other documents."""
+
+    train: tuple[MiniDocument, ...]
+    dev: tuple[MiniDocument, ...]
+    test: tuple[MiniDocument, ...]
+    contrastive: tuple[ContrastiveItem, ...]
 
 
 def generate_documents(count: int, seed: int, phenomena: tuple[Phenomenon, ...] = PHENOMENA) -> list[MiniDocument]:
@@ -25,8 +50,8 @@ def generate_corpus(
     items: int = 1200,
     phenomena: tuple[Phenomenon, ...] = PHENOMENA,
 ) -> MiniCorpus:
-    """Generate a training corpus, and what to evaluate on: none of it can be learnt by heart from training."""
-    rng, seen = Random(f"corpus {seed}"), set[tuple[str, ...]]()
+    """Generate a training corpus and evaluation data, none of which can be memorised from training."""
+    rng, seen = Random(f"corpus {seed}"), set[Sentences]()
     counts = (documents, dev, test)
     train, dev_part, test_part = (tuple(draw_documents(rng, count, seen, phenomena)) for count in counts)
     contrastive = make_items(Random(f"items {seed}"), items, collect_windows(train), phenomena)
@@ -34,20 +59,140 @@ def generate_corpus(
 
 
 def draw_documents(
-    rng: Random, count: int, seen: set[tuple[str, ...]], phenomena: tuple[Phenomenon, ...] = PHENOMENA
+    rng: Random, count: int, seen: set[Sentences], phenomena: tuple[Phenomenon, ...] = PHENOMENA
 ) -> list[MiniDocument]:
-    """Draw documents whose source text is not in `seen`, and add them to it."""
+    """Draw stories with one to three events whose source text is not in `seen`, and add them to it."""
     documents: list[MiniDocument] = []
     while len(documents) < count:
-        document = _draw_document(rng, phenomena)
+        spans, length = plan_spans(rng)
+        builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()), phenomena)
+        document = builder.build(length, builder.draw_events(spans)).write()
         if document.source not in seen:
             seen.add(document.source)
             documents.append(document)
     return documents
 
 
-def _draw_document(rng: Random, phenomena: tuple[Phenomenon, ...]) -> MiniDocument:
-    """Draw a story with one to three events, all phenomena about equally often."""
-    spans, length = plan_spans(rng)
+def collect_windows(documents: tuple[MiniDocument, ...]) -> set[Sentences]:
+    """Return every run of three source sentences."""
+    return {
+        document.source[start : start + WINDOW]
+        for document in documents
+        for start in range(len(document.source) - WINDOW + 1)
+    }
+
+
+def make_items(
+    rng: Random, count: int, seen: set[Sentences], phenomena: tuple[Phenomenon, ...] = PHENOMENA
+) -> Iterator[ContrastiveItem]:
+    """Make at least `count` items for each phenomenon, with every form at every distance equally often."""
+    used: set[Sentences] = set()
+    for phenomenon in phenomena:
+        round_size = len(DISTANCES) * sum(len(tags) for _, tags in phenomenon.contrasts)
+        number = 0
+        for _ in range(ceil(count / round_size)):
+            for form, tags in phenomenon.contrasts:
+                for distance in DISTANCES:
+                    number += 1
+                    draw = partial(_draw_set, rng, phenomena, phenomenon, form, tags, distance)
+                    yield from _make_new_set(draw, f"{phenomenon.name}-{number:04}", seen, used)
+
+
+def _make_new_set(
+    draw: Callable[[str], list[ContrastiveItem]], name: str, seen: set[Sentences], used: set[Sentences]
+) -> list[ContrastiveItem]:
+    """Draw sets until one has histories that are neither in training nor in an earlier set."""
+    for _ in range(_ATTEMPTS):
+        items = draw(name)
+        whole = {(*item.history, item.source) for item in items}
+        if whole & used or any(item.history[-WINDOW:] in seen for item in items):
+            continue
+        used |= whole
+        return items
+    raise CorpusError(f"no new items for {name} after {_ATTEMPTS} attempts; ask for fewer items or documents")
+
+
+def _draw_set(
+    rng: Random,
+    phenomena: tuple[Phenomenon, ...],
+    phenomenon: Phenomenon,
+    form: str,
+    tags: tuple[str, ...],
+    distance: int,
+    name: str,
+) -> list[ContrastiveItem]:
+    """Draw a story, and write it once for each variant of the event in its last sentence."""
     builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()), phenomena)
-    return builder.build(length, builder.draw_events(spans)).tell()
+    spans, length = plan_last_span(rng, distance)
+    events = builder.draw_events(spans, phenomenon)
+    last = builder.draw_event(phenomenon, form=form)
+    story = builder.build(length, [*events, (spans[-1], last)])
+    return [_make_item(story.write({length - 1: last.select(tag)}), name, tag) for tag in tags]
+
+
+def _make_item(document: MiniDocument, name: str, tag: str) -> ContrastiveItem:
+    """Return the item of a document's last sentence; the variants of one story count as one document."""
+    label = document.labels[len(document.source) - 1]
+    return ContrastiveItem(
+        id=f"{name}-{tag}",
+        document=name,
+        phenomenon=label.phenomenon,
+        form=label.form,
+        distance=label.distance,
+        history=document.source[:-1],
+        target_history=document.target[:-1],
+        source=document.source[-1],
+        right=document.target[-1],
+        wrong=label.wrong,
+    )
+
+
+def as_text(number: int, document: MiniDocument) -> str:
+    """Format a document for people: source, translation, and what a sentence needs."""
+    lines = [f"Document {number}"]
+    for position, (source, target) in enumerate(zip(document.source, document.target, strict=True)):
+        label = document.labels.get(position)
+        need = f"   [{label.phenomenon}, needs the sentence {label.distance} before]" if label else ""
+        lines += [f"  {source}", f"  {target}{need}", ""]
+    return "\n".join(lines).rstrip()
+
+
+def as_json(document: MiniDocument) -> dict[str, Any]:
+    """Return a document as a JSON object."""
+    return {"source": document.source, "target": document.target, "labels": labels_as_json(document)}
+
+
+def labels_as_json(document: MiniDocument) -> dict[int, dict[str, Any]]:
+    """Return phenomenon, form and distance of each labelled sentence by its number."""
+    return {
+        position: {"phenomenon": label.phenomenon, "form": label.form, "distance": label.distance}
+        for position, label in document.labels.items()
+    }
+
+
+def write_corpus(
+    out: Path,
+    *,
+    documents: int,
+    seed: int,
+    phenomena: tuple[Phenomenon, ...] = PHENOMENA,
+    overwrite: bool = False,
+) -> dict[str, int]:
+    """Write a corpus: training, development and test documents, and contrastive items; return the counts."""
+    if out.exists() and not overwrite:
+        raise CorpusError("exists already: give --overwrite to replace it", path=out)
+    corpus = generate_corpus(documents=documents, seed=seed, phenomena=phenomena)
+    with replacing_directory(out) as directory:
+        write_files(directory, corpus)
+    parts = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
+    return {f"{name} documents": len(part) for name, part in parts.items()} | {
+        "contrastive items": len(corpus.contrastive)
+    }
+
+
+def write_files(directory: Path, corpus: MiniCorpus) -> None:
+    """Write the files of a corpus into a directory."""
+    for name, part in (("train", corpus.train), ("dev", corpus.dev), ("test", corpus.test)):
+        pairs = [ParallelDocument(document.source, document.target) for document in part]
+        write_parallel(directory / f"{name}.en", directory / f"{name}.de", pairs)
+    write_items(directory / "contrastive.jsonl", corpus.contrastive)

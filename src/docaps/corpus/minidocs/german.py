@@ -44,7 +44,7 @@ _CONTRACTION = re.compile(r"\b(" + "|".join(_CONTRACTIONS) + r")\b")
 
 
 def adjective_stem(adjective: str) -> str:
-    """Return what endings are added to: "teur" for "teuer", "dunkl" for "dunkel", "hoh" for "hoch"."""
+    """Return the stem for endings: "teur" for "teuer", "dunkl" for "dunkel", "hoh" for "hoch"."""
     if adjective == "hoch":
         return "hoh"
     if adjective.endswith("el"):
@@ -65,7 +65,7 @@ def noun_phrase(noun: Noun, adjective: Adjective | None, article: Article, case:
 
 
 def _decline(noun: Noun, case: Case) -> str:
-    """Return the form of a noun alone."""
+    """Return the form of a noun in a case."""
     if case == "gen":
         if noun.genitive is None:
             raise ValueError(f"{noun.german!r} has no genitive in its table")
@@ -74,17 +74,17 @@ def _decline(noun: Noun, case: Case) -> str:
 
 
 def pronoun_slots(gender: Gender) -> dict[str, str]:
-    """Give the forms of *it* and *its* for a thing of this gender."""
+    """Return the forms of *it* and *its* for a thing of this gender."""
     nominative, accusative, possessive = _PRONOUNS[gender]
     return {"it": nominative, "it:acc": accusative, "its": possessive}
 
 
 def contract(sentence: str) -> str:
-    """Join a preposition and an article where German does: "von dem" becomes "vom"."""
+    """Contract preposition and article as in German: "von dem" becomes "vom"."""
     return _CONTRACTION.sub(lambda found: _CONTRACTIONS[found[0]], sentence)
 
 
 def order_words(subject: str, verb: str, rest: str, front: str = "") -> str:
-    """Put the verb second: a phrase in front sends the subject behind the verb."""
+    """Put the verb second: after a phrase in front, the subject follows the verb."""
     words = (front, verb, subject, rest) if front else (subject, verb, rest)
     return " ".join(word for word in words if word)

@@ -1,4 +1,7 @@
-"""Rendering: a clause and what fills its slots become a sentence and its translation."""
+"""Rendering: a clause and the values of its slots become a sentence and its translation.
+
+The values come from nouns and from the cast, the two people of a story.
+"""
 
 import re
 from dataclasses import dataclass
@@ -6,15 +9,15 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from docaps.corpus.minidocs.dialogue import Utterance
 from docaps.corpus.minidocs.entries import Adjective, Adverbial, Clause, Noun
 from docaps.corpus.minidocs.german import CASES, Article, contract, noun_phrase, order_words
+from docaps.corpus.minidocs.lexicon import Lexicon, Utterance
 
 _SLOT = re.compile(r"\{([a-z:]+)\}")
 _VOWEL_LETTER, _CONSONANT_SOUND = "aeiou", ("use", "uni", "eu", "one")
 
 
-class Pair(NamedTuple):
+class SentencePair(NamedTuple):
     """A sentence or phrase and its translation."""
 
     source: str
@@ -23,17 +26,17 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """What fills the slots of a clause, by language."""
+    """The values of the slots of a clause, by language."""
 
     english: dict[str, str]
     german: dict[str, str]
 
     def with_german(self, forms: dict[str, str]) -> "Slots":
-        """Add German forms only, as for a pronoun that English leaves open."""
+        """Add German forms only, as for a pronoun that is ambiguous in English."""
         return Slots(self.english, self.german | forms)
 
     def with_both(self, english: dict[str, str], german: dict[str, str]) -> "Slots":
-        """Add what differs between the languages."""
+        """Add values for both languages."""
         return Slots(self.english | english, self.german | german)
 
     def with_noun(self, noun: Noun, adjective: Adjective | None) -> "Slots":
@@ -43,7 +46,7 @@ class Slots:
 
 @cache
 def noun_slots(noun: Noun, adjective: Adjective | None) -> tuple[dict[str, str], dict[str, str]]:
-    """Give all forms of a noun phrase: {the}, {an} in English, {the:acc} and so on in German."""
+    """Return all forms of a noun phrase: {the}, {an} in English, {the:acc} and so on in German."""
     words = f"{adjective.english} {noun.english}" if adjective else noun.english
     english = {"the": f"the {words}", "an": f"{indefinite_article(words)} {words}"}
     articles: tuple[Article, ...] = ("the", "an")
@@ -66,24 +69,24 @@ def choose_adjective(rng: Random, adjectives: tuple[Adjective, ...], clause: Cla
 
 
 def choose_front(rng: Random, adverbials: tuple[Adverbial, ...], clause: Clause, share: float) -> Adverbial | None:
-    """Draw an adverbial for a share of the clauses; nobody is named both before a clause and in it."""
+    """Draw an adverbial for a share of the clauses; no person is named both before a clause and in it."""
     if rng.random() >= share:
         return None
     adverbial = rng.choice(adverbials)
     return None if "{b}" in adverbial.english and clause.mentions("b") else adverbial
 
 
-def render(clause: Clause, slots: Slots, front: Adverbial | None = None) -> Pair:
-    """Write a clause as a sentence in both languages, after an adverbial if one is given."""
+def render(clause: Clause, slots: Slots, front: Adverbial | None = None) -> SentencePair:
+    """Render a clause as a sentence in both languages, after an adverbial if one is given."""
     english = f"{front.english} {clause.english}" if front else clause.english
     german = order_words(clause.subject, clause.verb, clause.rest, front.german if front else "")
-    return Pair(_finish(_fill(english, slots.english)), _finish(contract(_fill(german, slots.german))))
+    return SentencePair(_finish(_fill(english, slots.english)), _finish(contract(_fill(german, slots.german))))
 
 
-def say(utterance: Utterance, slots: Slots, way: int = 0) -> Pair:
-    """Write what somebody says in both languages, translated in the given one of its ways."""
+def say(utterance: Utterance, slots: Slots, way: int = 0) -> SentencePair:
+    """Render an utterance in both languages; `way` selects the translation."""
     german = contract(_fill(utterance.german[way], slots.german))
-    return Pair(_capitalise(_fill(utterance.english, slots.english)), _capitalise(" ".join(german.split())))
+    return SentencePair(_capitalise(_fill(utterance.english, slots.english)), _capitalise(" ".join(german.split())))
 
 
 def _fill(template: str, values: dict[str, str]) -> str:
@@ -97,5 +100,62 @@ def _finish(words: str) -> str:
 
 
 def _capitalise(words: str) -> str:
-    """Write the first letter large."""
+    """Capitalise the first letter."""
     return words[0].upper() + words[1:]
+
+
+_PRONOUNS = {"woman": SentencePair("she", "sie"), "man": SentencePair("he", "er")}
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person, whose name is the same in both languages."""
+
+    name: str
+    kind: str
+
+    @property
+    def pronoun(self) -> SentencePair:
+        """He or she."""
+        return _PRONOUNS[self.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """The two people of a story."""
+
+    lead: Person
+    second: Person
+    lexicon: Lexicon
+
+    def draw_roles(self, rng: Random) -> tuple[Person, Person]:
+        """Draw who acts and who is the other one."""
+        return (self.lead, self.second) if rng.random() < 0.65 else (self.second, self.lead)
+
+    def draw_slots(self, rng: Random) -> Slots:
+        """Draw the roles of one sentence: {a} acts, {b} is the other one, {who} is {a} by name or as he or she."""
+        a, b = self.draw_roles(rng)
+        slots = self.name_slots(rng, a, b)
+        # With a woman and a man, he and she are clear; otherwise both keep their names.
+        as_pronoun = a.kind != b.kind and rng.random() < 0.35
+        english, german = a.pronoun if as_pronoun else (a.name, a.name)
+        return slots.with_both({"who": english}, {"who": german})
+
+    def opening_slots(self, rng: Random) -> Slots:
+        """Return the roles of the first sentence, in which both are named."""
+        return self.name_slots(rng, self.lead, self.second)
+
+    def name_slots(self, rng: Random, a: Person, b: Person) -> Slots:
+        """Return the roles of two people by name, with a random town."""
+        english, german = rng.choice(self.lexicon.cities)
+        people = {"a": a.name, "b": b.name}
+        return Slots(people | {"city": english}, people | {"city": german})
+
+
+def draw_cast(rng: Random, lexicon: Lexicon) -> Cast:
+    """Draw two people with different names, women and men equally often."""
+    kinds = [rng.choice(("woman", "man")) for _ in range(2)]
+    names = {"woman": lexicon.women, "man": lexicon.men}
+    first = rng.choice(names[kinds[0]])
+    second = rng.choice([name for name in names[kinds[1]] if name != first])
+    return Cast(Person(first, kinds[0]), Person(second, kinds[1]), lexicon)

@@ -1,21 +1,79 @@
-"""A story: an opening, labelled sentences after their antecedents, and sentences that fill the gaps."""
+"""A story: an opening, labelled sentences after their cues, and sentences that fill the gaps.
 
+First it is planned how long the story is and where its events are, then the events are drawn and the gaps filled.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import gcd
 from random import Random
 
-from docaps.corpus.minidocs.cast import Cast
-from docaps.corpus.minidocs.documents import MiniDocument
 from docaps.corpus.minidocs.entries import GENDERS, Clause
-from docaps.corpus.minidocs.phenomena import PHENOMENA, Event, Phenomenon, Variant
+from docaps.corpus.minidocs.phenomena import PHENOMENA, ContextLabel, Event, Phenomenon, Variant
 from docaps.corpus.minidocs.phenomena.pronoun import draw_class, draw_mentions
-from docaps.corpus.minidocs.planning import Span, overlap
-from docaps.corpus.minidocs.rendering import Pair, choose_front, render
+from docaps.corpus.minidocs.rendering import Cast, SentencePair, choose_front, render
+
+DISTANCES = (1, 2, 3)
+SHORTEST, LONGEST = 4, 12
+Span = tuple[int, ...]  # the position of a cue, and those of the sentences that need it
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """An event in a document: where its cue and its sentences stand, and how it turns out."""
+class MiniDocument:
+    """A little story in both languages, sentence by sentence, with the labels of some sentences."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    labels: Mapping[int, ContextLabel]
+
+
+def plan_spans(rng: Random) -> tuple[list[Span], int]:
+    """Draw one to three spans, each with one to three distances, and the length of a story that holds them."""
+    shapes = [_draw_distances(rng) for _ in range(rng.choice((1, 2, 2, 3)))]
+    # An opening, the sentences of the events, and now and then some more: about half of a story is labelled.
+    wanted = 1 + sum(1 + len(shape) for shape in shapes) + rng.choice((0, 1, 2, 3))
+    for length in range(min(max(SHORTEST, wanted), LONGEST), LONGEST + 1):
+        spans = place(rng, shapes, length, set())
+        if spans is not None:
+            return spans, length
+    return plan_spans(rng)  # three events with gaps between them may need more room than a story has
+
+
+def _draw_distances(rng: Random) -> tuple[int, ...]:
+    """Draw the distances at which sentences follow a cue, all three equally often."""
+    return tuple(sorted(rng.sample(DISTANCES, rng.choice((1, 2, 2, 3)))))
+
+
+def plan_last_span(rng: Random, distance: int) -> tuple[list[Span], int]:
+    """Plan a story that ends with a labelled sentence at a given distance, with an earlier event if one fits."""
+    length = rng.choice((5, 6, 7))
+    last = (length - 1 - distance, length - 1)
+    others = place(rng, [_draw_distances(rng)], length - 1, set(last)) if rng.random() < 0.7 else None
+    return [*(others or []), last], length
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Return whether two events overlap."""
+    return one[0] < other[-1] and other[0] < one[-1]
+
+
+def place(rng: Random, shapes: list[tuple[int, ...]], length: int, taken: set[int]) -> list[Span] | None:
+    """Draw free positions for all events after the opening; None if there are none."""
+    if not shapes:
+        return []
+    distances, *others = shapes
+    spans = [(start, *(start + distance for distance in distances)) for start in range(1, length - distances[-1])]
+    free = [span for span in spans if not set(span) & taken]
+    for span in rng.sample(free, len(free)):
+        rest = place(rng, others, length, taken | set(span))
+        if rest is not None:
+            return [span, *rest]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedEvent:
+    """An event in a story: the positions of its cue and its sentences, and its variant."""
 
     event: Event
     variant: Variant
@@ -25,19 +83,19 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A document whose events can still be turned another way."""
+    """A story whose events can still take other variants."""
 
-    gaps: dict[int, Pair]  # the sentences that belong to no event, by position
-    placements: tuple[Placement, ...]
+    gaps: dict[int, SentencePair]  # the sentences that belong to no event, by position
+    events: tuple[PlacedEvent, ...]
 
-    def tell(self, turned: dict[int, Variant] | None = None) -> MiniDocument:
-        """Write the document, with the events whose last sentences stand at these positions turned as told."""
+    def write(self, variants: dict[int, Variant] | None = None) -> MiniDocument:
+        """Return the document; `variants` replace those of the events whose last sentences are at these positions."""
         sentences, labels = dict(self.gaps), {}
-        for placed in self.placements:
-            variant = (turned or {}).get(placed.labels[-1], placed.variant)
+        for placed in self.events:
+            variant = (variants or {}).get(placed.labels[-1], placed.variant)
             sentences[placed.cue] = variant.cue
             for number, position in enumerate(placed.labels):
-                sentences[position] = Pair(placed.event.sources[number], variant.translations[number])
+                sentences[position] = SentencePair(placed.event.sources[number], variant.translations[number])
                 labels[position] = placed.event.label(variant, number, position - placed.cue)
         ordered = [sentences[position] for position in range(len(sentences))]
         labels = {position: labels[position] for position in sorted(labels)}
@@ -46,25 +104,25 @@ class Story:
 
 @dataclass(slots=True)
 class StoryBuilder:
-    """Builds one story; it remembers the topics and sentences that the story has used."""
+    """Builds one story, using each topic and each clause only once."""
 
     rng: Random
     cast: Cast
     phenomena: tuple[Phenomenon, ...] = PHENOMENA
     topics: set[str] = field(default_factory=set)
-    told: set[Clause] = field(default_factory=set)
+    used: set[Clause] = field(default_factory=set)
 
     def build(self, length: int, events: list[tuple[Span, Event]]) -> Story:
-        """Put events at their spans and fill every other position."""
-        placements = tuple(
-            Placement(event, self.rng.choice(event.variants), cue, tuple(labels)) for (cue, *labels), event in events
+        """Place events at their spans and fill every other position."""
+        placed = tuple(
+            PlacedEvent(event, self.rng.choice(event.variants), cue, tuple(labels)) for (cue, *labels), event in events
         )
         taken = {position for span, _ in events for position in span}
-        gaps = {p: self._fill_gap(p, length, placements) for p in range(length) if p not in taken}
-        return Story(gaps, placements)
+        gaps = {p: self._fill_gap(p, length, placed) for p in range(length) if p not in taken}
+        return Story(gaps, placed)
 
     def draw_events(self, spans: list[Span], last: Phenomenon | None = None) -> list[tuple[Span, Event]]:
-        """Draw an event for each span, the phenomena at random; no antecedent comes between another one and its *it*.
+        """Draw an event of a random phenomenon for each span; no antecedent comes between another one and its *it*.
 
         With `last` the phenomenon of the last span is given, and that span's event is left out.
         """
@@ -73,49 +131,44 @@ class StoryBuilder:
             taken = {what for other, phenomenon in chosen if overlap(span, other) for what in phenomenon.occupies}
             free = [phenomenon for phenomenon in self.phenomena if not taken & phenomenon.occupies]
             if free:  # else the story does without this event
-                chosen.append((span, self.rng.choice(self._weighted(free))))
+                # Each is repeated by its weight, as few times as the weights of this corpus allow.
+                unit = gcd(*(phenomenon.weight for phenomenon in self.phenomena))
+                weighted = [phenomenon for phenomenon in free for _ in range(phenomenon.weight // unit)]
+                chosen.append((span, self.rng.choice(weighted)))
         drawn = chosen[1:] if last else chosen
         return [(span, self.draw_event(phenomenon, len(span) - 1)) for span, phenomenon in drawn]
-
-    def _weighted(self, free: list[Phenomenon]) -> list[Phenomenon]:
-        """Repeat each phenomenon by its weight, as few times as the weights of this corpus allow."""
-        unit = gcd(*(phenomenon.weight for phenomenon in self.phenomena))
-        return [phenomenon for phenomenon in free for _ in range(phenomenon.weight // unit)]
 
     def draw_event(self, phenomenon: Phenomenon, count: int = 1, form: str | None = None) -> Event:
         """Draw an event of `count` sentences on a topic that is new to the story."""
         return phenomenon.draw(self.rng, self.cast, self.topics, count, form)
 
-    def _fill_gap(self, position: int, length: int, placements: tuple[Placement, ...]) -> Pair:
-        """Open or close the story, compete with an antecedent, or tell something neutral."""
-        lexicon, around = self.cast.lexicon, [p for p in placements if p.cue < position < p.labels[-1]]
+    def _fill_gap(self, position: int, length: int, events: tuple[PlacedEvent, ...]) -> SentencePair:
+        """Open or close the story, compete with an antecedent, or write a neutral sentence."""
+        lexicon, around = self.cast.lexicon, [event for event in events if event.cue < position < event.labels[-1]]
         if position == 0:
             return render(
                 self._choose(lexicon.openings), self.cast.opening_slots(self.rng), self.rng.choice(lexicon.dates)
             )
         if position == length - 1 and self.rng.random() < 0.7:
             return render(self._choose(lexicon.closings), self.cast.opening_slots(self.rng))
-        pending = any(placed.variant.gender for placed in around)  # another thing would become the antecedent
-        mention = not pending and self._classes_left() and self.rng.random() < 0.8
-        return self._mention_other() if mention else self._tell_neutral()
-
-    def _classes_left(self) -> bool:
-        """Say whether there is a class of things that the story has not mentioned."""
-        return any(things.name not in self.topics for things in self.cast.lexicon.things)
+        pending = any(event.variant.gender for event in around)  # another thing would become the antecedent
+        classes_left = any(things.name not in self.topics for things in lexicon.things)
+        mention = not pending and classes_left and self.rng.random() < 0.8
+        return self._mention_other() if mention else self._write_neutral()
 
     def _choose(self, clauses: tuple[Clause, ...]) -> Clause:
-        """Choose a clause that the story has not told yet."""
-        clause = self.rng.choice([clause for clause in clauses if clause not in self.told])
-        self.told.add(clause)
+        """Draw a clause that the story has not used."""
+        clause = self.rng.choice([clause for clause in clauses if clause not in self.used])
+        self.used.add(clause)
         return clause
 
-    def _mention_other(self) -> Pair:
-        """Mention a thing of a new class; all genders are equally likely, so none is a hint at the antecedent's."""
+    def _mention_other(self) -> SentencePair:
+        """Mention a thing of a new class; all genders are equally likely, so none hints at the antecedent's."""
         things = draw_class(self.rng, self.cast, self.topics)
         return draw_mentions(self.rng, self.cast, things, (self.rng.choice(GENDERS),))[0]
 
-    def _tell_neutral(self) -> Pair:
-        """Tell an event, perhaps after an adverbial of time, or a state."""
+    def _write_neutral(self) -> SentencePair:
+        """Write a state, or an event, sometimes after an adverbial of time."""
         lexicon, slots = self.cast.lexicon, self.cast.draw_slots(self.rng)
         if self.rng.random() < 0.5:
             return render(self._choose(lexicon.states), slots)

@@ -1,13 +1,41 @@
-"""Kinds of characters: the few differences between letters, digits and marks that the rules of Moses look at.
+"""Character classes of the Moses rules, and the memo that makes rules run once for each word.
 
-The rules are written for Unicode properties, which Python's `re` does not have. So a text is first spelt in kinds, one
-for each character; a rule then is a short pattern over a handful of ASCII characters, and its cuts hold for the text.
+The rules use Unicode properties, which Python's `re` does not have. A text is therefore first translated into classes,
+one ASCII character each; a rule is then a short pattern over a handful of ASCII characters, and its cuts hold for the
+text.
 """
+
+from collections.abc import Callable
+from typing import TypeVar
 
 import regex
 
+Value = TypeVar("Value")
+
+MEMO_SIZE = 500_000
+LONGEST_WORD = 60
+"""Longer texts are rarely words and rarely repeat: they are not remembered."""
+
+
+class Memo(dict[str, Value]):
+    """A cache of a function of texts; a full cache starts over. A hit costs one lookup in a dict."""
+
+    def __init__(self, make: Callable[[str], Value], limit: int = MEMO_SIZE) -> None:
+        super().__init__()
+        self._make = make
+        self._limit = limit
+
+    def __missing__(self, text: str) -> Value:
+        if len(text) > LONGEST_WORD:
+            return self._make(text)
+        if len(self) >= self._limit:
+            self.clear()
+        value = self[text] = self._make(text)
+        return value
+
+
 SEPARATE_KINDS = " .'`,-:·"
-"""Characters that are a kind of their own. (`s` is one as well, for *the 1990's*.)"""
+"""Characters that are a class of their own. (So is `s`, for *the 1990's*.)"""
 
 SMALL = "ls"  # lower-case letters proper
 LOWER = SMALL + "oi"  # whatever Unicode calls lower case: letters, ª and ʰ, small Roman numerals
@@ -27,14 +55,14 @@ _PROPERTIES = (
 
 
 def kind(character: str) -> str:
-    """Return the kind of a character."""
+    """Return the class of a character."""
     if character in SEPARATE_KINDS or character == "s":
         return character
     return next((name for pattern, name in _PROPERTIES if pattern.match(character)), OTHER)
 
 
 class _Kinds(dict[int, str]):
-    """A table for `str.translate` that grows with the characters it meets."""
+    """A table for `str.translate`, filled as characters occur."""
 
     def __missing__(self, code: int) -> str:
         self[code] = kind(chr(code))
@@ -45,17 +73,17 @@ _KINDS = _Kinds()
 
 
 def kinds(text: str) -> str:
-    """Spell a text in kinds, one for each of its characters."""
+    """Return the classes of the characters of a text."""
     return text.translate(_KINDS)
 
 
 def is_letter(character: str) -> bool:
-    """Say whether a character, or the empty text, is a letter in the widest sense."""
+    """Return whether a character (or the empty text) is a letter in the widest sense."""
     return character != "" and kind(character) in LETTER
 
 
 def is_letter_or_digit(character: str) -> bool:
-    """Say whether a character, or the empty text, is a letter or a digit."""
+    """Return whether a character (or the empty text) is a letter or a digit."""
     return character != "" and kind(character) in LETTER + "90"
 
 
@@ -72,5 +100,5 @@ _CJK_BLOCKS = (
 
 
 def is_cjk(character: str) -> bool:
-    """Say whether a character, or the empty text, belongs to Chinese, Japanese or Korean writing."""
+    """Return whether a character (or the empty text) is Chinese, Japanese or Korean."""
     return character != "" and any(low <= ord(character) <= high for low, high in _CJK_BLOCKS)

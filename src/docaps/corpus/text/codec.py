@@ -1,8 +1,8 @@
-"""Text to token ids and back: words, case, subwords and vocabulary in one object that a run keeps with it.
+"""The codec of a run: text to token ids and back, through words, case, subwords and vocabulary.
 
 languages.json          languages, and which of the files below there are
 bpe.codes               BPE merges, or sentencepiece.model
-truecase.source.txt     how words are usually written (a Moses model), where text is truecased; likewise for target
+truecase.source.txt     the truecase model (Moses format), if text is truecased; likewise for target
 vocabulary.json         the pieces, by id
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from docaps.corpus.text.bpe import SubwordModel, Subwords
 from docaps.corpus.text.sentencepieces import SentencePieces
-from docaps.corpus.text.subwords import SubwordModel, Subwords
 from docaps.corpus.text.tokenization import Tokenizer
 from docaps.corpus.text.truecasing import Truecaser, load_truecaser
 from docaps.corpus.text.vocabulary import EOS, Vocabulary
@@ -22,7 +22,7 @@ CODES, PIECES = "bpe.codes", "sentencepiece.model"
 
 
 class Language:
-    """How sentences of one side become words, and words sentences."""
+    """One side of the codec: sentences to words and back."""
 
     def __init__(self, code: str, *, tokenize: bool = True, truecaser: Truecaser | None = None) -> None:
         self.code = code
@@ -34,21 +34,21 @@ class Language:
         return Tokenizer(self.code)
 
     def words(self, sentence: str) -> list[str]:
-        """Cut a sentence into words, in their usual case; without a tokenizer, at its blanks."""
+        """Split a sentence into truecased words; without a tokenizer, at its blanks."""
         if not self.tokenize:
             return sentence.split()
         words = self._tokenizer.tokenize(sentence)
         return words if self.truecaser is None else self.truecaser.truecase(words)
 
     def sentence(self, words: Sequence[str]) -> str:
-        """Join words to a sentence as people write it."""
+        """Join words into a sentence as people write it."""
         if not self.tokenize:
             return " ".join(words)
         return self._tokenizer.detokenize(words if self.truecaser is None else Truecaser.detruecase(words))
 
 
 class Codec:
-    """Turn sentences of the two languages into token ids, and ids into sentences."""
+    """Encode sentences of the two languages as token ids, and decode ids."""
 
     def __init__(self, *, source: Language, target: Language, subwords: SubwordModel, pieces: Sequence[str]) -> None:
         self.source = source
@@ -57,27 +57,27 @@ class Codec:
         self.vocabulary = Vocabulary(pieces)
 
     def encode_source(self, sentence: str) -> list[int]:
-        """Return the token ids of a source sentence, with the end mark."""
+        """Return the token ids of a source sentence, with the end symbol."""
         return self.encode_words(self.source.words(sentence))
 
     def encode_target(self, sentence: str) -> list[int]:
-        """Return the token ids of a target sentence, with the end mark."""
+        """Return the token ids of a target sentence, with the end symbol."""
         return self.encode_words(self.target.words(sentence))
 
     def encode_words(self, words: Sequence[str]) -> list[int]:
-        """Return the token ids of words, with the end mark."""
+        """Return the token ids of words, with the end symbol."""
         return [*self.vocabulary.ids(self.subwords.split(words)), EOS]
 
     def decode_target(self, ids: Sequence[int]) -> str:
-        """Return the target sentence that token ids spell."""
+        """Return the target sentence of token ids."""
         return self.target.sentence(self.subwords.join(self.vocabulary.text(ids)))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the vocabulary's pieces for all ids, special symbols included."""
+        """Return the vocabulary entries of all ids, special symbols included."""
         return [self.vocabulary.pieces[number] for number in ids]
 
     def save(self, directory: Path) -> None:
-        """Store everything that is needed to make this object again."""
+        """Write the codec to a directory."""
         directory.mkdir(parents=True, exist_ok=True)
         kind = "sentencepiece" if isinstance(self.subwords, SentencePieces) else "bpe"
         self.subwords.save(directory / (PIECES if kind == "sentencepiece" else CODES))
@@ -95,26 +95,22 @@ class Codec:
 
 
 def load_codec(directory: Path) -> Codec:
-    """Read what `Codec.save` wrote."""
+    """Read a codec that `Codec.save` wrote."""
     description = read_json(directory / "languages.json", error=RunError)
     pieces = read_json(directory / "vocabulary.json", error=RunError)
     try:
-        subwords = _load_subwords(directory, description.get("subwords", "bpe"))
+        kind = description.get("subwords", "bpe")
+        if kind not in ("bpe", "sentencepiece"):
+            raise ValueError(f"subwords are 'bpe' or 'sentencepiece', found {kind!r}")
+        subwords = SentencePieces.load(directory / PIECES) if kind != "bpe" else Subwords.load(directory / CODES)
         source, target = (_load_language(directory, description, side) for side in ("source", "target"))
         return Codec(source=source, target=target, subwords=subwords, pieces=pieces)
     except (OSError, KeyError, TypeError, ValueError, AttributeError, CorpusError) as fault:
         raise RunError(f"the text settings cannot be used: {fault}", path=directory) from None
 
 
-def _load_subwords(directory: Path, kind: str) -> SubwordModel:
-    """Read the subword model."""
-    if kind not in ("bpe", "sentencepiece"):
-        raise ValueError(f"subwords are 'bpe' or 'sentencepiece', found {kind!r}")
-    return SentencePieces.load(directory / PIECES) if kind == "sentencepiece" else Subwords.load(directory / CODES)
-
-
 def _load_language(directory: Path, description: dict[str, object], side: str) -> Language:
-    """Read what belongs to one side."""
+    """Read the language settings of one side."""
     code = description[f"{side}_language"]
     if not isinstance(code, str):
         raise TypeError(f"{side}_language is not a text: {code!r}")

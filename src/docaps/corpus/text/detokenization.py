@@ -1,7 +1,7 @@
-"""Joining: words to a sentence as people write it, with the rules of the Moses detokeniser.
+"""Moses detokenisation: join words into a sentence as people write it.
 
-Most words stand between blanks. Marks lean to the left (*word ,*), to the right (*( word*), or, quotation marks, to
-either side in turn. Facts about the rules: `detokenizer.perl` of Moses.
+Most words stand between blanks. Punctuation attaches to the left (*word ,*), to the right (*( word*), or, quotation
+marks, to either side in turn. Source of the rules: `detokenizer.perl` of Moses.
 """
 
 import re
@@ -11,22 +11,10 @@ from typing import NamedTuple
 
 import regex
 
-from docaps.corpus.text.characters import is_cjk, is_letter, is_letter_or_digit
-from docaps.corpus.text.memo import Memo
+from docaps.corpus.text.characters import Memo, is_cjk, is_letter, is_letter_or_digit
 
-_ENTITIES = {
-    "&bar;": "|",
-    "&#124;": "|",
-    "&lt;": "<",
-    "&gt;": ">",
-    "&bra;": "[",
-    "&ket;": "]",
-    "&quot;": '"',
-    "&apos;": "'",
-    "&#91;": "[",
-    "&#93;": "]",
-    "&amp;": "&",
-}
+_NAMES = ("&bar;", "&#124;", "&lt;", "&gt;", "&bra;", "&ket;", "&quot;", "&apos;", "&#91;", "&#93;", "&amp;")
+_ENTITIES = dict(zip(_NAMES, "||<>[]\"'[]&", strict=True))
 _ENTITY = re.compile("|".join(_ENTITIES))
 
 PLAIN, CJK, OPENING, CLOSING, QUOTE, APOSTROPHE = range(6)
@@ -50,28 +38,28 @@ def unescape(text: str) -> str:
 
 
 def shape(word: str) -> int:
-    """Say which rules may concern a word."""
+    """Return the shape of a word, which selects the rules for it."""
     if is_cjk(word[0]):
         return CJK
     found = next((name for pattern, name in _SHAPES if pattern.fullmatch(word)), PLAIN)
     return APOSTROPHE if found == PLAIN and "'" in (word[0], word[-1]) else found
 
 
-class Placing(NamedTuple):
-    """A word in its place: what comes before it (None: what the word before asks for), itself, and what comes after."""
+class AttachedWord(NamedTuple):
+    """A word with the space before it (None: as the word before requires) and after it."""
 
     before: str | None
     word: str
     after: str
     words: int = 1
-    """How many words this is."""
+    """How many words of the input this covers."""
 
 
 class Detokenizer:
     """Join words of one language.
 
-    Departure from Moses: the script leaves lines that begin with `<` and end with `>` as they are; here they are
-    sentences like others.
+    Departure from Moses: the script leaves lines that begin with `<` and end with `>` unchanged; here they are ordinary
+    sentences.
     """
 
     def __init__(self, language: str) -> None:
@@ -80,13 +68,13 @@ class Detokenizer:
         self._has_rules_for_plain_words = language in ("cs", "fi")
 
     def join(self, words: Sequence[str]) -> str:
-        """Join words to a sentence."""
+        """Join words into a sentence."""
         text = unescape(f" {' '.join(words)} ".replace(" @-@ ", "-"))
         found = [word for word in text.split(" ") if word]
         return self._write(found, [self._shapes[word] for word in found]).strip(" ")
 
     def _write(self, words: list[str], shapes: list[int]) -> str:
-        """Write the words one after the other, each where it leans."""
+        """Write the words in order, each with the space it needs."""
         parts: list[str] = []
         quotes: Counter[str] = Counter()
         gap, position = " ", 0
@@ -102,50 +90,50 @@ class Detokenizer:
             position += 1
         return "".join(parts)
 
-    def _place(self, words: list[str], position: int, form: int, quotes: Counter[str]) -> Placing:
-        """Say how one word leans."""
+    def _place(self, words: list[str], position: int, form: int, quotes: Counter[str]) -> AttachedWord:
+        """Return the placement of one word."""
         word = words[position]
         previous = words[position - 1] if position else ""
         if form == CJK:
             joined = is_cjk(previous[-1:]) and self._language != "ko"
-            return Placing("" if joined else None, word, " ")
+            return AttachedWord("" if joined else None, word, " ")
         if form == OPENING:
-            return Placing(None, word, "")
+            return AttachedWord(None, word, "")
         if form == CLOSING:
-            return Placing(" " if self._language == "fr" and _FRENCH_MARK.fullmatch(word) else "", word, " ")
+            return AttachedWord(" " if self._language == "fr" and _FRENCH_MARK.fullmatch(word) else "", word, " ")
         return (
             self._place_by_language(words, position, previous)
             or (self._place_quote(word, previous, quotes) if form == QUOTE else None)
             or self._place_suffix(word, previous)
         )
 
-    def _place_by_language(self, words: list[str], position: int, previous: str) -> Placing | None:
+    def _place_by_language(self, words: list[str], position: int, previous: str) -> AttachedWord | None:
         """Apply the rules for contractions, Czech numbers and Czech dashes."""
         word, following = words[position], "".join(words[position + 1 : position + 2])
         match self._language:
             case "en" if word[0] == "'" and is_letter(word[1:2]) and is_letter_or_digit(previous[-1:]):
-                return Placing("", word, " ")
+                return AttachedWord("", word, " ")
             case "fr" | "it" if word[-1] == "'" and is_letter(word[-2:-1]) and is_letter(following[:1]):
-                return Placing(None, word, "")
+                return AttachedWord(None, word, "")
             case "cs" if position > 1 and _CZECH_NUMBER.fullmatch(" ".join(words[position - 2 : position + 1])):
-                return Placing("", word, " ")
+                return AttachedWord("", word, " ")
             case "cs" if position < len(words) - 3 and is_letter(word[-1]) and following in ("-", "–"):
                 if _CZECH_DASHED.match(words[position + 2]):
-                    return Placing(None, word + following, "", words=2)
+                    return AttachedWord(None, word + following, "", words=2)
         return None
 
-    def _place_quote(self, word: str, previous: str, quotes: Counter[str]) -> Placing:
-        """Lean a quotation mark to the right and the next of its kind to the left."""
+    def _place_quote(self, word: str, previous: str, quotes: Counter[str]) -> AttachedWord:
+        """Attach a quotation mark to the right, and the next of its kind to the left."""
         name = '"' if set(word) <= set("„“") else word
         if self._language == "cs" and word in ("„", "“"):
             quotes[name] = int(word == "“")
         if quotes[name] % 2 == 0 and self._language == "en" and word == "'" and previous.endswith("s"):
-            return Placing("", word, " ")  # the dogs' bowl
+            return AttachedWord("", word, " ")  # the dogs' bowl
         quotes[name] += 1
-        return Placing(None, word, "") if quotes[name] % 2 else Placing("", word, " ")
+        return AttachedWord(None, word, "") if quotes[name] % 2 else AttachedWord("", word, " ")
 
-    def _place_suffix(self, word: str, previous: str) -> Placing:
-        """Write a Finnish ending to the colon before it; leave all other words between blanks."""
+    def _place_suffix(self, word: str, previous: str) -> AttachedWord:
+        """Attach a Finnish ending to the colon before it; leave all other words between blanks."""
         if self._language == "fi" and previous.endswith(":") and _FINNISH_SUFFIX.fullmatch(word):
-            return Placing("", word.lower(), " ")
-        return Placing(None, word, " ")
+            return AttachedWord("", word.lower(), " ")
+        return AttachedWord(None, word, " ")

@@ -1,8 +1,8 @@
 """SentencePiece: pieces learnt on raw text of both languages together, blanks included.
 
-Reference: Kudo and Richardson (2018). No tokeniser and no truecaser is needed before it: words are what stands between
-blanks. Nothing of the text is changed, and what the pieces do not cover is spelt in bytes, so every sentence comes back
-as it was but for its blanks.
+Reference: Kudo and Richardson (2018). No tokeniser and no truecaser comes before it: words are separated by blanks. The
+text is not normalised, and what the pieces do not cover is spelt in bytes, so every sentence is restored exactly,
+except for its blanks.
 """
 
 import io
@@ -17,15 +17,15 @@ from docaps.files import replacing
 Algorithm = Literal["unigram", "bpe"]
 _LONGEST_SENTENCE = 1_000_000
 
-# SentencePiece writes a blank as `▁`; the same character in the text is written as one that hardly anybody uses, and
-# that one, where somebody does, after another such character.
+# SentencePiece writes a blank as `▁`; the same character in the text is replaced by a private-use stand-in, and a
+# stand-in in the text is escaped by a second private-use character.
 _BLANK, _STANDIN, _LITERAL = "▁", "\ue581", "\ue580"
 _TO_HIDE = re.compile(f"[{_BLANK}{_STANDIN}{_LITERAL}]")
 _HIDDEN = re.compile(f"{_LITERAL}([{_STANDIN}{_LITERAL}])|{_STANDIN}")
 
 
 def hide_blanks(text: str) -> str:
-    """Write a text without SentencePiece's own character."""
+    """Replace SentencePiece's own blank character in a text."""
     return _TO_HIDE.sub(lambda found: _STANDIN if found[0] == _BLANK else _LITERAL + found[0], text)
 
 
@@ -35,7 +35,7 @@ def show_blanks(text: str) -> str:
 
 
 class SentencePieces:
-    """Cut raw text into pieces and put them together again."""
+    """Split raw text into pieces, and join them again."""
 
     def __init__(self, model: bytes) -> None:
         from sentencepiece import SentencePieceProcessor
@@ -48,22 +48,18 @@ class SentencePieces:
 
     @property
     def pieces(self) -> list[str]:
-        """Return all pieces that text can be cut into."""
+        """All pieces that text can be split into."""
         model = self._processor
         names = [model.id_to_piece(number) for number in range(model.get_piece_size()) if not model.is_unknown(number)]
         return [str(name) for name in names]
 
     def split(self, words: Sequence[str]) -> list[str]:
-        """Cut words into pieces; the first piece of a word begins with `▁`."""
+        """Split words into pieces; the first piece of a word begins with `▁`."""
         pieces: list[str] = self._processor.encode(hide_blanks(" ".join(words)), out_type=str)
         return pieces
 
-    def split_many(self, sentences: Iterable[Sequence[str]]) -> list[list[str]]:
-        """Cut the words of many sentences into pieces."""
-        return [self.split(words) for words in sentences]
-
     def join(self, pieces: Sequence[str]) -> list[str]:
-        """Put pieces together to words."""
+        """Join pieces into words."""
         text: str = self._processor.decode_pieces([*pieces])
         return [word for word in show_blanks(text).split(" ") if word]
 
@@ -82,9 +78,9 @@ class SentencePieces:
 
 
 def learn_sentencepieces(sentences: Iterable[str], *, size: int, algorithm: Algorithm = "unigram") -> SentencePieces:
-    """Learn about `size` pieces from sentences of both languages; fewer, if the text does not give that many.
+    """Learn about `size` pieces from sentences of both languages; fewer if the text does not have that many.
 
-    One thread is used, since the pieces of several depend on their number.
+    It runs in one thread, because the result depends on the number of threads.
     """
     from sentencepiece import SentencePieceTrainer
 

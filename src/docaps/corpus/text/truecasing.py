@@ -1,8 +1,8 @@
-"""Truecasing: words at the beginning of a sentence in the case they have elsewhere, and capitals put back.
+"""Truecasing: give sentence-initial words their usual case, and restore the capitals afterwards.
 
-The same counts, model files and decisions as the Moses scripts train-truecaser, truecase and detruecase. Two remarks:
-where two spellings of a word are equally frequent, the script takes either at random; here the one later in Unicode
-order wins, which has the fewer capitals. And markup (`<b>`) is not set apart: tokenised text has none.
+The same counts, model files and decisions as the Moses scripts train-truecaser, truecase and detruecase, with two
+differences: of two equally frequent spellings the script takes either at random, and here the later in Unicode order,
+which has fewer capitals; and markup (`<b>`) is not treated specially, since tokenised text has none.
 """
 
 import re
@@ -13,13 +13,13 @@ from pathlib import Path
 
 import regex
 
-from docaps.corpus.text.memo import Memo
+from docaps.corpus.text.characters import Memo
 from docaps.errors import CorpusError
 from docaps.files import write_text_atomically
 
 SENTENCE_ENDS = frozenset(".:?!")
 OPENINGS = frozenset(["(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"])
-"""After these a sentence has not begun yet."""
+"""After these, the next word still begins the sentence."""
 
 _HAS_CASE = regex.compile(r"[\p{Ll}\p{Lu}\p{Lt}]").search
 _LINE = re.compile(r"(\S+) \((\d+)/\d+\)((?: \S+ \(\d+\))*)")
@@ -27,9 +27,9 @@ _OTHER = re.compile(r" (\S+) \((\d+)\)")
 
 
 def count_cases(sentences: Iterable[Sequence[str]]) -> Counter[str]:
-    """Count the words whose case tells something: all with letters but those that begin a sentence.
+    """Count the words whose case is informative: all with letters except sentence-initial ones.
 
-    Counts of parts of a corpus add up to the counts of the corpus, in any order.
+    The counts of parts of a corpus add up to the counts of the corpus, in any order.
     """
     counts: Counter[str] = Counter()
     for words in sentences:
@@ -49,7 +49,7 @@ def lower(word: str) -> str:
 
 
 def sentence_starts(words: Sequence[str]) -> list[int]:
-    """Return the positions at which a sentence begins, or begins after an opening mark."""
+    """Return the positions at which a sentence begins, also those after an opening bracket or quote."""
     if words and words[0] not in OPENINGS and SENTENCE_ENDS.isdisjoint(words[:-1]):
         return [0]
     starts, at_start = [], True
@@ -61,7 +61,7 @@ def sentence_starts(words: Sequence[str]) -> list[int]:
 
 
 class Truecaser:
-    """Write words in their usual case, knowing how often each spelling was seen inside sentences."""
+    """Give words their usual case, by the counts of each spelling inside sentences."""
 
     def __init__(self, counts: Counter[str]) -> None:
         self.counts = counts
@@ -77,7 +77,7 @@ class Truecaser:
 
     @classmethod
     def train(cls, corpus: Counter[str] | Iterable[Sequence[str]]) -> "Truecaser":
-        """Learn from tokenised sentences, or from the sum of several `count_cases`."""
+        """Train on tokenised sentences, or on the sum of several `count_cases`."""
         return cls(corpus if isinstance(corpus, Counter) else count_cases(corpus))
 
     def _usual(self, word: str) -> str:
@@ -86,15 +86,15 @@ class Truecaser:
         return found[-1] if found else word
 
     def inside(self, word: str) -> str:
-        """Write a word that stands inside a sentence: as it is if it was seen like that, else as it usually is."""
+        """Return a sentence-internal word as written if that spelling is known, else in its usual case."""
         return self._inside[word]
 
     def at_start(self, word: str) -> str:
-        """Write a word that begins a sentence as it usually is elsewhere."""
+        """Return a sentence-initial word in its usual case."""
         return self._at_start[word]
 
     def truecase(self, words: Sequence[str]) -> list[str]:
-        """Write words at the beginning of sentences, and words never seen in this case, as they usually are."""
+        """Give sentence-initial words, and words of unknown spelling, their usual case."""
         cased = [*map(self._inside.__getitem__, words)]
         for position in sentence_starts(words):
             cased[position] = self._at_start[words[position]]
@@ -106,14 +106,14 @@ class Truecaser:
 
     @staticmethod
     def detruecase(words: Sequence[str]) -> list[str]:
-        """Write the first letter of each sentence as a capital."""
+        """Capitalise the first letter of each sentence."""
         cased = [*words]
         for position in sentence_starts(words):
             cased[position] = words[position][:1].upper() + words[position][1:]
         return cased
 
     def model(self) -> str:
-        """Return the counts as a Moses model: for each word its spellings, the usual one first, sorted."""
+        """Return the text of a Moses model: for each word its spellings, the usual one first, sorted."""
         return "".join(f"{self._describe(self._forms[name])}\n" for name in sorted(self._forms))
 
     def _describe(self, forms: Sequence[str]) -> str:
@@ -128,7 +128,7 @@ class Truecaser:
 
 
 def read_model(text: str, path: Path | None = None) -> Truecaser:
-    """Make a truecaser from the text of a Moses model."""
+    """Parse the text of a Moses model."""
     counts: Counter[str] = Counter()
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], start=1):
         found = _LINE.fullmatch(line)

@@ -1,4 +1,4 @@
-"""The vocabulary: pieces of words and their numbers."""
+"""The vocabulary: subwords and their ids."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -28,9 +28,9 @@ class Vocabulary:
         return len(self.pieces)
 
     def ids(self, pieces: Iterable[str]) -> list[int]:
-        """Return the ids of pieces; an unknown piece has the id of `<unk>`."""
+        """Return the ids of pieces; an unknown piece gets the id of `<unk>`."""
         return [self._ids.get(piece, UNK) for piece in pieces]
 
     def text(self, ids: Iterable[int]) -> list[str]:
-        """Return the pieces of ids, leaving out padding and sentence marks."""
+        """Return the pieces of ids, without padding and sentence symbols."""
         return [self.pieces[number] for number in ids if number not in (PAD, BOS, EOS)]

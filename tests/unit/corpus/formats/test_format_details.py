@@ -18,7 +18,7 @@ from docaps.corpus.formats import (
     read_parallel,
     write_documents,
 )
-from docaps.corpus.formats.splitting import is_wrapped, split_sentences
+from docaps.corpus.formats.text import is_wrapped, split_sentences
 from docaps.errors import CorpusError
 
 

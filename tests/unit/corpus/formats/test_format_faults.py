@@ -20,10 +20,10 @@ from docaps.corpus.formats import (
     write_parallel,
     write_translations,
 )
-from docaps.corpus.formats import opening as module
-from docaps.corpus.formats.interface import Side
-from docaps.corpus.formats.opening import LONGEST_SENTENCE
-from docaps.corpus.prepare import Inputs
+from docaps.corpus.formats import text_input as module
+from docaps.corpus.formats.format import Side
+from docaps.corpus.formats.text_input import LONGEST_SENTENCE
+from docaps.corpus.preparation import CorpusFiles
 from docaps.errors import CorpusError
 
 BILLION_LAUGHS = """<?xml version="1.0"?>
@@ -115,7 +115,7 @@ def fault(path: Path, **options: str) -> str:
         ("one\n", "starts", " no file of document starts: give one with --starts, or as text.starts beside it"),
     ],
 )
-def test_broken_content_is_told_with_its_line(
+def test_broken_content_is_reported_with_its_line(
     tmp_path: Path, content: str, name: str | None, expected: str | None
 ) -> None:
     path = tmp_path / "text"
@@ -140,7 +140,7 @@ def test_broken_content_is_told_with_its_line(
         ("a\tone\n", "hypothesis", "1: no target column: expected document id, source, target"),
     ],
 )
-def test_a_side_that_is_not_there_is_told(tmp_path: Path, content: str, side: Side, expected: str) -> None:
+def test_a_missing_side_is_reported(tmp_path: Path, content: str, side: Side, expected: str) -> None:
     path = tmp_path / "text"
     path.write_text(content)
     assert expected in fault(path, side=side)
@@ -159,7 +159,7 @@ def test_a_side_that_is_not_there_is_told(tmp_path: Path, content: str, side: Si
         ("0\n1\n9\n", "3: a document starts at line 9, but "),
     ],
 )
-def test_wrong_document_starts_are_told(tmp_path: Path, starts: str, expected: str) -> None:
+def test_wrong_document_starts_are_reported(tmp_path: Path, starts: str, expected: str) -> None:
     (tmp_path / "text").write_text("a\nb\nc\n")
     place = tmp_path / "text.starts"
     place.write_text(starts)
@@ -194,7 +194,7 @@ PACKED = zstandard.compress(b"<d>\nAnna left.\nIt rained.\n" * 2000)
     ],
     ids=["cut at the end", "cut in the middle", "cut at the start", "changed", "more after it", "gzip cut"],
 )
-def test_a_damaged_compressed_file_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_compressed_file_is_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text.zst"
     path.write_bytes(content)
     assert "the compressed file is damaged" in fault(path)
@@ -224,7 +224,7 @@ def test_what_holds_no_text_is_named(tmp_path: Path, name: str, pack: Callable[[
     assert fault(path) == f"{path}: this is {name}, not a text file: unpack or convert it first"
 
 
-def test_lines_that_end_in_cr_alone_are_told(tmp_path: Path) -> None:
+def test_lines_that_end_in_cr_alone_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes(b"<d>\rone\rtwo\r")
     assert fault(path) == f"{path}:1: its lines end in CR alone: convert them to LF first"
@@ -256,7 +256,7 @@ MEGABYTE = "word " * 220_000 + "end"
         (MEGABYTE, "starts", 1),
     ],
 )
-def test_a_sentence_of_a_megabyte_is_told(tmp_path: Path, content: str, name: str, line: int) -> None:
+def test_a_sentence_of_a_megabyte_is_reported(tmp_path: Path, content: str, name: str, line: int) -> None:
     path = tmp_path / "text"
     path.write_text(content)
     (tmp_path / "text.starts").write_text("0\n") if name == "starts" else None
@@ -288,7 +288,7 @@ def test_an_endless_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("content", [b"a ||| x\nb ||| \xff\n", b"a ||| x\nb ||| \0\n"], ids=["not UTF-8", "NUL"])
-def test_bad_bytes_are_told_in_every_format(tmp_path: Path, content: bytes) -> None:
+def test_bad_bytes_are_reported_in_every_format(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text"
     path.write_bytes(content)
     for name in ("lines", "blank", "bars", "text"):
@@ -296,7 +296,7 @@ def test_bad_bytes_are_told_in_every_format(tmp_path: Path, content: bytes) -> N
     assert fault(path).startswith(f"{path}:2: ")
 
 
-def test_a_bad_directory_is_told(tmp_path: Path) -> None:
+def test_a_bad_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "b.txt").write_text("one\n<d>\ntwo\n")
     with pytest.raises(CorpusError, match=r"b\.txt:2: a <d> mark in a directory of documents"):
@@ -316,7 +316,7 @@ def test_a_bad_directory_is_told(tmp_path: Path) -> None:
         read_documents(tmp_path)
 
 
-def test_what_the_system_refuses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_errors_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests may run as a user who may read everything, so the refusal is made up."""
 
     def refuse(*_: object, **__: object) -> None:
@@ -328,10 +328,10 @@ def test_what_the_system_refuses_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     assert fault(tmp_path / "text") == f"{tmp_path}/text: cannot be opened: Permission denied"
     assert fault(tmp_path) == f"{tmp_path}: the directory cannot be read: Permission denied"
     with pytest.raises(CorpusError, match="text: cannot be read: Permission denied"):
-        Inputs({"train": (tmp_path / "text", tmp_path / "text")}).hashes()
+        CorpusFiles({"train": (tmp_path / "text", tmp_path / "text")}).hashes()
 
 
-def test_two_sides_that_differ_are_told(tmp_path: Path) -> None:
+def test_two_sides_that_differ_are_reported(tmp_path: Path) -> None:
     def sides(one: str, other: str) -> str:
         (tmp_path / "s").write_text(one)
         (tmp_path / "t").write_text(other)
@@ -353,7 +353,7 @@ def test_two_sides_that_differ_are_told(tmp_path: Path) -> None:
     assert "document 1 has the sentence ids '1' in s, but '2' in t" in found
 
 
-def test_a_document_without_partner_is_told(tmp_path: Path) -> None:
+def test_a_document_without_partner_is_reported(tmp_path: Path) -> None:
     for name in ("s/a.en", "s/b.en", "t/a.de"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("one\n")
@@ -371,7 +371,7 @@ def test_both_sides_cannot_come_from_stdin() -> None:
         read_parallel(Path("-"))
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported(tmp_path: Path) -> None:
     pairs = [ParallelDocument(("a",), ("b",))]
     with pytest.raises(CorpusError, match="the format 'lines' holds one side: name two files"):
         write_parallel(tmp_path / "x", tmp_path / "x", pairs)

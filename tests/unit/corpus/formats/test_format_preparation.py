@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from docaps.config import PreparationSettings
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import FORMATS, NAMES, write_parallel
-from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.preparation import CorpusFiles, prepare
 
 FORMS = [name for name in NAMES if name not in ("lines", "text")]  # running text is cut where its splitter cuts
 SETTINGS = PreparationSettings(merges=10, minimum_frequency=1)
@@ -37,7 +37,7 @@ def corpora(draw: st.DrawFn) -> list[ParallelDocument]:
 def store_hash(folder: Path, name: str, inputs: tuple[Path, Path], named: str | None = None) -> str:
     """Prepare a corpus that is its own development part, and return the hash of all its files."""
     parts = {"train": inputs, "dev": inputs}
-    store, built = prepare(Inputs(parts, format=named), SETTINGS, folder / f"{name}-prepared", workers=1)
+    store, built = prepare(CorpusFiles(parts, format=named), SETTINGS, folder / f"{name}-prepared", workers=1)
     assert built
     return store.hash
 

@@ -22,7 +22,7 @@ from docaps.corpus.formats import (
     write_parallel,
     write_translations,
 )
-from docaps.corpus.formats.entities import NOT_XML
+from docaps.corpus.formats.markup import NOT_XML
 from docaps.corpus.formats.tags import TAG_LINE
 
 ANY_TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
@@ -56,7 +56,7 @@ LINE_LIKE = [name for name in NAMES if name not in ("text", "directory")]
 
 
 def sentences_for(name: str) -> st.SearchStrategy[str]:
-    """Sentences that the format can tell from its own marks."""
+    """Sentences that the format can distinguish from its own marks."""
     if name in ("lines", "blank", "starts", "directory"):
         return SENTENCES.filter(lambda text: text not in ("<d>", "\u200b") and not text.startswith("\ufeff"))
     if name == "tags":

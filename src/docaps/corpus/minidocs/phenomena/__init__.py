@@ -1,21 +1,21 @@
 """The phenomena of the corpus: what needs an earlier sentence."""
 
-from docaps.corpus.minidocs.phenomena.address import Address
+from docaps.corpus.minidocs.phenomena.address import AddressForm
 from docaps.corpus.minidocs.phenomena.ambiguity import Ambiguity
 from docaps.corpus.minidocs.phenomena.ellipsis import VerbEllipsis
-from docaps.corpus.minidocs.phenomena.interface import Event, Phenomenon, Variant
+from docaps.corpus.minidocs.phenomena.phenomenon import ContextLabel, Event, Phenomenon, Variant
 from docaps.corpus.minidocs.phenomena.profession import Profession
 from docaps.corpus.minidocs.phenomena.pronoun import Pronoun
 from docaps.errors import CorpusError
 
-PHENOMENA: tuple[Phenomenon, ...] = (Pronoun(), Ambiguity(), Address(), Profession(), VerbEllipsis())
+PHENOMENA: tuple[Phenomenon, ...] = (Pronoun(), Ambiguity(), AddressForm(), Profession(), VerbEllipsis())
 NAMES = tuple(phenomenon.name for phenomenon in PHENOMENA)
 
-__all__ = ["NAMES", "PHENOMENA", "Event", "Phenomenon", "Variant", "choose_phenomena"]
+__all__ = ["NAMES", "PHENOMENA", "ContextLabel", "Event", "Phenomenon", "Variant", "choose_phenomena"]
 
 
 def choose_phenomena(names: str) -> tuple[Phenomenon, ...]:
-    """Find phenomena by their names, with commas between, in the order of `PHENOMENA`."""
+    """Return phenomena by their names, separated by commas, in the order of `PHENOMENA`."""
     wanted = [name.strip() for name in names.split(",")]
     unknown = [name for name in wanted if name not in NAMES]
     if unknown:

@@ -1,22 +1,21 @@
-"""Ellipsis: English answers "she did", German repeats verb and object, which the question named."""
+"""Ellipsis: English answers "she did", German repeats verb and object of the question."""
 
 from dataclasses import dataclass
 from random import Random
 
-from docaps.corpus.minidocs.cast import Cast
-from docaps.corpus.minidocs.dialogue import Verb
 from docaps.corpus.minidocs.entries import GENDERS, Adjective, Gender, Noun
 from docaps.corpus.minidocs.german import pronoun_slots
-from docaps.corpus.minidocs.phenomena.interface import Event, Variant
+from docaps.corpus.minidocs.lexicon import Verb
+from docaps.corpus.minidocs.phenomena.phenomenon import Event, Phenomenon
 from docaps.corpus.minidocs.phenomena.pronoun import draw_class
-from docaps.corpus.minidocs.rendering import Slots, say
+from docaps.corpus.minidocs.rendering import Cast, Slots, say
 
 FORMS = ("gender", "verb", "auxiliary")
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a question asks for: a verb, and its object if it has one."""
+    """What a question asks about: a verb, and its object if it has one."""
 
     tag: str
     verb: Verb
@@ -29,7 +28,7 @@ class Action:
         return self.thing.gender if self.thing else None
 
     def fill(self, slots: Slots) -> Slots:
-        """Add the forms of the verb and its object, and the pronoun that stands for it in the answer."""
+        """Add the forms of the verb and its object, and the object's pronoun in the answer."""
         verb = {"has": self.verb.auxiliary, "done": self.verb.participle, "it:acc": ""}
         filled = slots.with_both({"do": self.verb.english}, verb)
         if self.thing is None:
@@ -37,14 +36,12 @@ class Action:
         return filled.with_noun(self.thing, self.adjective).with_german(pronoun_slots(self.thing.gender))
 
 
-@dataclass(frozen=True, slots=True)
-class VerbEllipsis:
+class VerbEllipsis(Phenomenon):
     """*She did*: the variants of a question differ in the object's gender, in the verb, or in verb and auxiliary."""
 
-    name: str = "ellipsis"
-    occupies: frozenset[str] = frozenset({"thing", "dialogue"})
-    weight: int = 1
-    contrasts: tuple[tuple[str, tuple[str, ...]], ...] = (
+    name = "ellipsis"
+    occupies = frozenset({"thing", "dialogue"})
+    contrasts = (
         ("gender", ("m", "f", "n")),
         ("gender", ("m", "f", "n")),
         ("verb", ("a", "b")),
@@ -52,7 +49,7 @@ class VerbEllipsis:
     )
 
     def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:
-        """Choose two or three actions, a question that asks for each, and answers that suit them all."""
+        """Draw two or three actions, a question about each, and answers that suit them all."""
         table, (a, b) = cast.lexicon.ellipses, cast.draw_roles(rng)
         kind = form or rng.choice(FORMS)
         actions = draw_actions(rng, cast, topics, kind)
@@ -61,15 +58,12 @@ class VerbEllipsis:
         slots = cast.name_slots(rng, a, b).with_both({"she": a.pronoun.source}, {"she": a.pronoun.target})
         filled = [action.fill(slots) for action in actions]
         sentences = [[say(answer, one) for one in filled] for answer in answers]
-        variants = tuple(
-            Variant(action.tag, say(question, slot), tuple(pairs[place].target for pairs in sentences), action.gender)
-            for place, (action, slot) in enumerate(zip(actions, filled, strict=True))
-        )
-        return Event(self.name, (kind,) * count, tuple(pairs[0].source for pairs in sentences), variants)
+        cues, tags = [say(question, one) for one in filled], [action.tag for action in actions]
+        return self.make_event((kind,) * count, sentences, cues, tags, [action.gender for action in actions])
 
 
 def draw_actions(rng: Random, cast: Cast, topics: set[str], kind: str) -> list[Action]:
-    """Choose actions that differ in the gender of the object, in the verb, or, without an object, in the auxiliary."""
+    """Draw actions that differ in the gender of the object, in the verb, or, without an object, in the auxiliary."""
     table = cast.lexicon.ellipses
     if kind == "auxiliary":
         return [Action(auxiliary, rng.choice(verbs)) for auxiliary, verbs in sorted(table.intransitive.items())]

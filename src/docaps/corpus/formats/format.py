@@ -1,0 +1,103 @@
+"""The interface of a format: a reader from lines to documents, and a writer from documents to text."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from docaps.corpus.documents import Document
+from docaps.corpus.formats.text_input import WHOLE, Arrival, one_line
+from docaps.errors import CorpusError
+
+Side = Literal["source", "target", "hypothesis"]
+NO_TEXT = re.compile("[\0\ud800-\udfff]")
+SOURCE_LANGUAGE, TARGET_LANGUAGE = "en", "de"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """What to read: the file named in messages, its side and language, and when to yield parts of a document."""
+
+    path: Path
+    side: Side = "source"
+    language: str = SOURCE_LANGUAGE
+    starts: Path | None = None
+    arrival: Arrival = WHOLE
+
+    def fault(self, message: str, line: int | None = None) -> CorpusError:
+        """Return an error at a line of the file."""
+        return CorpusError(message, path=self.path, line=line)
+
+    def empty(self, expected: str) -> CorpusError:
+        """Return the error for a file without documents."""
+        return self.fault(f"the file is empty: expected {expected}")
+
+
+@dataclass(frozen=True, slots=True)
+class WritingOptions:
+    """What a file says about the text in it."""
+
+    side: Side = "source"
+    language: str = SOURCE_LANGUAGE
+    target_language: str = TARGET_LANGUAGE
+    system: str = "docaps"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDocument:
+    """A document to write, optionally with its translation."""
+
+    document: Document
+    translation: tuple[str, ...] | None = None
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """The side that a one-sided file holds: the translation if there is one."""
+        return self.document.sentences if self.translation is None else self.translation
+
+    def name(self, number: int) -> str:
+        """Return the document's id on one line, or its number if it has none."""
+        return str(number) if self.document.id is None else one_line(self.document.id)
+
+
+Reader = Callable[[Iterable[str], ReadingOptions], Iterator[Document]]
+Writer = Callable[[Iterable[OutputDocument], WritingOptions], Iterator[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format for documents.
+
+    A `two_sided` format holds a text and its translation. In a `free` one, a line may hold more than one sentence.
+    `detect` returns whether the first lines of a file are in this format; only formats of plug-ins have it.
+    """
+
+    name: str
+    summary: str
+    read: Reader
+    write: Writer
+    two_sided: bool = False
+    free: bool = False
+    detect: Callable[[Sequence[str]], bool] | None = None
+
+
+def check_sentence(text: object, options: ReadingOptions, line: int) -> str:
+    """Return a sentence on one line; refuse what is not text, for formats that can spell any character."""
+    if not isinstance(text, str):
+        raise options.fault(f"expected a sentence, found {shorten(repr(text))}", line)
+    if found := NO_TEXT.search(text):
+        raise options.fault(f"a sentence holds the character U+{ord(found[0]):04X}, which is no text: remove it", line)
+    return one_line(text)
+
+
+def check_not_empty(sentences: Sequence[str], options: ReadingOptions, *, name: str | None, line: int) -> None:
+    """Refuse a document without sentences."""
+    if not sentences:
+        what = "a document" if name is None else f"document '{name}'"
+        raise options.fault(f"{what} without sentences: remove it", line)
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """Shorten a long text for a message."""
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,36 @@
+"""Raw text through words, case and pieces and back: what comes out is what the Moses scripts give back."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.corpus.text import moses
+
+from docaps.corpus.text.bpe import Subwords, learn_codes
+from docaps.corpus.text.tokenization import Tokenizer
+from docaps.corpus.text.truecasing import Truecaser
+
+
+@pytest.mark.parametrize("language", moses.LANGUAGES)
+def test_hard_sentences_come_back_as_from_the_scripts(language: str) -> None:
+    tokenizer = Tokenizer(language)
+    truecaser = Truecaser(Counter(" ".join(moses.lines("tc", language)).split()))
+    words = truecaser.truecase_many(tokenizer.tokenize_many(moses.lines("", language)))
+    counts = Counter(word for sentence in words for word in sentence)
+    subwords = Subwords(learn_codes(counts, merges=100, minimum_frequency=2))
+    back = [truecaser.detruecase(subwords.join(pieces)) for pieces in subwords.split_many(words)]
+    assert [tokenizer.detokenize(words) for words in back] == moses.lines("detok", language)
+
+
+WORDS = "The old man's house ( really ) cost $ 5 , &amp; &lt; ; 😀 No. 7 [ x ] |"
+
+
+@given(st.lists(st.sampled_from(WORDS.split()), min_size=1))
+def test_words_survive_pieces_and_the_text_its_entities(words: list[str]) -> None:
+    tokenizer, subwords = Tokenizer("en"), Subwords(learn_codes(Counter(), merges=1, minimum_frequency=1))
+    tokens = tokenizer.tokenize(" ".join(words))
+    assert subwords.join(subwords.split(tokens)) == tokens
+    once = tokenizer.detokenize(tokens)
+    assert once.replace(" ", "") == "".join(words)
+    assert tokenizer.detokenize(tokenizer.tokenize(once)).replace(" ", "") == "".join(words)
