@@ -1,18 +1,26 @@
-"""The verdict in words, and as a code for programs."""
+"""The verdict of a diagnosis: a code for programs, and the same in words."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from docaps.diagnosis.evidence import Evidence, Reason, find_reason
-from docaps.diagnosis.measures import AGAINST, NONE, PERPLEXITY, SHUFFLED, TRUE, Contest, Measure, by_distance
+from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE
+from docaps.diagnosis.evidence import (
+    PERPLEXITY,
+    ConditionComparison,
+    Evidence,
+    Measure,
+    Reason,
+    find_reason,
+    gains_by_distance,
+)
 
 Code = Literal["used", "not_used", "unclear"]
 NOT_USED, UNCLEAR = "context not used", "unclear whether context is used"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether context is used, why that is thought, and the same in words."""
+class DiagnosisVerdict:
+    """Whether context is used, the reason, and both in words."""
 
     code: Code
     reason: Reason
@@ -20,7 +28,7 @@ class Verdict:
     explanation: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values; the text is what people read first."""
+        """Return plain JSON values."""
         return {
             "verdict": self.text,
             "verdict_code": self.code,
@@ -29,26 +37,26 @@ class Verdict:
         }
 
 
-def judge(evidence: Evidence) -> Verdict:
-    """Decide whether context is used, and say why."""
+def judge(evidence: Evidence) -> DiagnosisVerdict:
+    """Decide whether context is used, and explain why."""
     reason = find_reason(evidence)
     if reason == "content":
-        return Verdict("used", reason, "; ".join(state_use(evidence)), tuple(state_against(evidence)))
+        return DiagnosisVerdict("used", reason, "; ".join(state_use(evidence)), tuple(state_against(evidence)))
     why = (*explain(evidence, reason), *state_against(evidence))
     if reason == "too_few_documents":
-        return Verdict("unclear", reason, UNCLEAR, why)
-    return Verdict("not_used", reason, NOT_USED, why)
+        return DiagnosisVerdict("unclear", reason, UNCLEAR, why)
+    return DiagnosisVerdict("not_used", reason, NOT_USED, why)
 
 
 def state_use(evidence: Evidence) -> list[str]:
-    """Say what context does for the model."""
-    reading = [measure for measure in evidence.deciding if evidence.is_read(measure)]
+    """State the gain from context, what a shuffled history does, and at which distances the gain arises."""
+    showing = [measure for measure in evidence.deciding if evidence.shows_use(measure)]
     said = [_state_change(evidence, measure) for measure in evidence.deciding]
-    return [*said, _state_shuffled(evidence, reading[0]), *_state_distances(evidence, reading[0])]
+    return [*said, _state_shuffled(evidence, showing[0]), *_state_distances(evidence, showing[0])]
 
 
 def _state_change(evidence: Evidence, measure: Measure) -> str:
-    """Say how a score changes when the history is shown."""
+    """State how a score changes with the true history."""
     found = evidence.find(measure.key, TRUE, NONE)
     chance = f", p = {found.p:.2g}" if found is not None else ""
     if measure.key == PERPLEXITY:
@@ -60,7 +68,7 @@ def _state_change(evidence: Evidence, measure: Measure) -> str:
 
 
 def _state_shuffled(evidence: Evidence, measure: Measure) -> str:
-    """Say what another document's history does."""
+    """State what another document's history does."""
     if evidence.is_better(measure, SHUFFLED, NONE):
         return "shuffled history helps less"
     worse = evidence.is_worse(measure, SHUFFLED, NONE)
@@ -68,8 +76,8 @@ def _state_shuffled(evidence: Evidence, measure: Measure) -> str:
 
 
 def _state_distances(evidence: Evidence, measure: Measure) -> list[str]:
-    """Say from how far back the gain comes."""
-    rows = by_distance(evidence.contests, measure.key, evidence.history)
+    """State from how far back the gain comes."""
+    rows = gains_by_distance(evidence.comparisons, measure.key, evidence.history)
     good = [row for row in rows if row["p"] < evidence.level and evidence.is_large(measure.key, row["gain"])]
     if not good:
         return []
@@ -79,7 +87,7 @@ def _state_distances(evidence: Evidence, measure: Measure) -> list[str]:
 
 
 def state_against(evidence: Evidence) -> list[str]:
-    """Compare with the other model, with the history and without: what the training brought, and what context."""
+    """State the difference to the other model, by each deciding measure."""
     said = []
     for measure in evidence.deciding:
         found = evidence.find(measure.key, TRUE, AGAINST)
@@ -88,8 +96,8 @@ def state_against(evidence: Evidence) -> list[str]:
     return said
 
 
-def _amount(measure: Measure, found: Contest) -> str:
-    """Write a difference to another model."""
+def _amount(measure: Measure, found: ConditionComparison) -> str:
+    """Write the size and direction of a difference to another model."""
     way = ("below", "above") if measure.key == PERPLEXITY else ("above", "below")
     size = f"{100 * abs(found.gain):.1f} {'%' if measure.key == PERPLEXITY else 'points'}"
     name = "perplexity is" if measure.key == PERPLEXITY else "right choices are"
@@ -97,11 +105,11 @@ def _amount(measure: Measure, found: Contest) -> str:
 
 
 def explain(evidence: Evidence, reason: Reason) -> list[str]:
-    """Say why context does not count as used."""
+    """Explain why context does not count as used, with the numbers."""
     perplexity = evidence.perplexity
     why: dict[Reason, str] = {
         "untrained": f"the model has learnt too little to tell: its perplexity, {perplexity.score(TRUE):,.1f}, is not "
-        f"below {evidence.frequencies:,.1f}, that of word frequencies alone",
+        f"below {evidence.unigram_perplexity:,.1f}, that of word frequencies alone",
         "noise": "a history helps, but another document's does as well: it is not read, it serves as noise",
         "harmful": "the true history makes the model worse than none",
         "no_gain": "another document's history hurts, so the history is looked at, but the true one brings nothing",
@@ -114,7 +122,7 @@ def explain(evidence: Evidence, reason: Reason) -> list[str]:
 
 
 def _contrast(evidence: Evidence, measure: Measure) -> str:
-    """Put the numbers of the three histories side by side."""
+    """List the scores with each history and their p-values."""
     names = {NONE: "none", SHUFFLED: "another's", TRUE: "true"}
     form = "{:.3f}" if measure.key == PERPLEXITY else "{:.1%}"
     shown = ", ".join(f"{name} {form.format(measure.score(key))}" for key, name in names.items())
