@@ -1,6 +1,6 @@
 """`docaps contrast`: how often a model prefers the right translation where only context decides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -60,6 +60,7 @@ def contrast(
     """
     from docaps.diagnosis.contrastive_test import History, contrast_grid, contrast_run
     from docaps.errors import CorpusError
+    from docaps.experiments.gathering import gather_all
     from docaps.runs.grid_results import is_grid
 
     if no_context and shuffled:
@@ -68,20 +69,15 @@ def contrast(
     if is_grid(run):
         if keep is None or no_context or shuffled or limit or examples:
             raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
-        from docaps.experiments.gathering import gather_all
-
         gather_all(run)  # runs may have finished since the results were written
-        found = contrast_grid(run, set, path, context, keep=keep, beam=beam)
-        print_json({"runs": found}) if json else _print_grid(found)
+        found = {"runs": contrast_grid(run, set, path, context, keep=keep, beam=beam)}
+        (print_json if json else _print_grid)(found)
         return
     history: History = "none" if no_context else "shuffled" if shuffled else "own"
     shown = examples if examples is not None else JSON_EXAMPLES if json else 0
     result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown, keep=keep)
-    if json:
-        print_json(result)
-        return
-    _print(result)
-    if history == "own":
+    (print_json if json else _print)(result)
+    if history == "own" and not json:
         call = f"{command_name()} contrast {quote(run)} --set {set} {quote(path)}" + (f" --keep {keep}" if keep else "")
         print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
 
@@ -105,12 +101,13 @@ def _print(result: Mapping[str, Any]) -> None:
         typer.echo(_format_example(example))
 
 
-def _print_grid(found: Sequence[Mapping[str, Any]]) -> None:
+def _print_grid(found: Mapping[str, Any]) -> None:
     """Print a row for each run and history."""
     from docaps.runs.contrastive_results import HISTORIES
 
     rows = [
-        [result["run"], HISTORIES[result["history"]], *_cells({**result, **result["interval"]})] for result in found
+        [result["run"], HISTORIES[result["history"]], *_cells({**result, **result["interval"]})]
+        for result in found["runs"]
     ]
     print_table("Right choices", ["run", "history", *COLUMNS], rows, texts=(0, 1))
 

@@ -27,7 +27,7 @@ from docaps.diagnosis import DiagnosisOptions
 
 DEFAULTS = DiagnosisOptions()
 BAR_WIDTH = 18
-CONDITIONS = {"true": "true", "shuffled": "another document's", "none": "none", "against": "the other model"}
+TITLES = {"true": "true", "shuffled": "another document's", "none": "none"}
 Found = Mapping[str, Any]
 
 RunArgument = Annotated[
@@ -87,9 +87,9 @@ def diagnose(
 ) -> None:
     """Find out whether a model uses its context.
 
-    Measures perplexity, BLEU and right choices with the true history, with another document's, with none and with the
-    nearest sentences, and compares with the sentence model; all with significance over documents. Prints a verdict, the
-    sentences for which history mattered most (CXMI, in bits) and traces of the routing. See docs/diagnosing.md.
+    Measures perplexity, BLEU and right choices with the true history, another document's, none and the nearest
+    sentences, and those of the sentence model, with significance over documents. Prints a verdict, the sentences for
+    which history mattered most (CXMI, in bits) and traces of the routing. See docs/diagnosing.md.
 
     A full diagnosis is stored in the run, where docaps report finds it; a quick look (--limit, --items, --no-bleu) only
     where --out says.
@@ -101,7 +101,6 @@ def diagnose(
     from docaps.diagnosis.data import DataOptions
     from docaps.diagnosis.run import FILE, diagnose_run
     from docaps.errors import DocapsError
-    from docaps.files import write_text_atomically
 
     if out is not None and out.exists() and not overwrite:
         raise DocapsError("exists already: give --overwrite to replace it", path=out)
@@ -110,18 +109,19 @@ def diagnose(
     options = DiagnosisOptions(shuffles=shuffles, bleu=not no_bleu, examples=examples, draws=draws, seed=seed)
     found = diagnose_run(run, data, options, against=against, beam=beam) | {"command": typed_command()}
     quick = limit is not None or items is not None or no_bleu
-    stored = out or (None if quick else run / FILE)
+    _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)
+
+
+def _deliver(found: Found, run: Path, stored: Path | None, *, json: bool, quick: bool) -> None:
+    """Store and print the result, and print the next commands."""
+    from docaps.files import write_text_atomically
+
     if stored is not None:
         write_text_atomically(stored, format_json(found))
     if json:
         print_json(found)
-    else:
-        _print(found)
-        _print_next(run, stored, quick=quick)
-
-
-def _print_next(run: Path, stored: Path | None, *, quick: bool) -> None:
-    """Print where the result is, and the next commands."""
+        return
+    _print(found)
     if stored is None:
         typer.echo("A quick look is not stored: leave out --limit, --items, --no-bleu, or give --out FILE.", err=True)
     else:
@@ -136,7 +136,9 @@ def _print(found: Found) -> None:
     for sentence in found["explanation"]:
         typer.echo(f"  {sentence}")
     typer.echo("")
-    titles = CONDITIONS | ({"against": f"(run {found['against']['name']})"} if found["against"] else {})
+    names = {row["condition"]: f"the {row['condition']}" for row in found["conditions"]}
+    other = {"against": f"(run {found['against']['name']})"} if found["against"] else {}
+    titles = names | TITLES | other
     _print_conditions(found, titles)
     _print_distances(found["by_distance"]["perplexity"])
     if found["choices"]:
@@ -148,10 +150,6 @@ def _print(found: Found) -> None:
     typer.echo(f"\n{found['signature']}")
 
 
-def _title(condition: str, titles: Mapping[str, str]) -> str:
-    return titles.get(condition, f"the {condition}")
-
-
 def _print_conditions(found: Found, titles: Mapping[str, str]) -> None:
     """Print a row for each history, with a bar for the change of perplexity against no history."""
     rows = [row for row in found["conditions"] if row["perplexity"] is not None]
@@ -161,7 +159,7 @@ def _print_conditions(found: Found, titles: Mapping[str, str]) -> None:
     columns = {key: known for key, known in measured.items() if all(row[key] is not None for row in rows)}
     table: list[list[str | Text]] = [
         [
-            _title(row["condition"], titles),
+            titles[row["condition"]],
             f"{row['perplexity']:.3f}",
             f"{100 * change:+.1f} %",
             drawn,
@@ -209,7 +207,7 @@ def _print_choices(choices: Found, titles: Mapping[str, str]) -> None:
         for name in choices[key]["true"]
     ]
     title = f"Right choices among {choices['items']:,} items (chance {100 * choices['chance']:.1f} %), by history"
-    print_table(title, ["", *(_title(condition, titles) for condition in choices["by_phenomenon"])], table)
+    print_table(title, ["", *(titles[condition] for condition in choices["by_phenomenon"])], table)
 
 
 def _print_traces(traces: Sequence[Found]) -> None:

@@ -20,7 +20,7 @@ from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, ParallelDocument, count_sentences
 from docaps.corpus.store import Store
 from docaps.diagnosis import DiagnosisOptions
-from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Histories, HistoryLookup
+from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Histories, HistoryCondition, HistoryLookup
 from docaps.diagnosis.traces import TraceDistributions
 from docaps.evaluation.intervals import Table
 from docaps.evaluation.translation_metrics import Bleu
@@ -111,18 +111,36 @@ class AblatedModel:
         tokens = self._trained.codec.encode_source(sentence)
         return without_end_mark(tokens[-self._trained.decoding.longest_source - 1 :])
 
-    def score(self, windows: Sequence[Window]) -> Table:
-        """Return negative log-probability and number of tokens of each window."""
-        with progress.silent():
-            found = score_placed(self._trained, windows)
-        return np.array([(-one.log_probability, one.tokens) for one in found], dtype=np.float64)
+    def score(
+        self,
+        chunk: DocumentChunk,
+        windows: Sequence[Window],
+        conditions: Sequence[HistoryCondition],
+        task: progress.Task,
+    ) -> dict[str, Table]:
+        """Return negative log-probability and tokens of each sentence, averaged over the draws of a condition."""
+        drawn: dict[str, list[Table]] = {}
+        for condition, lookup in conditions:
+            with progress.silent():
+                found = score_placed(self._trained, self.add_histories(chunk, windows, lookup))
+            table = np.array([(-one.log_probability, one.tokens) for one in found], dtype=np.float64)
+            drawn.setdefault(condition, []).append(table)
+            task.advance(len(windows), condition)
+        return {condition: np.mean(tables, axis=0) for condition, tables in drawn.items()}
 
-    def translate(self, chunk: DocumentChunk, lookup: HistoryLookup) -> list[str]:
-        """Translate the sentences of a chunk with the histories of a condition."""
+    def translate(
+        self, chunk: DocumentChunk, conditions: Sequence[HistoryCondition], task: progress.Task
+    ) -> dict[str, list[str]]:
+        """Translate the sentences of a chunk under some conditions."""
         sentences = [sentence for document in chunk.documents for sentence in document.source]
-        with progress.silent():
-            found = self._translator.translate_placed(sentences, [lookup(*position) for position in chunk.positions])
-        return [sentence.text for sentence in found]
+        texts = {}
+        for condition, lookup in conditions:
+            histories = [lookup(*position) for position in chunk.positions]
+            with progress.silent():
+                found = self._translator.translate_placed(sentences, histories)
+            texts[condition] = [sentence.text for sentence in found]
+            task.advance(len(sentences), f"translate, {condition}")
+        return texts
 
     def trace(self, windows: Sequence[Window], traces: TraceDistributions) -> None:
         """Add what the model reports about its use of the histories."""
@@ -165,6 +183,45 @@ class AblationResults:
         self.better, self.worse = TopExamples(self.examples), TopExamples(self.examples)
         self.metric = Bleu("bleu", "BLEU")
 
+    def add(self, chunk: DocumentChunk, scores: Mapping[str, Table], texts: Mapping[str, Sequence[str]]) -> None:
+        """Add the scores and translations of a chunk under each condition."""
+        for condition, table in scores.items():
+            self.likelihoods.setdefault(condition, []).append(chunk.sum_by_document(table))
+        references = [Document(document.target) for document in chunk.documents]
+        for condition, sentences in texts.items():
+            left = iter(sentences)
+            hypotheses = [Document(tuple(next(left) for _ in document.source)) for document in chunk.documents]
+            self.bleu.setdefault(condition, []).append(self.metric.count(hypotheses, references))
+
+    def add_examples(
+        self,
+        chunk: DocumentChunk,
+        histories: Histories,
+        scores: Mapping[str, Table],
+        texts: Mapping[str, Sequence[str]],
+    ) -> None:
+        """Add the CXMI of each sentence that has a history, and keep the sentences with the most extreme values."""
+        bits = {other: (scores[other][:, 0] - scores[TRUE][:, 0]) / math.log(2) for other in (NONE, SHUFFLED)}
+        for row, position in enumerate(chunk.positions):
+            document, sentence = chunk.text[position[0]], position[1]
+            history = histories.true(*position)
+            if not history or not scores[TRUE][row, 1]:
+                continue
+            value = float(bits[NONE][row])
+            record = {
+                "document": document.id or str(position[0] + 1),
+                "sentence": sentence + 1,
+                "history": list(history),
+                "source": document.source[sentence],
+                "reference": document.target[sentence],
+                "cxmi": value,
+                "against_shuffled": float(bits[SHUFFLED][row]),
+                **{f"translation_{key}": texts[key][row] for key in (TRUE, NONE) if texts},
+            }
+            self.cxmi.append(value)
+            self.better.offer(value, position, record)
+            self.worse.offer(-value, position, record)
+
 
 def ablate(
     model: AblatedModel, other: AblatedModel | None, documents: Sequence[ParallelDocument], options: DiagnosisOptions
@@ -172,96 +229,27 @@ def ablate(
     """Run a model, and the one it is compared with, over documents under every condition."""
     histories = Histories(documents, model.history, seed=options.seed)
     conditions = histories.conditions(options.shuffles)
-    translated = dict(reversed(conditions)) if options.bleu else {}  # of several draws, the first
-    passes = len(conditions) + len(translated) + (1 + options.bleu if other else 0)
+    translated = list(dict(reversed(conditions)).items()) if options.bleu else []  # of several draws, the first
+    against = [(AGAINST, Histories(documents, other.history, seed=options.seed).true)] if other else []
+    passes = len(conditions) + len(translated) + len(against) * (1 + options.bleu)
     found = AblationResults(options.examples)
     with progress.start("diagnose", passes * count_sentences(documents)) as task:
         for chunk in split_documents(documents):
-            run = _ChunkRun(chunk, found, task)
-            scores = run.score(model, conditions)
-            texts = {condition: run.translate(model, condition, lookup) for condition, lookup in translated.items()}
-            run.collect_examples(histories, scores, texts)
+            windows = model.windows(chunk)
+            scores = model.score(chunk, windows, conditions, task)
+            texts = model.translate(chunk, translated, task)
+            model.trace(model.add_histories(chunk, windows, histories.true), found.traces)
+            found.tokens.update(
+                int(token) for window in windows if window.target is not None for token in window.target
+            )
+            found.add_examples(chunk, histories, scores, texts)
             if other:
-                own = Histories(documents, other.history, seed=options.seed).true
-                run.score_other(other, own, scores)
-                if options.bleu:
-                    run.translate(other, AGAINST, own)
+                scores |= other.score(chunk, other.windows(chunk), against, task)
+                # Another vocabulary has other tokens: perplexities compare only per token of the same model.
+                scores[AGAINST][:, 1] = scores[TRUE][:, 1]
+                texts |= other.translate(chunk, against if options.bleu else [], task)
+            found.add(chunk, scores, texts)
     return found
-
-
-@dataclass
-class _ChunkRun:
-    """The ablation of one chunk."""
-
-    chunk: DocumentChunk
-    found: AblationResults
-    task: progress.Task
-
-    def score(self, model: AblatedModel, conditions: Sequence[tuple[str, HistoryLookup]]) -> dict[str, Table]:
-        """Score all sentences under all conditions, averaging over the draws of a condition."""
-        windows = model.windows(self.chunk)
-        drawn: dict[str, list[Table]] = {}
-        for condition, lookup in conditions:
-            with_history = model.add_histories(self.chunk, windows, lookup)
-            drawn.setdefault(condition, []).append(model.score(with_history))
-            self.task.advance(len(windows), condition)
-            if condition == TRUE:
-                model.trace(with_history, self.found.traces)
-        for window in windows:
-            self.found.tokens.update(int(token) for token in (window.target if window.target is not None else ()))
-        scores = {condition: np.mean(tables, axis=0) for condition, tables in drawn.items()}
-        for condition, table in scores.items():
-            self._add_likelihoods(condition, table)
-        return scores
-
-    def _add_likelihoods(self, condition: str, table: Table) -> None:
-        self.found.likelihoods.setdefault(condition, []).append(self.chunk.sum_by_document(table))
-
-    def score_other(self, other: AblatedModel, own: HistoryLookup, scores: Mapping[str, Table]) -> None:
-        """Score all sentences with the other model, with the history it looks at."""
-        table = other.score(other.add_histories(self.chunk, other.windows(self.chunk), own))
-        # Another vocabulary splits words into other tokens: counted in the first model's tokens, perplexities compare.
-        table[:, 1] = scores[TRUE][:, 1]
-        self._add_likelihoods(AGAINST, table)
-        self.task.advance(len(table), "the other model")
-
-    def translate(self, model: AblatedModel, condition: str, lookup: HistoryLookup) -> list[str]:
-        """Translate all sentences under a condition, and count BLEU's n-grams."""
-        texts = model.translate(self.chunk, lookup)
-        left = iter(texts)
-        hypotheses = [Document(tuple(next(left) for _ in document.source)) for document in self.chunk.documents]
-        references = [Document(document.target) for document in self.chunk.documents]
-        self.found.bleu.setdefault(condition, []).append(self.found.metric.count(hypotheses, references))
-        self.task.advance(len(texts), f"translate, {condition}")
-        return texts
-
-    def collect_examples(
-        self, histories: Histories, scores: Mapping[str, Table], texts: Mapping[str, Sequence[str]]
-    ) -> None:
-        """Collect the CXMI of each sentence that has a history, and the sentences with the most extreme values."""
-        bits = {other: (scores[other][:, 0] - scores[TRUE][:, 0]) / math.log(2) for other in (NONE, SHUFFLED)}
-        for row, position in enumerate(self.chunk.positions):
-            history = histories.true(*position)
-            if not history or not scores[TRUE][row, 1]:
-                continue
-            value = float(bits[NONE][row])
-            record = self._describe(position, history)
-            record |= {"cxmi": value, "against_shuffled": float(bits[SHUFFLED][row])}
-            record |= {f"translation_{key}": texts[key][row] for key in (TRUE, NONE) if texts}
-            self.found.cxmi.append(value)
-            self.found.better.offer(value, position, record)
-            self.found.worse.offer(-value, position, record)
-
-    def _describe(self, position: Position, history: Sequence[str]) -> dict[str, Any]:
-        """Return a sentence with its history and reference as plain JSON values."""
-        document = self.chunk.text[position[0]]
-        return {
-            "document": document.id or str(position[0] + 1),
-            "sentence": position[1] + 1,
-            "history": list(history),
-            "source": document.source[position[1]],
-            "reference": document.target[position[1]],
-        }
 
 
 def measure_likelihoods(run: Run, store: Store) -> None:
@@ -278,16 +266,13 @@ def score_histories(trained: TrainedModel, documents: Sequence[ParallelDocument]
     """
     model = AblatedModel(trained)
     histories = Histories(documents, model.history, seed=SEED)
-    lookups: dict[str, HistoryLookup] = {TRUE: histories.true}
+    conditions: list[HistoryCondition] = [(TRUE, histories.true)]
     if model.history:
-        lookups |= {SHUFFLED: histories.shuffled(0)} if len(documents) > 1 else {}
-        lookups[NONE] = histories.none
-    tables: dict[str, list[Table]] = {history: [] for history in lookups}
-    with progress.start("score the development part", len(lookups) * count_sentences(documents)) as task:
+        conditions += [(SHUFFLED, histories.shuffled(0))] if len(documents) > 1 else []
+        conditions.append((NONE, histories.none))
+    tables: dict[str, list[Table]] = {}
+    with progress.start("score the development part", len(conditions) * count_sentences(documents)) as task:
         for chunk in split_documents(documents):
-            windows = model.windows(chunk)
-            for history, lookup in lookups.items():
-                scores = model.score(model.add_histories(chunk, windows, lookup))
-                tables[history].append(chunk.sum_by_document(scores))
-                task.advance(len(windows), history)
+            for history, scores in model.score(chunk, model.windows(chunk), conditions, task).items():
+                tables.setdefault(history, []).append(chunk.sum_by_document(scores))
     return {history: np.concatenate(found) for history, found in tables.items()}

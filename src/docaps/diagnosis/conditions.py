@@ -17,6 +17,7 @@ TRUE, SHUFFLED, NONE, AGAINST = "true", "shuffled", "none", "against"
 Sentences = tuple[str, ...]
 HistoryLookup = Callable[[int, int], Sentences]
 """From document number and sentence number to the history that is shown, oldest sentence first."""
+HistoryCondition = tuple[str, HistoryLookup]
 
 
 def nearest(count: int) -> str:
@@ -53,7 +54,7 @@ class Histories:
         self._by_length = sorted(range(len(documents)), key=lambda number: len(documents[number].source))
         self._lengths = [len(documents[number].source) for number in self._by_length]
 
-    def conditions(self, shuffles: int) -> list[tuple[str, HistoryLookup]]:
+    def conditions(self, shuffles: int) -> list[HistoryCondition]:
         """List the conditions with their histories; the shuffled one comes once per draw."""
         return [
             (TRUE, self.true),

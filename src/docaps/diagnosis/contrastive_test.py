@@ -156,15 +156,10 @@ def summarise(answers: Sequence[ItemAnswer], examples: int) -> dict[str, Any]:
 
 def choose_examples(answers: Sequence[ItemAnswer], count: int) -> list[ItemAnswer]:
     """Choose examples: wrong and right answers alternate, and so do the phenomena within each."""
-    sides = [[answer for answer in answers if answer.decision.right is right] for right in (False, True)]
-    return _alternate([_alternate_phenomena(side) for side in sides])[:count]
-
-
-def _alternate_phenomena(answers: Sequence[ItemAnswer]) -> list[ItemAnswer]:
-    groups: dict[str, list[ItemAnswer]] = {}
+    sides: list[dict[str, list[ItemAnswer]]] = [{}, {}]
     for answer in answers:
-        groups.setdefault(answer.item.phenomenon, []).append(answer)
-    return _alternate(list(groups.values()))
+        sides[answer.decision.right].setdefault(answer.item.phenomenon, []).append(answer)
+    return _alternate([_alternate(list(side.values())) for side in sides])[:count]
 
 
 def _alternate(groups: Sequence[Sequence[ItemAnswer]]) -> list[ItemAnswer]:

@@ -199,7 +199,6 @@ class Evidence:
     unigram_perplexity: float
     """A model above it has learnt nothing that could need a history."""
     thresholds: Thresholds = Thresholds()
-    against: str = "the sentence model"
 
     def find(self, measure: str, condition: str, baseline: str) -> ConditionComparison | None:
         """Return a comparison, if it was made."""
@@ -225,21 +224,19 @@ class Evidence:
         """Say whether a gain reaches the threshold."""
         return gain >= (self.thresholds.perplexity if measure == PERPLEXITY else self.thresholds.accuracy)
 
-    def is_better(self, measure: Measure, condition: str, baseline: str) -> bool:
-        """Say whether one condition is significantly and noticeably better than another."""
-        found = self._significant(measure, condition, baseline)
-        return found is not None and self.is_large(measure.key, found.gain)
-
-    def is_worse(self, measure: Measure, condition: str, baseline: str) -> bool:
-        """Say whether one condition is significantly and noticeably worse than another."""
-        found = self._significant(measure, condition, baseline)
-        return found is not None and self.is_large(measure.key, -found.gain)
-
-    def _significant(self, measure: Measure, condition: str, baseline: str) -> ConditionComparison | None:
-        """Return a comparison if it is significant."""
+    def significant_gain(self, measure: Measure, condition: str, baseline: str) -> float:
+        """Return the gain of one condition over another; 0 if it is not significant."""
         found = self.find(measure.key, condition, baseline)
         enough = measure.documents >= self.thresholds.documents
-        return found if found is not None and enough and found.p < self.level else None
+        return found.gain if found is not None and enough and found.p < self.level else 0.0
+
+    def is_better(self, measure: Measure, condition: str, baseline: str) -> bool:
+        """Say whether one condition is significantly better than another, by the threshold or more."""
+        return self.is_large(measure.key, self.significant_gain(measure, condition, baseline))
+
+    def is_worse(self, measure: Measure, condition: str, baseline: str) -> bool:
+        """Say whether one condition is significantly worse than another, by the threshold or more."""
+        return self.is_large(measure.key, -self.significant_gain(measure, condition, baseline))
 
     def shows_use(self, measure: Measure) -> bool:
         """Say whether the true history is better than none and than another's."""

@@ -4,17 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE
-from docaps.diagnosis.evidence import (
-    PERPLEXITY,
-    ConditionComparison,
-    Evidence,
-    Measure,
-    Reason,
-    find_reason,
-    gains_by_distance,
-)
+from docaps.diagnosis.evidence import PERPLEXITY, Evidence, Measure, Reason, find_reason, gains_by_distance
 
-Code = Literal["used", "not_used", "unclear"]
 NOT_USED, UNCLEAR = "context not used", "unclear whether context is used"
 
 
@@ -22,19 +13,15 @@ NOT_USED, UNCLEAR = "context not used", "unclear whether context is used"
 class DiagnosisVerdict:
     """Whether context is used, the reason, and both in words."""
 
-    code: Code
+    code: Literal["used", "not_used", "unclear"]
     reason: Reason
     text: str
     explanation: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "verdict": self.text,
-            "verdict_code": self.code,
-            "reason": self.reason,
-            "explanation": list(self.explanation),
-        }
+        explanation = list(self.explanation)
+        return {"verdict": self.text, "verdict_code": self.code, "reason": self.reason, "explanation": explanation}
 
 
 def judge(evidence: Evidence) -> DiagnosisVerdict:
@@ -42,7 +29,8 @@ def judge(evidence: Evidence) -> DiagnosisVerdict:
     reason = find_reason(evidence)
     if reason == "content":
         return DiagnosisVerdict("used", reason, "; ".join(state_use(evidence)), tuple(state_against(evidence)))
-    why = (*explain(evidence, reason), *state_against(evidence))
+    scores = [_list_scores(evidence, measure) for measure in evidence.deciding]
+    why = (explain(evidence, reason), *scores, *state_against(evidence))
     if reason == "too_few_documents":
         return DiagnosisVerdict("unclear", reason, UNCLEAR, why)
     return DiagnosisVerdict("not_used", reason, NOT_USED, why)
@@ -50,9 +38,9 @@ def judge(evidence: Evidence) -> DiagnosisVerdict:
 
 def state_use(evidence: Evidence) -> list[str]:
     """State the gain from context, what a shuffled history does, and at which distances the gain arises."""
-    showing = [measure for measure in evidence.deciding if evidence.shows_use(measure)]
-    said = [_state_change(evidence, measure) for measure in evidence.deciding]
-    return [*said, _state_shuffled(evidence, showing[0]), *_state_distances(evidence, showing[0])]
+    first = next(measure for measure in evidence.deciding if evidence.shows_use(measure))
+    changes = [_state_change(evidence, measure) for measure in evidence.deciding]
+    return [*changes, _state_shuffled(evidence, first), *_state_distances(evidence, first)]
 
 
 def _state_change(evidence: Evidence, measure: Measure) -> str:
@@ -92,20 +80,19 @@ def state_against(evidence: Evidence) -> list[str]:
     for measure in evidence.deciding:
         found = evidence.find(measure.key, TRUE, AGAINST)
         if found is not None:
-            said.append(f"{_amount(measure, found)} {evidence.against}'s, p = {found.p:.2g}")
+            better = found.gain >= 0
+            size = 100 * abs(found.gain)
+            amount = (
+                f"perplexity is {size:.1f} % {'below' if better else 'above'}"
+                if measure.key == PERPLEXITY
+                else f"right choices are {size:.1f} points {'above' if better else 'below'}"
+            )
+            said.append(f"{amount} the sentence model's, p = {found.p:.2g}")
     return said
 
 
-def _amount(measure: Measure, found: ConditionComparison) -> str:
-    """Write the size and direction of a difference to another model."""
-    way = ("below", "above") if measure.key == PERPLEXITY else ("above", "below")
-    size = f"{100 * abs(found.gain):.1f} {'%' if measure.key == PERPLEXITY else 'points'}"
-    name = "perplexity is" if measure.key == PERPLEXITY else "right choices are"
-    return f"{name} {size} {way[0 if found.gain >= 0 else 1]}"
-
-
-def explain(evidence: Evidence, reason: Reason) -> list[str]:
-    """Explain why context does not count as used, with the numbers."""
+def explain(evidence: Evidence, reason: Reason) -> str:
+    """Explain why context does not count as used."""
     perplexity = evidence.perplexity
     why: dict[Reason, str] = {
         "untrained": f"the model has learnt too little to tell: its perplexity, {perplexity.score(TRUE):,.1f}, is not "
@@ -116,17 +103,16 @@ def explain(evidence: Evidence, reason: Reason) -> list[str]:
         "ignored": "with the true history, with another document's and with none the model does the same",
         "too_few_documents": f"the true history is better than none and than another's, but {perplexity.documents} "
         f"documents are too few to exclude chance: at least {evidence.thresholds.documents} are needed",
-        "content": "",
     }
-    return [why[reason], *(_contrast(evidence, measure) for measure in evidence.deciding)]
+    return why[reason]
 
 
-def _contrast(evidence: Evidence, measure: Measure) -> str:
+def _list_scores(evidence: Evidence, measure: Measure) -> str:
     """List the scores with each history and their p-values."""
     names = {NONE: "none", SHUFFLED: "another's", TRUE: "true"}
     form = "{:.3f}" if measure.key == PERPLEXITY else "{:.1%}"
     shown = ", ".join(f"{name} {form.format(measure.score(key))}" for key, name in names.items())
-    chances = [evidence.find(measure.key, TRUE, other) for other in (NONE, SHUFFLED)]
-    tested = [f"{one.p:.2g} against {names[one.baseline]}" for one in chances if one is not None]
+    found = [evidence.find(measure.key, TRUE, other) for other in (NONE, SHUFFLED)]
+    tested = [f"{one.p:.2g} against {names[one.baseline]}" for one in found if one is not None]
     title = "perplexity" if measure.key == PERPLEXITY else "right choices"
     return f"{title}: {shown}" + (f" (p = {', '.join(tested)})" if tested else "")
