@@ -16,7 +16,13 @@ from docaps.evaluation.meteor.parameters import LANGUAGES
 from docaps.evaluation.significance import compare, score_of
 from docaps.evaluation.translation_metrics import Bleu, Chrf, Documents, MeteorMetric, Metric
 
-METRICS = ("bleu", "dbleu", "tokbleu", "chrf", "meteor")
+METRICS: dict[str, Callable[[EvaluationOptions], Metric]] = {
+    "bleu": lambda _: Bleu("bleu", "BLEU"),
+    "dbleu": lambda _: Bleu("dbleu", "d-BLEU", whole_documents=True),
+    "tokbleu": lambda options: Bleu("tokbleu", "tokenised BLEU", tokenizer=Tokenizer(options.language)),
+    "chrf": lambda _: Chrf(),
+    "meteor": lambda options: MeteorMetric(options.language, options.paraphrases),
+}
 
 
 def check_same_shape(hypotheses: Documents, references: Documents, *, path: Path, what: str = "translated") -> None:
@@ -35,19 +41,12 @@ def check_same_shape(hypotheses: Documents, references: Documents, *, path: Path
 
 
 def choose_metrics(options: EvaluationOptions) -> list[Metric]:
-    """Build the metrics asked for."""
-    makers: dict[str, Callable[[], Metric]] = {
-        "bleu": lambda: Bleu("bleu", "BLEU"),
-        "dbleu": lambda: Bleu("dbleu", "d-BLEU", whole_documents=True),
-        "tokbleu": lambda: Bleu("tokbleu", "tokenised BLEU", tokenizer=Tokenizer(options.language)),
-        "chrf": Chrf,
-        "meteor": lambda: MeteorMetric(options.language, options.paraphrases),
-    }
+    """Build the metrics asked for, by default all that support the language."""
     supported = tuple(key for key in METRICS if key != "meteor" or options.language in LANGUAGES)
     for key in options.metrics or ():
-        if key not in makers:
+        if key not in METRICS:
             raise ConfigError(f"no metric '{key}': choose from {', '.join(METRICS)}")
-    return [makers[key]() for key in options.metrics or supported]
+    return [METRICS[key](options) for key in options.metrics or supported]
 
 
 def evaluate_systems(
@@ -67,13 +66,12 @@ def evaluate_systems(
     tests = {"draws": options.draws, "seed": options.seed}
     rows = []
     for name, documents in systems.items():
+        row: dict[str, Any] = {"hypothesis": name}
         scores = {metric.key: _score(metric, counts[name][metric.key], tests) for metric in metrics}
-        # BLEU again at the top level, where programs look first.
-        headline = (
-            {"bleu": scores["bleu"]["score"], "signature": scores["bleu"]["signature"]} if "bleu" in scores else {}
-        )
-        sourced = {} if sources is None else _with_source(documents, references, sources, options)
-        rows.append({"hypothesis": name, **headline, "scores": scores, **sourced})
+        if "bleu" in scores:  # again at the top level, where programs look first
+            row |= {"bleu": scores["bleu"]["score"], "signature": scores["bleu"]["signature"]}
+        row["scores"] = scores
+        rows.append(row | ({} if sources is None else _with_source(documents, references, sources, options)))
     comparisons = [
         {
             "system": name,

@@ -132,36 +132,34 @@ def group_items(
     items: Sequence[AnyItem], values: Sequence[Value], summarise: Callable[[Sequence[Value]], Result]
 ) -> ByGroup[Result]:
     """Summarise the values of all items and of each group."""
-    every = range(len(items))
     phenomena = [item.phenomenon for item in items]
     distances = [None if item.distance is None else str(item.distance) for item in items]
 
-    def grouped(names: Sequence[str | None], numbers: Sequence[int] = every) -> dict[str, Result]:
-        groups = _indices_by_name(names, numbers)
-        return {name: summarise([values[number] for number in group]) for name, group in groups.items()}
+    def by_distance(pairs: Sequence[tuple[str | None, Value]]) -> dict[str, Result]:
+        return _group([distance for distance, _ in pairs], [value for _, value in pairs], summarise)
 
+    crossed = _group(phenomena, list(zip(distances, values, strict=True)), by_distance)
     return ByGroup(
         all=summarise(values),
-        by_phenomenon=grouped(phenomena),
-        by_distance=grouped(distances),
-        by_phenomenon_and_distance={
-            name: found
-            for name, group in _indices_by_name(phenomena, every).items()
-            if (found := grouped(distances, group))
-        },
-        by_pronoun=grouped([item.pronoun for item in items]),
-        by_form=grouped([item.form or None for item in items]),
+        by_phenomenon=_group(phenomena, values, summarise),
+        by_distance=_group(distances, values, summarise),
+        by_phenomenon_and_distance={name: found for name, found in crossed.items() if found},
+        by_pronoun=_group([item.pronoun for item in items], values, summarise),
+        by_form=_group([item.form or None for item in items], values, summarise),
     )
+
+
+def _group(
+    names: Sequence[str | None], values: Sequence[Value], summarise: Callable[[Sequence[Value]], Result]
+) -> dict[str, Result]:
+    """Summarise values by name, leaving out the unnamed; names are sorted, "9" before "10"."""
+    groups: dict[str, list[Value]] = {}
+    for name, value in zip(names, values, strict=True):
+        if name is not None:
+            groups.setdefault(name, []).append(value)
+    ordered = sorted(groups, key=lambda name: (len(name) if name.isdigit() else 0, name))
+    return {name: summarise(groups[name]) for name in ordered}
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
-
-
-def _indices_by_name(names: Sequence[str | None], indices: Sequence[int]) -> dict[str, list[int]]:
-    """Group indices by name, leaving out the unnamed; names are sorted, "9" before "10"."""
-    groups: dict[str, list[int]] = {}
-    for index in indices:
-        if (name := names[index]) is not None:
-            groups.setdefault(name, []).append(index)
-    return dict(sorted(groups.items(), key=lambda group: (len(group[0]) if group[0].isdigit() else 0, group[0])))

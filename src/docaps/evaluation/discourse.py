@@ -54,11 +54,7 @@ def words_of(sentence: str) -> list[str]:
 
 
 def lexical_consistency(
-    sources: Sequence[Document],
-    hypotheses: Sequence[Document],
-    *,
-    language: str,
-    terms: frozenset[str] | None = None,
+    sources: Sequence[Document], hypotheses: Sequence[Document], *, language: str, terms: frozenset[str] | None = None
 ) -> Consistency:
     """Measure how consistently repeated source terms (or those of a list) are translated."""
     # Languages without a stemmer compare whole words.

@@ -82,12 +82,7 @@ def meteor_program() -> Path | None:
 
 
 def count_with_meteor(
-    program: Path,
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    *,
-    language: str,
-    paraphrases: Path | None = None,
+    program: Path, hypotheses: Sequence[str], references: Sequence[str], language: str, paraphrases: Path | None
 ) -> Table:
     """Return the program's counts, one row per sentence, in the order of `meteor.counts`."""
     java = shutil.which("java")

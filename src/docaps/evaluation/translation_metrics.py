@@ -159,7 +159,7 @@ class MeteorMetric:
         """Return METEOR's counts, summed over the sentences of each document."""
         sides = list(all_sentences(hypotheses)), list(all_sentences(references))
         if self._program:
-            rows = count_with_meteor(self._program, *sides, language=self._language, paraphrases=self._table)
+            rows = count_with_meteor(self._program, *sides, self._language, self._table)
         else:
             rows = np.array([self._meteor.count(one, other) for one, other in zip(*sides, strict=True)])
         starts = np.cumsum([0] + [len(document.sentences) for document in hypotheses[:-1]])
