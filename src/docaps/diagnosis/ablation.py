@@ -4,7 +4,6 @@ Documents are processed in chunks of some hundred sentences. Memory holds counts
 the few sentences that are shown as examples.
 """
 
-import heapq
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -150,22 +149,19 @@ class AblatedModel:
 
 @dataclass
 class TopExamples:
-    """The sentences with the largest values."""
+    """The sentences with the largest positive values; ties go to the earlier position."""
 
     most: int
-    _heap: list[tuple[float, Position, dict[str, Any]]] = field(default_factory=list)
+    _kept: list[tuple[float, Position, dict[str, Any]]] = field(default_factory=list)
 
     def offer(self, value: float, position: Position, record: dict[str, Any]) -> None:
-        """Keep a sentence if it is among the largest; values of 0 and below are never kept."""
-        if value > 0 and self.most:
-            # Ties go to the earlier position, so that only the text decides.
-            (heapq.heappush if len(self._heap) < self.most else heapq.heappushpop)(
-                self._heap, (value, (-position[0], -position[1]), record)
-            )
+        """Keep a sentence if its value is among the largest."""
+        if value > 0:
+            self._kept = sorted([*self._kept, (-value, position, record)], key=lambda entry: entry[:2])[: self.most]
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the kept sentences, the largest first."""
-        return [record for _, _, record in sorted(self._heap, key=lambda entry: entry[:2], reverse=True)]
+        """Return the kept sentences, the largest value first."""
+        return [record for _, _, record in self._kept]
 
 
 @dataclass

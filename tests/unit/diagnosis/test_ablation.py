@@ -22,7 +22,7 @@ OTHER = ParallelDocument(("a dog came", "it slept"), ("der hund", "er lief"))
         ("qcn", [DOCUMENT, OTHER], {"true", "shuffled", "none"}),
     ],
 )
-def test_every_document_is_scored_with_every_history_that_makes_sense(
+def test_every_document_is_scored_with_every_history_that_applies(
     name: str, documents: list[ParallelDocument], histories: set[str], tmp_path: Path
 ) -> None:
     trained = tiny.trained(tiny.prepared(tmp_path), name)
@@ -35,7 +35,7 @@ def test_every_document_is_scored_with_every_history_that_makes_sense(
         assert not np.allclose(found[history][:, 0], found["true"][:, 0])
 
 
-def test_the_most_extreme_are_kept_in_order() -> None:
+def test_the_largest_examples_are_kept_in_order() -> None:
     shown = TopExamples(2)
     for number, value in enumerate([0.5, 3.0, -1.0, 2.0, 3.0, 0.0]):
         shown.offer(value, (0, number), {"n": number})

@@ -1,5 +1,6 @@
 """Answers to contrastive items stay with their items, and agree with scorer and translator."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ OWN = [name for name in (*tiny.SYSTEMS, *tiny.MODES) if name != "qcn-shuffled" a
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_what_is_written_is_the_last_sentence_of_a_translated_document(name: str, tmp_path: Path) -> None:
+def test_a_generative_answer_is_the_last_sentence_of_a_translated_document(name: str, tmp_path: Path) -> None:
     model = tiny.trained(tiny.prepared(tmp_path), name)
     tasks = [item for item in ITEMS if isinstance(item, GenerativeItem)]
     for answer in answer_items(model, tasks):
@@ -62,13 +63,13 @@ def test_what_is_written_is_the_last_sentence_of_a_translated_document(name: str
         assert (answer.translation, answer.scores[0]) == (last.text, pytest.approx(last.score, abs=1e-4))
 
 
-def test_a_sentence_model_takes_the_test_as_well(tmp_path: Path) -> None:
+def test_a_sentence_model_answers_alike_with_and_without_history(tmp_path: Path) -> None:
     model = tiny.trained(tiny.prepared(tmp_path), "transformer")
     with_history, without = answer_items(model, ITEMS), answer_items(model, without_history(ITEMS))
     assert [answer.translation for answer in with_history] == [answer.translation for answer in without]
 
 
-def test_a_control_never_sees_the_own_document_when_it_translates(
+def test_a_model_with_shuffled_histories_never_sees_its_own_document_when_it_translates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tiny.trained(tiny.prepared(tmp_path), "qcn-shuffled")
@@ -76,10 +77,13 @@ def test_a_control_never_sees_the_own_document_when_it_translates(
         task(f"{film}{n}", document=film, history=(f"{film} {n}",) * 5) for film in ("one", "two") for n in range(3)
     ]
     given: list[tuple[str, ...]] = []
-    plain = Translator._read_history
-    monkeypatch.setattr(
-        Translator, "_read_history", lambda self, text: (given.append(tuple(text)), plain(self, text))[1]
-    )
+    plain = Translator.translate_placed
+
+    def spy(self: Translator, sentences: Sequence[str], histories: Sequence[tuple[str, ...]]) -> object:
+        given.extend(histories)
+        return plain(self, sentences, histories)
+
+    monkeypatch.setattr(Translator, "translate_placed", spy)
     assert [answer.item for answer in answer_items(model, items)] == items
     assert len(given) == 6
     for item, history in zip(items, given, strict=True):

@@ -1,4 +1,4 @@
-"""Histories are the own ones, another document's of the same length, none, or the nearest."""
+"""Histories are the true ones, another document's of the same length, none, or the nearest."""
 
 import pytest
 
@@ -26,16 +26,16 @@ def test_the_own_history_stays_in_the_document() -> None:
 
 def test_another_history_is_as_long_and_never_from_the_own_document() -> None:
     histories = Histories(DOCUMENTS, 3, seed=1)
-    places = [(d, s) for d, one in enumerate(DOCUMENTS) for s in range(len(one.source))]
+    positions = [(d, s) for d, one in enumerate(DOCUMENTS) for s in range(len(one.source))]
     seen = set()
     for draw in range(20):
-        view = histories.shuffled(draw)
-        for place in places:
-            found, own = view(*place), histories.true(*place)
+        shuffled = histories.shuffled(draw)
+        for position in positions:
+            found, own = shuffled(*position), histories.true(*position)
             assert len(found) == len(own)
             names = {sentence[0] for sentence in found}
             assert len(names) <= 1
-            assert "abcde"[place[0]] not in names
+            assert "abcde"[position[0]] not in names
             numbers = [int(sentence[1:]) for sentence in found]
             assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
             seen |= names
@@ -44,14 +44,14 @@ def test_another_history_is_as_long_and_never_from_the_own_document() -> None:
 
 def test_the_same_draw_is_the_same_and_another_seed_another() -> None:
     def drawn(seed: int, draw: int) -> list[tuple[str, ...]]:
-        view = Histories(DOCUMENTS, 3, seed=seed).shuffled(draw)
-        return [view(2, sentence) for sentence in range(6)]
+        lookup = Histories(DOCUMENTS, 3, seed=seed).shuffled(draw)
+        return [lookup(2, sentence) for sentence in range(6)]
 
     assert drawn(1, 0) == drawn(1, 0)
     assert len({tuple(drawn(seed, draw)) for seed in (1, 2) for draw in (0, 1)}) == 4
 
 
-def test_where_no_other_is_as_long_the_longest_gives_what_it_has() -> None:
+def test_if_no_other_document_is_long_enough_the_longest_is_used() -> None:
     histories = Histories([document("a", 9), document("b", 2), document("c", 1)], 4, seed=1)
     assert {histories.shuffled(draw)(0, 8) for draw in range(9)} == {("b0", "b1")}
     drawn = {histories.shuffled(draw)(1, 1) for draw in range(40)}
@@ -60,17 +60,17 @@ def test_where_no_other_is_as_long_the_longest_gives_what_it_has() -> None:
     assert len(drawn) > 5
 
 
-def test_views_are_named_and_each_shuffle_is_one() -> None:
+def test_conditions_are_named_and_each_shuffle_is_one() -> None:
     assert [name for name, _ in Histories(DOCUMENTS, 3, seed=1).conditions(2)] == [
         *(TRUE, SHUFFLED, SHUFFLED, NONE, "nearest 1", "nearest 2")
     ]
-    views = dict(Histories(DOCUMENTS, 3, seed=1).conditions(1))
-    assert views[NONE](0, 4) == ()
-    assert views[TRUE](0, 4) == ("a1", "a2", "a3")
-    assert views["nearest 2"](0, 4) == ("a2", "a3")
+    conditions = dict(Histories(DOCUMENTS, 3, seed=1).conditions(1))
+    assert conditions[NONE](0, 4) == ()
+    assert conditions[TRUE](0, 4) == ("a1", "a2", "a3")
+    assert conditions["nearest 2"](0, 4) == ("a2", "a3")
 
 
-def test_one_document_has_no_other() -> None:
+def test_a_single_document_is_refused() -> None:
     with pytest.raises(CorpusError, match="1 document: a shuffled history is another document's"):
         check_documents(DOCUMENTS[:1])
 

@@ -31,7 +31,7 @@ def change(run: Path, **values: Any) -> None:
     Run(run).write({**description, **values})
 
 
-def test_a_run_of_the_same_name_that_was_made_later_is_not_its_base(runs: Path) -> None:
+def test_a_run_of_the_same_name_created_later_is_not_its_sentence_model(runs: Path) -> None:
     before = open_run(runs / "sentence").read()
     try:
         change(runs / "sentence", created="2020-01-01T00:00:00+00:00")
@@ -43,7 +43,7 @@ def test_a_run_of_the_same_name_that_was_made_later_is_not_its_base(runs: Path) 
     assert find_sentence_model(Run(runs / "document")) == (runs / "sentence").resolve()
 
 
-def test_what_to_look_at_can_be_chosen(runs: Path, tmp_path: Path) -> None:
+def test_documents_can_be_chosen(runs: Path, tmp_path: Path) -> None:
     run, trained = open_run(runs / "document"), load_trained(runs / "document")
     source, target = tmp_path / "a.en", tmp_path / "a.de"
     source.write_text("".join(f"<d>\nthe cat {n}\nit ran\n" for n in range(10)))
@@ -64,6 +64,6 @@ def test_what_to_look_at_can_be_chosen(runs: Path, tmp_path: Path) -> None:
         (DataOptions(context={"context_lines": 2}), "go with --set contrapro"),
     ],
 )
-def test_wishes_that_do_not_go_together_are_refused(runs: Path, request_: DataOptions, message: str) -> None:
+def test_options_that_exclude_each_other_are_refused(runs: Path, request_: DataOptions, message: str) -> None:
     with pytest.raises(CorpusError, match=message):
         read_data(open_run(runs / "document"), load_trained(runs / "document"), request_)

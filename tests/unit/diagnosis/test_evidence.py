@@ -83,12 +83,12 @@ def test_right_answers_are_counted_by_document() -> None:
     assert found.tolist() == [[0, 1], [2, 2], [1, 1]]
 
 
-def test_word_frequencies_have_the_perplexity_of_their_entropy() -> None:
+def test_unigram_perplexity_is_that_of_the_entropy() -> None:
     assert unigram_perplexity(Counter({1: 5, 2: 5})) == pytest.approx(2)
     assert unigram_perplexity(Counter({1: 2, 2: 1, 3: 1})) == pytest.approx(2**1.5)
 
 
-def test_seeds_are_taken_together_and_a_baseline_has_those_that_both_have() -> None:
+def test_seeds_are_pooled_and_compared_over_those_that_both_have() -> None:
     def table(*rows: tuple[float, float]) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
         return {"true": np.array(rows)}
 
@@ -100,7 +100,7 @@ def test_seeds_are_taken_together_and_a_baseline_has_those_that_both_have() -> N
     assert compare_likelihoods(own, {3: baseline[3]}, draws=100, seed=1)["true"]["against"] is None
 
 
-def test_of_one_document_nothing_is_tested() -> None:
+def test_a_single_document_is_not_tested() -> None:
     found = compare_likelihoods(
         {1: {"true": np.array([[2.0, 4.0]]), "none": np.array([[3.0, 4.0]])}}, {}, draws=9, seed=1
     )

@@ -85,7 +85,7 @@ def test_likelihoods_are_those_of_the_scorer(
     assert len({round(one["perplexity"], 6) for one in found["conditions"]}) == 6
 
 
-def test_the_nearest_sentences_are_those_a_shorter_sight_would_see(
+def test_the_nearest_sentences_are_those_of_a_shorter_history(
     found: dict[str, Any], model: TrainedModel, documents: list[ParallelDocument]
 ) -> None:
     for count in (1, 2):
@@ -113,7 +113,7 @@ def test_translations_are_those_of_the_translator(
     assert found["bleu_signature"] == wanted.signature
 
 
-def test_choices_are_those_of_the_test_taker(found: dict[str, Any], model: TrainedModel, other: TrainedModel) -> None:
+def test_choices_are_those_of_answer_items(found: dict[str, Any], model: TrainedModel, other: TrainedModel) -> None:
     for condition, one in (("true", model), ("against", other)):
         right = [answer.decision.right for answer in answer_items(one, ITEMS)]
         assert row(found, condition)["accuracy"] == pytest.approx(sum(right) / len(right))
@@ -142,7 +142,7 @@ def test_sentences_are_shown_with_their_own_history_and_cxmi(
     assert found["cxmi"]["sentences_with_history"] == 5  # of ten, three begin a document and two are empty
 
 
-def test_portions_change_nothing(
+def test_chunk_size_changes_nothing(
     found: dict[str, Any],
     model: TrainedModel,
     other: TrainedModel,

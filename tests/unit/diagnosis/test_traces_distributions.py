@@ -1,4 +1,4 @@
-"""Numbers that come in portions have the same distribution as all at once."""
+"""Numbers added in parts have the same distribution as all at once."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from docaps.diagnosis.traces import Distribution
 
 
-def test_portions_make_the_whole() -> None:
+def test_distributions_added_in_parts_equal_the_whole() -> None:
     values = np.random.default_rng(1).normal(1e6, 1.0, 1000)
     whole, parts = Distribution(1e6 - 5, 1e6 + 5), Distribution(1e6 - 5, 1e6 + 5)
     whole.add(values)
@@ -21,7 +21,7 @@ def test_portions_make_the_whole() -> None:
     assert other["histogram"] == one["histogram"]
 
 
-def test_what_is_no_number_does_not_count_and_what_lies_beyond_is_in_the_last_bin() -> None:
+def test_non_finite_numbers_are_ignored_and_outliers_go_to_the_outermost_bins() -> None:
     found = Distribution(0.0, 1.0, bins=2)
     assert found.as_dict() is None
     found.add(np.array([np.nan, np.inf]))

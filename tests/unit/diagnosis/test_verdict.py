@@ -25,7 +25,7 @@ def test_every_reason_is_found(reason: str) -> None:
     assert verdict.as_dict()["verdict_code"] == code
 
 
-def test_a_model_that_knows_less_than_word_frequencies_uses_nothing() -> None:
+def test_a_model_above_the_unigram_perplexity_uses_no_context() -> None:
     measure = likelihoods(CASES["content"][0])
     verdict = judge(evidence([measure], frequencies=2.0))
     assert (verdict.text, verdict.reason) == (NOT_USED, "untrained")
@@ -39,7 +39,7 @@ def test_with_few_documents_a_gain_is_unclear_and_no_gain_is_none() -> None:
     assert find_reason(evidence([likelihoods(CASES["noise"][0], few, noise=0.0)])) == "ignored"
 
 
-def test_a_trifle_does_not_count_however_sure_it_is() -> None:
+def test_a_gain_below_the_threshold_does_not_count_however_significant() -> None:
     assert find_reason(evidence([likelihoods({TRUE: 1.0, SHUFFLED: 1.0005, NONE: 1.0005}, noise=0.0)])) == "ignored"
     assert find_reason(evidence([likelihoods({TRUE: 1.0, SHUFFLED: 1.0015, NONE: 1.0015}, noise=0.0)])) == "content"
     assert find_reason(evidence([likelihoods({TRUE: 1.0, SHUFFLED: 1.0005, NONE: 1.01}, noise=0.0)])) == "noise"
@@ -63,7 +63,7 @@ def test_bleu_does_not_decide_and_the_level_is_shared_by_those_that_do() -> None
     assert evidence([flat, better]).level == 0.025
 
 
-def test_the_words_say_what_the_numbers_say() -> None:
+def test_the_words_state_the_numbers() -> None:
     nats = {TRUE: 1.0, SHUFFLED: 1.2, NONE: 1.1, "nearest 1": 1.1, AGAINST: 1.25}
     verdict = judge(evidence([likelihoods(nats, noise=1e-3)]))
     assert verdict.text == (

@@ -9,7 +9,7 @@ from docaps.errors import CorpusError
 from docaps.evaluation.compare import check_same_shape
 
 
-def test_documents_of_another_shape_are_refused_with_the_first_place() -> None:
+def test_documents_of_another_shape_are_refused_at_the_first_difference() -> None:
     one, two = Document(("a",)), Document(("a", "b"))
     path = Path("x.de")
     check_same_shape([one, two], [one, two], path=path)

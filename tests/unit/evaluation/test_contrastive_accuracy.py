@@ -73,7 +73,7 @@ def test_the_right_one_must_beat_all_others(scores: list[float], right: bool) ->
 
 
 @pytest.mark.parametrize("scores", [[float("nan"), 1.0], [1.0, float("nan")]])
-def test_what_is_not_a_number_is_not_right(scores: list[float]) -> None:
+def test_nan_scores_are_not_right(scores: list[float]) -> None:
     assert not is_right(scores)
 
 

@@ -35,7 +35,7 @@ def test_a_list_of_terms_replaces_content_words() -> None:
     assert lexical_consistency(*sides, language="de", terms=frozenset({"garden"})) == Consistency(1.0, 1, 1)
 
 
-def test_nothing_repeated_is_no_score() -> None:
+def test_without_repeated_terms_there_is_no_score() -> None:
     found = lexical_consistency([Document(("One house.",))], [Document(("Ein Haus.",))], language="de")
     assert found == Consistency(None, 0, 0)
 
@@ -56,6 +56,6 @@ def test_pronouns_are_compared_where_the_source_has_it() -> None:
     assert pronoun_accuracy(source, reference, reference).accuracy == 1.0
 
 
-def test_no_such_sentence_is_no_score() -> None:
+def test_without_such_sentences_there_is_no_score() -> None:
     document = [Document(("Yes.",))]
     assert pronoun_accuracy(document, document, document).accuracy is None

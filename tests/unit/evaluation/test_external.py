@@ -50,7 +50,7 @@ def test_a_python_stands_for_the_command_beside_it(tmp_path: Path) -> None:
         ("json.dump({'x': [{'COMET': 1}]}, open(sys.argv[8], 'w'))", "COMET scored 1 sentences instead of 2"),
     ],
 )
-def test_what_goes_wrong_is_told(tmp_path: Path, body: str, message: str) -> None:
+def test_failures_of_comet_are_reported(tmp_path: Path, body: str, message: str) -> None:
     with pytest.raises(DocapsError, match=message):
         comet_score(str(fake(tmp_path, body)), *SIDES)
 
@@ -76,7 +76,7 @@ def test_the_program_is_used_where_the_environment_names_it(tmp_path: Path, monk
     assert np.array_equal(counts, MeteorMetric("en").count(*pair))
 
 
-def test_a_missing_java_or_program_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_or_program_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "meteor.jar"
     monkeypatch.setenv("METEOR_JAR", str(program))
     with pytest.raises(DocapsError, match="METEOR_JAR names no file"):

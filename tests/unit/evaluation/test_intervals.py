@@ -49,7 +49,7 @@ def test_a_document_of_many_items_weighs_as_many() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_where_all_documents_agree_the_interval_still_has_a_width(share: float) -> None:
+def test_the_interval_has_a_width_even_if_all_documents_agree(share: float) -> None:
     pair = {0.0: [0.0, 0.0], 0.5: [1.0, 0.0], 1.0: [1.0, 1.0]}[share]
     found, expected = bootstrap_share(pair * 20, [str(n // 2) for n in range(40)]), wilson(20 * share, 20)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))

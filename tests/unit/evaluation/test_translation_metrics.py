@@ -74,7 +74,7 @@ def test_counts_of_documents_add_up() -> None:
         assert np.array_equal(np.concatenate(parts), counts)
 
 
-def test_every_signature_tells_the_metric_apart() -> None:
+def test_every_metric_has_its_own_signature() -> None:
     metrics = [Bleu("bleu", "BLEU"), Bleu("dbleu", "d-BLEU", whole_documents=True), Chrf(), MeteorMetric("de")]
     for metric in metrics:
         metric.count(HYPOTHESES, REFERENCES)

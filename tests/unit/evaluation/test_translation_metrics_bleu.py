@@ -23,7 +23,7 @@ def test_case_counts_and_the_reference_is_the_second() -> None:
     assert bleu(HYPOTHESES, REFERENCES).score != bleu(REFERENCES, HYPOTHESES).score
 
 
-def test_the_signature_tells_how_it_was_computed() -> None:
+def test_the_signature_says_how_the_score_was_computed() -> None:
     signature = bleu(HYPOTHESES, REFERENCES).signature.split("|")
     assert {"nrefs:1", "case:mixed", "tok:13a", "smooth:exp", f"version:{sacrebleu.__version__}"} <= set(signature)
 
