@@ -47,6 +47,7 @@ def evaluate(
 
     Example: docaps evaluate --hypothesis story.de --reference story.reference.de
     """
+    from docaps.corpus.formats import read_lines
     from docaps.evaluation.compare import evaluate_systems
     from docaps.evaluation.external import find_comet
 
@@ -56,7 +57,7 @@ def evaluate(
         language=language,
         source_language=source_language,
         paraphrases=meteor_paraphrases,
-        terms=_read_terms(terms) if terms else None,
+        terms=frozenset(line.strip().lower() for line in read_lines(terms) if line.strip()) if terms else None,
         comet=find_comet(comet) if comet else None,
         draws=draws,
         seed=seed,
@@ -80,13 +81,6 @@ def _check_options(
         if value and source is None:
             raise ConfigError(f"{name} needs the source: give it with --source")
     return baseline or hypothesis[0]
-
-
-def _read_terms(path: Path) -> frozenset[str]:
-    """Read source terms, one word a line."""
-    from docaps.corpus.formats import read_lines
-
-    return frozenset(line.strip().lower() for line in read_lines(path) if line.strip())
 
 
 def _read(

@@ -41,40 +41,32 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class DocumentChunk:
-    """Some documents of a text, none of them empty."""
+    """Some documents of a text by number, none of them empty."""
 
-    text: Sequence[ParallelDocument]
-    numbers: tuple[int, ...]
-
-    @property
-    def documents(self) -> list[ParallelDocument]:
-        """The documents of the chunk."""
-        return [self.text[number] for number in self.numbers]
+    documents: Mapping[int, ParallelDocument]
 
     @property
     def positions(self) -> list[Position]:
         """The position of each sentence in the whole text."""
-        return [(number, sentence) for number in self.numbers for sentence in range(len(self.text[number].source))]
+        return [(number, place) for number, document in self.documents.items() for place in range(len(document.source))]
 
     def sum_by_document(self, table: Table) -> Table:
         """Add up the rows of each document, from one row per sentence."""
-        starts = np.cumsum([0, *(len(document.source) for document in self.documents)])[:-1]
+        starts = np.cumsum([0, *(len(document.source) for document in self.documents.values())])[:-1]
         sums: Table = np.add.reduceat(table, starts)
         return sums
 
 
 def split_documents(documents: Sequence[ParallelDocument]) -> Iterator[DocumentChunk]:
     """Split a text into chunks; a long document is a chunk of its own."""
-    numbers: list[int] = []
-    sentences = 0
+    chunk: dict[int, ParallelDocument] = {}
     for number, document in enumerate(documents):
-        numbers += [number] if document.source else []
-        sentences += len(document.source)
-        if sentences >= CHUNK:
-            yield DocumentChunk(documents, tuple(numbers))
-            numbers, sentences = [], 0
-    if numbers:
-        yield DocumentChunk(documents, tuple(numbers))
+        chunk |= {number: document} if document.source else {}
+        if count_sentences(list(chunk.values())) >= CHUNK:
+            yield DocumentChunk(chunk)
+            chunk = {}
+    if chunk:
+        yield DocumentChunk(chunk)
 
 
 class AblatedModel:
@@ -94,7 +86,7 @@ class AblatedModel:
         """Encode the sentence pairs of a chunk, without histories."""
         return [
             window
-            for number, document in zip(chunk.numbers, chunk.documents, strict=True)
+            for number, document in chunk.documents.items()
             for window in document_windows(self._trained, document, number + 1, use_context=False)
         ]
 
@@ -131,7 +123,7 @@ class AblatedModel:
         self, chunk: DocumentChunk, conditions: Sequence[HistoryCondition], task: progress.Task
     ) -> dict[str, list[str]]:
         """Translate the sentences of a chunk under some conditions."""
-        sentences = [sentence for document in chunk.documents for sentence in document.source]
+        sentences = [sentence for document in chunk.documents.values() for sentence in document.source]
         texts = {}
         for condition, lookup in conditions:
             histories = [lookup(*position) for position in chunk.positions]
@@ -183,10 +175,10 @@ class AblationResults:
         """Add the scores and translations of a chunk under each condition."""
         for condition, table in scores.items():
             self.likelihoods.setdefault(condition, []).append(chunk.sum_by_document(table))
-        references = [Document(document.target) for document in chunk.documents]
+        references = [Document(document.target) for document in chunk.documents.values()]
         for condition, sentences in texts.items():
             left = iter(sentences)
-            hypotheses = [Document(tuple(next(left) for _ in document.source)) for document in chunk.documents]
+            hypotheses = [Document(tuple(next(left) for _ in document.source)) for document in chunk.documents.values()]
             self.bleu.setdefault(condition, []).append(self.metric.count(hypotheses, references))
 
     def add_examples(
@@ -199,7 +191,7 @@ class AblationResults:
         """Add the CXMI of each sentence that has a history, and keep the sentences with the most extreme values."""
         bits = {other: (scores[other][:, 0] - scores[TRUE][:, 0]) / math.log(2) for other in (NONE, SHUFFLED)}
         for row, position in enumerate(chunk.positions):
-            document, sentence = chunk.text[position[0]], position[1]
+            document, sentence = chunk.documents[position[0]], position[1]
             history = histories.true(*position)
             if not history or not scores[TRUE][row, 1]:
                 continue

@@ -73,15 +73,12 @@ def _terms_and_stems(
     source: Document, hypothesis: Document, stem: Callable[[str], str], terms: frozenset[str] | None
 ) -> list[TermsAndStems]:
     """Return the terms and the translated stems of each sentence."""
+
+    def is_term(word: str) -> bool:
+        return word in terms if terms is not None else len(word) >= SHORTEST_TERM and word not in function_words()
+
     sides = zip(source.sentences, hypothesis.sentences, strict=True)
-    return [(_terms(one, terms), frozenset(map(stem, words_of(other)))) for one, other in sides]
-
-
-def _terms(sentence: str, terms: frozenset[str] | None) -> frozenset[str]:
-    words = frozenset(words_of(sentence))
-    if terms is not None:
-        return words & terms
-    return frozenset(word for word in words if len(word) >= SHORTEST_TERM and word not in function_words())
+    return [(frozenset(filter(is_term, words_of(one))), frozenset(map(stem, words_of(other)))) for one, other in sides]
 
 
 class _Dice:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from docaps.corpus.documents import Document, ParallelDocument
+from docaps.corpus.documents import Document, ParallelDocument, count_sentences
 from docaps.evaluation.translation_metrics import bleu
 from docaps.files import sha256, write_json
 from docaps.model.fast.calibration import observe, ranges_of, write_ranges
@@ -46,7 +46,7 @@ def compare_precisions(path: Path, pairs: Sequence[ParallelDocument]) -> dict[st
     found["int8"], ranges = _measure_int8(plain, pairs, found["float32"])
     run.ranges.unlink(missing_ok=True)  # ranges of an earlier check must not stand beside a new result
     results: dict[str, Any] = {name: asdict(result) for name, result in found.items()}
-    write_json(run.precision, {**results, "weights": weights, "sentences": _count(pairs)})
+    write_json(run.precision, {**results, "weights": weights, "sentences": count_sentences(pairs)})
     if ranges:
         write_ranges(run.ranges, ranges, weights=weights)
     return found
@@ -84,12 +84,8 @@ def _measure(
     translator = Translator(trained)
     start = time.monotonic()
     translated = translator.translate(Document(pair.source) for pair in pairs)
-    speed = _count(pairs) / max(time.monotonic() - start, 1e-9)
+    speed = count_sentences(pairs) / max(time.monotonic() - start, 1e-9)
     texts = [sentence.text for document in translated for sentence in document]
     score = bleu(texts, [sentence for pair in pairs for sentence in pair.target]).score
     loss = 0.0 if base is None else base.bleu - score
     return PrecisionResult(score, loss, speed, loss <= LARGEST_LOSS)
-
-
-def _count(pairs: Sequence[ParallelDocument]) -> int:
-    return sum(len(pair.source) for pair in pairs)

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy import stats
 
-from docaps.evaluation.intervals import bootstrap_share, share_interval, wilson
+from docaps.evaluation.intervals import bootstrap_share, mean_over_seeds, share_interval, wilson
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 10), (3, 7), (332, 598), (1100, 1100)])
 def test_wilsons_interval_is_that_of_scipy(right: int, count: int) -> None:
-    found, expected = wilson(right, count), binomtest(right, count).proportion_ci(method="wilson")
+    found, expected = wilson(right, count), stats.binomtest(right, count).proportion_ci(method="wilson")
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
     assert found.method == "wilson"
 
@@ -61,3 +61,12 @@ def test_unknown_documents_or_single_items_are_wilsons() -> None:
     assert share_interval(right, [None, "a", "a"]).method == "wilson"
     assert share_interval(right, ["a", "b", "c"]).method == "wilson"
     assert share_interval(right, ["a", "a", "b"]).method == "bootstrap over documents"
+
+
+def test_means_over_seeds_have_students_interval() -> None:
+    values, many = [31.0, 33.5, 32.2, 30.9], [float(value) for value in range(40)]
+    found, expected = mean_over_seeds(values), stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-3)
+    assert mean_over_seeds([5.0]).low is None
+    expected = stats.t.interval(0.95, 39, np.mean(many), stats.sem(many))
+    assert mean_over_seeds(many).high == pytest.approx(expected[1], abs=0.3)

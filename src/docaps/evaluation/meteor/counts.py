@@ -10,7 +10,7 @@ import numpy as np
 from docaps.evaluation.intervals import Table
 from docaps.evaluation.meteor.alignment import Match, align, count_chunks, find_matches
 from docaps.evaluation.meteor.normalization import Normalizer
-from docaps.evaluation.meteor.parameters import MeteorParameters, function_words, parameters_of, snowball
+from docaps.evaluation.meteor.parameters import function_words, parameters_of, snowball
 from docaps.evaluation.meteor.paraphrases import Paraphrases
 
 LENGTHS, MATCHED, CHUNKS, WORDS = slice(0, 4), slice(4, 16), 16, slice(17, 19)
@@ -45,22 +45,18 @@ class Meteor:
         return counts
 
     def score(self, counts: Table) -> Table:
-        """Return the score for each row of counts, between 0 and 1."""
-        return score(np.atleast_2d(counts), self.parameters)
-
-
-def score(counts: Table, parameters: MeteorParameters) -> Table:
-    """Combine precision, recall and fragmentation (Eq. 1-4), row by row; without matches the score is 0."""
-    kinds = np.array([parameters.delta, 1 - parameters.delta])
-    lengths = counts[:, LENGTHS].reshape(-1, 2, 2) @ kinds  # (rows, sides)
-    matched = counts[:, MATCHED].reshape(-1, 3, 2, 2) @ kinds  # (rows, stages, sides)
-    shares = np.einsum("rms,m->rs", matched, np.array(parameters.weights))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        precision, recall = (shares / lengths).T
-        mean = precision * recall / (parameters.alpha * precision + (1 - parameters.alpha) * recall)
-        fragments = counts[:, CHUNKS] / counts[:, WORDS].mean(axis=1)
-    found: Table = np.nan_to_num(mean * (1 - parameters.gamma * fragments**parameters.beta))
-    return found
+        """Combine precision, recall and fragmentation (Eq. 1-4), row by row; without matches the score is 0."""
+        counts, parameters = np.atleast_2d(counts), self.parameters
+        kinds = np.array([parameters.delta, 1 - parameters.delta])
+        lengths = counts[:, LENGTHS].reshape(-1, 2, 2) @ kinds  # (rows, sides)
+        matched = counts[:, MATCHED].reshape(-1, 3, 2, 2) @ kinds  # (rows, stages, sides)
+        shares = np.einsum("rms,m->rs", matched, np.array(parameters.weights))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            precision, recall = (shares / lengths).T
+            mean = precision * recall / (parameters.alpha * precision + (1 - parameters.alpha) * recall)
+            fragments = counts[:, CHUNKS] / counts[:, WORDS].mean(axis=1)
+        found: Table = np.nan_to_num(mean * (1 - parameters.gamma * fragments**parameters.beta))
+        return found
 
 
 def _count_matches(counts: Table, matches: Sequence[Match], sides: tuple[list[str], list[str]]) -> None:
