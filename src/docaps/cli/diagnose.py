@@ -28,7 +28,7 @@ from docaps.diagnosis import DiagnosisOptions
 DEFAULTS = DiagnosisOptions()
 BAR_WIDTH = 18
 TITLES = {"true": "true", "shuffled": "another document's", "none": "none"}
-Found = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 RunArgument = Annotated[
     Path, typer.Argument(help="A finished run directory of a model that looks at earlier sentences.")
@@ -112,7 +112,7 @@ def diagnose(
     _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)
 
 
-def _deliver(found: Found, run: Path, stored: Path | None, *, json: bool, quick: bool) -> None:
+def _deliver(found: JsonObject, run: Path, stored: Path | None, *, json: bool, quick: bool) -> None:
     """Store and print the result, and print the next commands."""
     from docaps.files import write_text_atomically
 
@@ -130,7 +130,7 @@ def _deliver(found: Found, run: Path, stored: Path | None, *, json: bool, quick:
     print_next([*full, ("with figures", f"{command_name()} report {quote(run)} --out report.html")])
 
 
-def _print(found: Found) -> None:
+def _print(found: JsonObject) -> None:
     """Print a diagnosis: verdict, tables with bars, and example sentences."""
     typer.echo(f"Verdict: {found['verdict']}.")
     for sentence in found["explanation"]:
@@ -150,7 +150,7 @@ def _print(found: Found) -> None:
     typer.echo(f"\n{found['signature']}")
 
 
-def _print_conditions(found: Found, titles: Mapping[str, str]) -> None:
+def _print_conditions(found: JsonObject, titles: Mapping[str, str]) -> None:
     """Print a row for each history, with a bar for the change of perplexity against no history."""
     rows = [row for row in found["conditions"] if row["perplexity"] is not None]
     none = next(row["perplexity"] for row in rows if row["condition"] == "none")
@@ -179,7 +179,7 @@ def _bars(changes: Sequence[float]) -> list[Text]:
     return [Text(bar(abs(change), most, BAR_WIDTH), style="green" if change < 0 else "red") for change in changes]
 
 
-def _p_value(comparisons: Sequence[Found], one: str, other: str) -> str:
+def _p_value(comparisons: Sequence[JsonObject], one: str, other: str) -> str:
     """Write the p-value of a difference of perplexity, the larger of both tests."""
     for row in comparisons:
         if row["measure"] == "perplexity" and {row["condition"], row["baseline"]} == {one, other}:
@@ -187,7 +187,7 @@ def _p_value(comparisons: Sequence[Found], one: str, other: str) -> str:
     return ""
 
 
-def _print_distances(rows: Sequence[Found]) -> None:
+def _print_distances(rows: Sequence[JsonObject]) -> None:
     """Print what each sentence of the history adds to the nearer ones."""
     bars = _bars([-row["gain"] for row in rows])
     table: list[list[str | Text]] = [
@@ -199,7 +199,7 @@ def _print_distances(rows: Sequence[Found]) -> None:
         print_table(title, ["distance", "perplexity", "", "p"], table, texts=(0, 2))
 
 
-def _print_choices(choices: Found, titles: Mapping[str, str]) -> None:
+def _print_choices(choices: JsonObject, titles: Mapping[str, str]) -> None:
     """Print right choices by phenomenon and by the distance of the deciding sentence."""
     table = [
         [f"{prefix}{name}", *(f"{100 * by_group[name]:.1f} %" for by_group in choices[key].values())]
@@ -210,7 +210,7 @@ def _print_choices(choices: Found, titles: Mapping[str, str]) -> None:
     print_table(title, ["", *(titles[condition] for condition in choices["by_phenomenon"])], table)
 
 
-def _print_traces(traces: Sequence[Found]) -> None:
+def _print_traces(traces: Sequence[JsonObject]) -> None:
     """Print what the model reports about its use of the history."""
     table = [
         [
@@ -226,7 +226,7 @@ def _print_traces(traces: Sequence[Found]) -> None:
         print_table("With the true history", header, table, texts=(0, 1))
 
 
-def _print_cxmi(cxmi: Found) -> None:
+def _print_cxmi(cxmi: JsonObject) -> None:
     """Print the CXMI of the text."""
     known = [f"CXMI: {cxmi['per_token']:.4f} bits per token"]
     if cxmi["low"] is not None:
@@ -237,7 +237,7 @@ def _print_cxmi(cxmi: Found) -> None:
     typer.echo(", ".join(known))
 
 
-def _print_examples(title: str, records: Sequence[Found]) -> None:
+def _print_examples(title: str, records: Sequence[JsonObject]) -> None:
     """Print sentences with their histories, and translations with and without history where they differ."""
     if records:
         typer.echo(f"\n{title}:")
