@@ -1,4 +1,4 @@
-"""`docaps contrast` takes every set, for people and for programs."""
+"""`docaps contrast` answers every set, as tables or JSON."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ def contrast(chain: Chain, *words: str | Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.title for example in EXAMPLES])
-def test_every_set_of_the_page_is_taken(chain: Chain, tmp_path: Path, example: Example) -> None:
+def test_every_set_of_the_documentation_is_read_and_answered(chain: Chain, tmp_path: Path, example: Example) -> None:
     found = contrast(chain, *arguments(example, tmp_path))
     assert {"accuracy", "by_distance", "by_phenomenon", "examples", "chance"} <= set(found)
     assert found["items"] == sum(found["files"].values()) == len(found["examples"]) == int(str(example.stated["items"]))
@@ -46,7 +46,7 @@ def test_the_corpus_of_mini_documents_is_a_set(chain: Chain) -> None:
     assert (plain["set"], plain["accuracy"], plain["items"]) == ("jsonl", found["accuracy"], found["items"])
 
 
-def test_the_table_tells_accuracy_interval_and_chance(chain: Chain) -> None:
+def test_the_table_shows_accuracy_interval_and_chance(chain: Chain) -> None:
     result = succeed("contrast", chain.document, "--set", "minidocs", chain.text, "--examples", "2")
     for text in (
         "pronoun",
@@ -74,7 +74,7 @@ def test_history_can_be_hidden_or_shuffled(chain: Chain) -> None:
     assert own[0] != pytest.approx(shuffled[0], rel=1e-9)
 
 
-def test_a_limit_and_a_beam_are_kept_to(chain: Chain, tmp_path: Path) -> None:
+def test_limit_and_beam_are_respected(chain: Chain, tmp_path: Path) -> None:
     assert contrast(chain, "--set", "minidocs", chain.text, "--limit", "3")["items"] == 3
     example = BY_TITLE["ctxpro, generative"]
     words = arguments(example, tmp_path)
@@ -83,7 +83,7 @@ def test_a_limit_and_a_beam_are_kept_to(chain: Chain, tmp_path: Path) -> None:
     assert "translation" in found["examples"][0]
 
 
-def test_a_kept_result_stays_in_the_run_and_is_not_measured_again(chain: Chain, tmp_path: Path) -> None:
+def test_a_stored_result_is_not_measured_again(chain: Chain, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(chain.document, run)
     words = ["contrast", run, "--set", "minidocs", chain.text, "--keep", "mini"]
@@ -105,7 +105,7 @@ def test_a_kept_result_stays_in_the_run_and_is_not_measured_again(chain: Chain, 
     assert "| mini |" in (run / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 
-def test_a_kept_translation_answers_for_its_own_beam_only(chain: Chain, tmp_path: Path) -> None:
+def test_a_stored_result_is_only_valid_for_its_beam(chain: Chain, tmp_path: Path) -> None:
     run = shutil.copytree(chain.document, tmp_path / "run")
     words = ["contrast", run, *arguments(BY_TITLE["ctxpro, generative"], tmp_path), "--keep", "mine", "--json"]
     succeed(*words, "--beam", "1")
@@ -131,7 +131,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("options", "code", "message"), FAULTS)
-def test_faults_are_told(chain: Chain, options: list[str], code: int, message: str) -> None:
+def test_errors_are_reported(chain: Chain, options: list[str], code: int, message: str) -> None:
     result = docaps("contrast", chain.document, chain.text / "contrastive.jsonl", *options)
     assert (result.code, result.out) == (code, "")
     assert message in result.err

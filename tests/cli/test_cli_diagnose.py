@@ -1,4 +1,4 @@
-"""`docaps diagnose` answers for people and for programs, keeps what is whole, and tells every fault."""
+"""`docaps diagnose` prints tables or JSON, stores full diagnoses, and reports every error."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ def diagnose(run: Path, *options: str | Path) -> dict[str, Any]:
     return found
 
 
-def test_a_quick_look_says_everything_and_keeps_nothing(run: Path) -> None:
+def test_a_quick_look_prints_everything_and_stores_nothing(run: Path) -> None:
     before = listing(run)
     found = diagnose(run, "--limit", "2")
     assert found["verdict"] == "context not used"
@@ -41,7 +41,7 @@ def test_a_quick_look_says_everything_and_keeps_nothing(run: Path) -> None:
     assert diagnose(run, "--limit", "2", "--seed", "2")["conditions"][1] != found["conditions"][1]
 
 
-def test_a_whole_diagnosis_is_kept_where_the_report_finds_it(run: Path, tmp_path: Path) -> None:
+def test_a_full_diagnosis_is_stored_where_the_report_finds_it(run: Path, tmp_path: Path) -> None:
     result = succeed("diagnose", run, "--draws", "100", "--shuffles", "1", "--beam", "1", "--examples", "1")
     for text in ("Verdict: context not used.", "another document's", "(run sentence)", "What each sentence", "CXMI:"):
         assert text in result.out
@@ -55,7 +55,7 @@ def test_a_whole_diagnosis_is_kept_where_the_report_finds_it(run: Path, tmp_path
     assert "Context not used." in page
 
 
-def test_a_file_is_written_where_it_is_wanted_and_not_replaced_unasked(run: Path, tmp_path: Path) -> None:
+def test_out_is_written_and_only_replaced_with_overwrite(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "found" / "d.json"
     found = diagnose(run, "--no-bleu", "-o", out)
     assert json.loads(out.read_text(encoding="utf-8")) == found
@@ -75,7 +75,7 @@ def test_documents_and_sets_can_be_given(run: Path, chain: Chain) -> None:
     assert diagnose(run, "--part", "test", "--no-bleu")["part"] == "test"
 
 
-def test_another_model_can_be_named_and_a_missing_one_is_no_fault(run: Path) -> None:
+def test_another_model_can_be_named_and_a_missing_one_is_no_error(run: Path) -> None:
     shutil.move(run.parent / "sentence", run.parent.parent / "elsewhere")
     alone = docaps("diagnose", run, *QUICK, "--no-bleu", "--json")
     assert json.loads(alone.out)["against"] is None
@@ -84,7 +84,7 @@ def test_another_model_can_be_named_and_a_missing_one_is_no_fault(run: Path) -> 
     assert named["against"]["given"] is True
 
 
-def test_a_corpus_that_moved_is_told_and_can_be_named(run: Path, chain: Chain) -> None:
+def test_a_moved_corpus_is_reported_and_can_be_named(run: Path, chain: Chain) -> None:
     description = json.loads((run / "run.json").read_text())
     description["corpus"]["path"] = str(run / "gone")
     (run / "run.json").write_text(json.dumps(description))
@@ -107,13 +107,13 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("options", "message"), FAULTS, ids=[" ".join(options) for options, _ in FAULTS])
-def test_faults_are_told(chain: Chain, options: list[str], message: str) -> None:
+def test_errors_are_reported(chain: Chain, options: list[str], message: str) -> None:
     result = docaps("diagnose", chain.document, *options)
     assert (result.code, result.out) == (1, "")
     assert message in result.err
 
 
-def test_runs_that_are_none_and_runs_without_context_are_refused(chain: Chain, tmp_path: Path) -> None:
+def test_paths_that_are_no_runs_and_runs_without_context_are_refused(chain: Chain, tmp_path: Path) -> None:
     for run, message in (
         (tmp_path / "absent", "no such run"),
         (tmp_path, "not a run directory"),

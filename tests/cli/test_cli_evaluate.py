@@ -1,4 +1,4 @@
-"""`docaps evaluate`: one table, one JSON object, several systems, every fault told."""
+"""`docaps evaluate`: tables, JSON, several systems, and every error reported."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_the_baseline_and_the_metrics_can_be_chosen(desk: Path) -> None:
     assert "lexical_consistency" not in found["systems"][0]
 
 
-def test_the_tables_tell_everything_with_signatures(desk: Path) -> None:
+def test_the_tables_show_all_scores_and_signatures(desk: Path) -> None:
     out = succeed("evaluate", *BOTH, "--source", "source.en", "--draws", "10").out
     for text in (
         "good.de",
@@ -115,7 +115,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("options", "message"), FAULTS, ids=[options for options, _ in FAULTS])
-def test_a_fault_is_told(desk: Path, options: str, message: str) -> None:
+def test_errors_are_reported(desk: Path, options: str, message: str) -> None:
     result = docaps("evaluate", *options.split())
     assert result.code == 1
     assert message in result.err

@@ -13,8 +13,8 @@ import torch
 from docaps.config import PreparationSettings, Recipe
 from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
-from docaps.diagnosis.data import Request
-from docaps.diagnosis.examination import Wishes
+from docaps.diagnosis import DiagnosisOptions
+from docaps.diagnosis.data import DataOptions
 from docaps.diagnosis.run import diagnose_run
 from docaps.training.stages import train_recipe
 
@@ -95,7 +95,7 @@ def main(folder: Path, *, train_shuffled: bool) -> None:
     torch.set_num_threads(1)
     store = prepare_documents(folder, train_shuffled=train_shuffled)
     runs = train_recipe(recipe(), store, folder / "runs")
-    print(json.dumps(diagnose_run(runs[-1].path, Request(), Wishes(bleu=False))))
+    print(json.dumps(diagnose_run(runs[-1].path, DataOptions(), DiagnosisOptions(bleu=False))))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""`docaps diagnose`: is context used?"""
+"""`docaps diagnose`: does a model use its context?"""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.text import Text
 
 from docaps.cli.console import (
     ContextDirOption,
@@ -16,10 +18,28 @@ from docaps.cli.console import (
     format_json,
     print_json,
     print_next,
+    print_table,
     quote,
     typed_command,
 )
+from docaps.cli.histogram import bar
+from docaps.diagnosis import DiagnosisOptions
 
+DEFAULTS = DiagnosisOptions()
+BAR_WIDTH = 18
+TITLES = {"true": "true", "shuffled": "another document's", "none": "none"}
+JsonObject = Mapping[str, Any]
+
+RunArgument = Annotated[
+    Path, typer.Argument(help="A finished run directory of a model that looks at earlier sentences.")
+]
+AgainstOption = Annotated[
+    Path | None, typer.Option(help="The run to compare with (default: the sentence model it started from).")
+]
+CorpusOption = Annotated[Path | None, typer.Option(help="Prepared corpus to use (default: the run's own).")]
+PartOption = Annotated[Literal["dev", "test"] | None, typer.Option(help="Part of the prepared corpus (default: dev).")]
+SourceOption = Annotated[Path | None, typer.Option(help="Documents to use instead of the corpus.")]
+ReferenceOption = Annotated[Path | None, typer.Option(help="Their reference translations.")]
 SetOption = Annotated[
     tuple[str, Path] | None,
     typer.Option(
@@ -28,27 +48,17 @@ SetOption = Annotated[
         help="A contrastive set: contrapro, mt-geneval, ctxpro, minidocs or jsonl (default: that of the corpus).",
     ),
 ]
-OutOption = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Where to keep the result as JSON (default: RUN/diagnosis.json).")
-]
-RunArgument = Annotated[
-    Path, typer.Argument(help="A finished run directory of a model that looks at earlier sentences.")
-]
-AgainstOption = Annotated[
-    Path | None, typer.Option(help="The run to compare with (default: the sentence model it started from).")
-]
-CorpusOption = Annotated[Path | None, typer.Option(help="Prepared corpus to look at (default: the run's own).")]
-PartOption = Annotated[Literal["dev", "test"] | None, typer.Option(help="Part of the prepared corpus (default: dev).")]
-SourceOption = Annotated[Path | None, typer.Option(help="Documents to look at instead of the corpus.")]
-ReferenceOption = Annotated[Path | None, typer.Option(help="Their translations by people.")]
-LimitOption = Annotated[int | None, typer.Option(min=2, help="Look at so many documents only, for a quick look.")]
-ItemsOption = Annotated[int | None, typer.Option(min=2, help="Take about so many contrastive items only.")]
+LimitOption = Annotated[int | None, typer.Option(min=2, help="Use only this many documents, for a quick look.")]
+ItemsOption = Annotated[int | None, typer.Option(min=2, help="Use only about this many contrastive items.")]
 NoBleuOption = Annotated[bool, typer.Option("--no-bleu", help="Score only, do not translate: several times faster.")]
 BeamOption = Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")]
-ShufflesOption = Annotated[int, typer.Option(min=1, help="How often another history is drawn for each sentence.")]
+ShufflesOption = Annotated[int, typer.Option(min=1, help="Shuffled histories drawn for each sentence.")]
 DrawsOption = Annotated[int, typer.Option(min=100, help="Draws of the significance tests.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all draws.")]
-ExamplesOption = Annotated[int, typer.Option(min=0, help="How many sentences to show, helped and harmed.")]
+ExamplesOption = Annotated[int, typer.Option(min=0, help="Example sentences to show, helped and harmed each.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Where to write the result as JSON (default: RUN/diagnosis.json).")
+]
 
 
 def diagnose(
@@ -67,61 +77,176 @@ def diagnose(
     items: ItemsOption = None,
     no_bleu: NoBleuOption = False,
     beam: BeamOption = None,
-    shuffles: ShufflesOption = 3,
-    draws: DrawsOption = 1000,
-    seed: SeedOption = 1,
-    examples: ExamplesOption = 5,
+    shuffles: ShufflesOption = DEFAULTS.shuffles,
+    draws: DrawsOption = DEFAULTS.draws,
+    seed: SeedOption = DEFAULTS.seed,
+    examples: ExamplesOption = DEFAULTS.examples,
     out: OutOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Find out whether a model uses its context, and say how one can tell.
+    """Find out whether a model uses its context.
 
-    Perplexity, BLEU and right choices with the true history, with another document's, with none and with the nearest
-    sentences; the sentences for which history mattered most (CXMI, in bits); what the routing did; the same for the
-    sentence model; significance over documents; a verdict. docs/diagnosing.md says what each number means.
+    Measures perplexity, BLEU and right choices with the true history, another document's, none and the nearest
+    sentences, and those of the sentence model, with significance over documents. Prints a verdict, the sentences for
+    which history mattered most (CXMI, in bits) and traces of the routing. See docs/diagnosing.md.
 
-    A whole diagnosis is kept in the run, where docaps report finds it; a quick look (--limit, --items, --no-bleu) only
+    A full diagnosis is stored in the run, where docaps report finds it; a quick look (--limit, --items, --no-bleu) only
     where --out says.
 
     Example: docaps diagnose runs/demo/runs/document --limit 20 --items 200
 
     Example: docaps diagnose RUN --source story.en --reference story.de --set contrapro contrapro.json
     """
-    from docaps.diagnosis.data import Request
-    from docaps.diagnosis.examination import Wishes
+    from docaps.diagnosis.data import DataOptions
     from docaps.diagnosis.run import FILE, diagnose_run
     from docaps.errors import DocapsError
 
     if out is not None and out.exists() and not overwrite:
         raise DocapsError("exists already: give --overwrite to replace it", path=out)
     context = {"context_dir": context_dir, "context_lines": context_lines}
-    request = Request(corpus, part, source, reference, format, starts, set, context, limit, items)
-    wishes = Wishes(shuffles=shuffles, bleu=not no_bleu, examples=examples, draws=draws, seed=seed)
+    data = DataOptions(corpus, part, source, reference, format, starts, set, context, limit, items)
+    options = DiagnosisOptions(shuffles=shuffles, bleu=not no_bleu, examples=examples, draws=draws, seed=seed)
+    found = diagnose_run(run, data, options, against=against, beam=beam) | {"command": typed_command()}
     quick = limit is not None or items is not None or no_bleu
-    found = diagnose_run(run, request, wishes, against=against, beam=beam) | {"command": typed_command()}
     _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)
 
 
-def _deliver(found: dict[str, Any], run: Path, kept: Path | None, *, json: bool, quick: bool) -> None:
-    """Keep the result where it belongs and show it."""
-    from docaps.cli.findings import print_findings
+def _deliver(found: JsonObject, run: Path, stored: Path | None, *, json: bool, quick: bool) -> None:
+    """Store and print the result, and print the next commands."""
     from docaps.files import write_text_atomically
 
-    if kept is not None:
-        write_text_atomically(kept, format_json(found))
+    if stored is not None:
+        write_text_atomically(stored, format_json(found))
     if json:
         print_json(found)
         return
-    print_findings(found)
-    _say_next(run, kept, quick=quick)
-
-
-def _say_next(run: Path, kept: Path | None, *, quick: bool) -> None:
-    """Say where the result is, and what can be done with it."""
-    if kept is None:
-        typer.echo("A quick look is not kept: leave --limit, --items and --no-bleu out, or give --out FILE.", err=True)
+    _print(found)
+    if stored is None:
+        typer.echo("A quick look is not stored: leave out --limit, --items, --no-bleu, or give --out FILE.", err=True)
     else:
-        typer.echo(f"Kept in {kept}.", err=True)
-    whole = [("the whole of it", f"{command_name()} diagnose {quote(run)}")] if quick else []
-    print_next([*whole, ("with pictures", f"{command_name()} report {quote(run)} --out report.html")])
+        typer.echo(f"Kept in {stored}.", err=True)
+    full = [("in full", f"{command_name()} diagnose {quote(run)}")] if quick else []
+    print_next([*full, ("with figures", f"{command_name()} report {quote(run)} --out report.html")])
+
+
+def _print(found: JsonObject) -> None:
+    """Print a diagnosis: verdict, tables with bars, and example sentences."""
+    typer.echo(f"Verdict: {found['verdict']}.")
+    for sentence in found["explanation"]:
+        typer.echo(f"  {sentence}")
+    typer.echo("")
+    names = {row["condition"]: f"the {row['condition']}" for row in found["conditions"]}
+    other = {"against": f"(run {found['against']['name']})"} if found["against"] else {}
+    titles = names | TITLES | other
+    _print_conditions(found, titles)
+    _print_distances(found["by_distance"]["perplexity"])
+    if found["choices"]:
+        _print_choices(found["choices"], titles)
+    _print_traces(found["traces"])
+    _print_cxmi(found["cxmi"])
+    _print_examples("History helped most", found["better"])
+    _print_examples("History harmed most", found["worse"])
+    typer.echo(f"\n{found['signature']}")
+
+
+def _print_conditions(found: JsonObject, titles: Mapping[str, str]) -> None:
+    """Print a row for each history, with a bar for the change of perplexity against no history."""
+    rows = [row for row in found["conditions"] if row["perplexity"] is not None]
+    none = next(row["perplexity"] for row in rows if row["condition"] == "none")
+    changes = [row["perplexity"] / none - 1 for row in rows]
+    measured = {"bleu": ("BLEU", "{:.1f}"), "accuracy": ("right choices", "{:.1%}")}
+    columns = {key: known for key, known in measured.items() if all(row[key] is not None for row in rows)}
+    table: list[list[str | Text]] = [
+        [
+            titles[row["condition"]],
+            f"{row['perplexity']:.3f}",
+            f"{100 * change:+.1f} %",
+            drawn,
+            *(_p_value(found["comparisons"], row["condition"], other) for other in ("none", "true")),
+            *(form.format(row[key]).replace("%", " %") for key, (_, form) in columns.items()),
+        ]
+        for row, change, drawn in zip(rows, changes, _bars(changes), strict=True)
+    ]
+    header = ["history", "perplexity", "change", "", "p to none", "p to true", *(name for name, _ in columns.values())]
+    size = f"{found['documents']:,} documents, {found['sentences']:,} sentences"
+    print_table(f"{size}; p over documents, of perplexity", header, table, texts=(0, 3))
+
+
+def _bars(changes: Sequence[float]) -> list[Text]:
+    """Draw a bar for each change of perplexity: green where it falls, red where it rises."""
+    most = max(map(abs, changes), default=0.0) or 1.0
+    return [Text(bar(abs(change), most, BAR_WIDTH), style="green" if change < 0 else "red") for change in changes]
+
+
+def _p_value(comparisons: Sequence[JsonObject], one: str, other: str) -> str:
+    """Write the p-value of a difference of perplexity, the larger of both tests."""
+    for row in comparisons:
+        if row["measure"] == "perplexity" and {row["condition"], row["baseline"]} == {one, other}:
+            return f"{max(row['p_bootstrap'], row['p_randomisation']):.3f}"
+    return ""
+
+
+def _print_distances(rows: Sequence[JsonObject]) -> None:
+    """Print what each sentence of the history adds to the nearer ones."""
+    bars = _bars([-row["gain"] for row in rows])
+    table: list[list[str | Text]] = [
+        [str(row["distance"]), f"{-100 * row['gain']:+.2f} %", drawn, f"{row['p']:.3f}"]
+        for row, drawn in zip(rows, bars, strict=True)
+    ]
+    if table:
+        title = "What each sentence of the history adds to the nearer ones"
+        print_table(title, ["distance", "perplexity", "", "p"], table, texts=(0, 2))
+
+
+def _print_choices(choices: JsonObject, titles: Mapping[str, str]) -> None:
+    """Print right choices by phenomenon and by the distance of the deciding sentence."""
+    table = [
+        [f"{prefix}{name}", *(f"{100 * by_group[name]:.1f} %" for by_group in choices[key].values())]
+        for key, prefix in (("by_phenomenon", ""), ("by_distance", "distance "))
+        for name in choices[key]["true"]
+    ]
+    title = f"Right choices among {choices['items']:,} items (chance {100 * choices['chance']:.1f} %), by history"
+    print_table(title, ["", *(titles[condition] for condition in choices["by_phenomenon"])], table)
+
+
+def _print_traces(traces: Sequence[JsonObject]) -> None:
+    """Print what the model reports about its use of the history."""
+    table = [
+        [
+            "" if number else trace["title"],
+            place["place"],
+            *(f"{place[key]:.3f}" for key in ("mean", "deviation", "least", "most")),
+        ]
+        for trace in traces
+        for number, place in enumerate(trace["places"])
+    ]
+    if table:
+        header = ["trace", "where", "mean", "deviation", "least", "most"]
+        print_table("With the true history", header, table, texts=(0, 1))
+
+
+def _print_cxmi(cxmi: JsonObject) -> None:
+    """Print the CXMI of the text."""
+    known = [f"CXMI: {cxmi['per_token']:.4f} bits per token"]
+    if cxmi["low"] is not None:
+        known.append(f"95 % interval {cxmi['low']:.4f} to {cxmi['high']:.4f}")
+    if cxmi["per_sentence"] is not None:
+        known.append(f"{cxmi['per_sentence']:.2f} bits per sentence with a history")
+        known.append(f"above 0 in {100 * cxmi['share_above_0']:.0f} % of them")
+    typer.echo(", ".join(known))
+
+
+def _print_examples(title: str, records: Sequence[JsonObject]) -> None:
+    """Print sentences with their histories, and translations with and without history where they differ."""
+    if records:
+        typer.echo(f"\n{title}:")
+    for record in records:
+        head = f"document {record['document']}, sentence {record['sentence']}: {record['cxmi']:+.2f} bits"
+        lines = [f"{head} ({record['against_shuffled']:+.2f} against another document's history)"]
+        lines += [f"      {sentence}" for sentence in record["history"]]
+        lines += [f"    > {record['source']}", f"    = {record['reference']}"]
+        with_history, without = (record.get(f"translation_{key}") for key in ("true", "none"))
+        if with_history != without:
+            lines += [f"    with history:    {with_history}", f"    without history: {without}"]
+        typer.echo("  " + "\n".join(lines))

@@ -1,6 +1,5 @@
-"""`docaps precision`: whether a model may translate in lower precision."""
+"""`docaps precision`: check whether a model may translate in lower precision."""
 
-import json as jsonlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ from docaps.cli.console import FormatOption
 
 def precision(
     run: Annotated[Path, typer.Argument(help="A finished run directory.")],
-    source: Annotated[Path, typer.Argument(help="Source documents, those of the development set for example.")],
+    source: Annotated[Path, typer.Argument(help="Source documents, for example those of the development set.")],
     target: Annotated[
         Path | None, typer.Argument(help="Their reference; may be left out if the first file holds both sides.")
     ] = None,
@@ -21,15 +20,17 @@ def precision(
 ) -> None:
     """Check how well and how fast a model translates in float32, bfloat16 and int8.
 
-    Prints BLEU, what is lost against float32, and sentences a second. A precision is good if it loses at most 0.3 BLEU.
-    int8 rounds numbers by ranges that are met in the first 500 sentences, if that is good. The run remembers the result
-    (precision.json) and the ranges (ranges.safetensors): on CPUs without fast bfloat16, docaps translate takes int8 by
-    itself only for a model that was checked, and for which int8 was found good and faster than float32.
+    Prints BLEU, the loss against float32, and sentences per second. A precision is good if it loses at most 0.3 BLEU.
+    int8 is calibrated on the first 500 sentences, if that is good. The run stores the result (precision.json) and the
+    ranges (ranges.safetensors): on CPUs without fast bfloat16, docaps translate chooses int8 by itself only for a model
+    that was checked, and for which int8 was found good and faster than float32.
 
     Example: docaps precision runs/demo/runs/document dev.en dev.de
     """
+    import json as jsonlib
+
     from docaps.corpus.formats import read_parallel
-    from docaps.experiments.precision import compare_precisions
+    from docaps.experiments.precision_check import compare_precisions
     from docaps.runs.directory import Run
     from docaps.translation.loading import is_int8_better, load_trained
 
@@ -37,13 +38,13 @@ def precision(
     pairs = read_parallel(source, target, format=format, language=codec.source.code, target_language=codec.target.code)
     found = compare_precisions(run, pairs)
     if json:
-        typer.echo(jsonlib.dumps({name: asdict(finding) for name, finding in found.items()}))
+        typer.echo(jsonlib.dumps({name: asdict(result) for name, result in found.items()}))
         return
     typer.echo("precision  BLEU   loss   sentences/s  good")
     for name, one in found.items():
         good = "yes" if one.good else "no"
         typer.echo(f"{name:<10} {one.bleu:5.2f}  {one.loss:5.2f}  {one.sentences_per_second:11.1f}  {good}")
-    rounding = "the ranges met in this text" if found["int8"].calibrated else "the largest number of each row"
-    typer.echo(f"int8 rounds by {rounding}", err=True)
+    ranges = "ranges calibrated on this text" if found["int8"].calibrated else "the largest number of each row"
+    typer.echo(f"int8 rounds by {ranges}", err=True)
     chosen = "int8" if is_int8_better(Run(run)) else "float32"
-    typer.echo(f"docaps translate {run} takes {chosen} on CPUs without fast bfloat16", err=True)
+    typer.echo(f"docaps translate {run} uses {chosen} on CPUs without fast bfloat16", err=True)

@@ -1,74 +1,111 @@
-"""Choices under every history: a contrastive set taken with the true one, another item's, none, and the nearest."""
+"""Contrastive choices of a model: its answers to the items of a set, with given histories or under every condition."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from docaps import progress
 from docaps.config import DecodingSettings
-from docaps.corpus.contrastive import AnyItem, with_nearest_history, with_other_histories, without_history
-from docaps.diagnosis.contrastive_test import take_test
-from docaps.diagnosis.measures import AGAINST, NONE, SHUFFLED, TRUE, count_right, nearest
-from docaps.evaluation.contrastive import Breakdown, break_down
-from docaps.evaluation.significance import Table
+from docaps.corpus.contrastive import AnyItem, ContrastiveItem, GenerativeItem, with_other_histories
+from docaps.corpus.documents import Document
+from docaps.diagnosis import DiagnosisOptions
+from docaps.diagnosis.conditions import AGAINST, TRUE, vary_items
+from docaps.diagnosis.evidence import count_right
+from docaps.evaluation.contrastive import ByGroup, Decision, group_items, judge_scores, judge_translations
+from docaps.evaluation.intervals import Table
 from docaps.translation.loading import TrainedModel
+from docaps.translation.scoring import score_contrastive
+from docaps.translation.translator import Translator
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """Right answers by document and by group, under each condition, and the share that guessing would give."""
+class ItemAnswer:
+    """An item, the translation that the model prefers or makes, its scores, and the decision."""
+
+    item: AnyItem
+    translation: str
+    scores: tuple[float, ...]
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceResults:
+    """Right answers by document and by group under each condition, and the accuracy of guessing."""
 
     counts: Mapping[str, Table]
-    accuracy: Mapping[str, Breakdown[float]]
+    accuracy: Mapping[str, ByGroup[float]]
     chance: float
     items: int
 
 
-def vary(items: Sequence[AnyItem], history: int, *, shuffles: int, seed: int) -> Iterator[tuple[str, list[AnyItem]]]:
-    """Go through the conditions: the same items with other histories, none longer than what the model looks at."""
-    seen = with_nearest_history(items, history)
-    yield TRUE, seen
-    for draw in range(shuffles):
-        yield SHUFFLED, list(map(_as_long, with_other_histories(seen, seed + draw), seen))
-    yield NONE, without_history(seen)
-    for count in range(1, history):
-        yield nearest(count), with_nearest_history(seen, count)
+def answer_items(
+    trained: TrainedModel, items: Sequence[AnyItem], decoding: DecodingSettings | None = None
+) -> list[ItemAnswer]:
+    """Answer every item: score the translations it comes with, or translate it."""
+    contrastive = [item for item in items if isinstance(item, ContrastiveItem)]
+    generative = [item for item in items if isinstance(item, GenerativeItem)]
+    scored = iter(_score_items(trained, contrastive) if contrastive else [])
+    translated = iter(_translate_items(trained, generative, decoding) if generative else [])
+    return [next(scored if isinstance(item, ContrastiveItem) else translated) for item in items]
 
 
-def _as_long(item: AnyItem, own: AnyItem) -> AnyItem:
-    """Cut another's history to the length of the own one."""
-    return with_nearest_history([item], len(own.history))[0]
+def _score_items(trained: TrainedModel, items: Sequence[ContrastiveItem]) -> list[ItemAnswer]:
+    """Let the model choose among the given translations."""
+    scores = score_contrastive(trained, items)
+    decisions = judge_scores(items, scores)
+    return [
+        ItemAnswer(item, (item.right, *item.wrong)[found.index(max(found))], tuple(found), decision)
+        for item, found, decision in zip(items, scores, decisions, strict=True)
+    ]
 
 
-def take_choices(
+def _translate_items(
+    trained: TrainedModel, items: Sequence[GenerativeItem], decoding: DecodingSettings | None
+) -> list[ItemAnswer]:
+    """Let the model translate, with no more history than it looks at."""
+    translator, view = Translator(trained, decoding), trained.model.view
+    # A model trained with shuffled histories must see other documents; neighbouring items often share one.
+    shown = with_other_histories(items) if view.shuffled else items
+    histories = [item.history[-view.history :] if view.history else () for item in shown]
+    if view.translations:
+        documents = [Document((*history, item.source)) for history, item in zip(histories, items, strict=True)]
+        last = [sentences[-1] for sentences in translator.translate(documents)]
+    else:  # the history needs no translation
+        last = translator.translate_placed([item.source for item in items], histories)
+    decisions = judge_translations(items, [sentence.text for sentence in last])
+    return [
+        ItemAnswer(item, sentence.text, (sentence.score,), decision)
+        for item, sentence, decision in zip(items, last, decisions, strict=True)
+    ]
+
+
+def answer_under_conditions(
     trained: TrainedModel,
     other: TrainedModel | None,
     items: Sequence[AnyItem],
-    *,
-    shuffles: int,
-    seed: int,
+    options: DiagnosisOptions,
     decoding: DecodingSettings | None = None,
-) -> Choices:
-    """Let a model, and the one it is compared with, answer all items under all conditions."""
-    history = trained.model.history
-    tasks = [(trained, *view) for view in vary(items, history, shuffles=shuffles, seed=seed)]
+) -> ChoiceResults:
+    """Let a model answer all items under all conditions, and the one it is compared with with its own history."""
+    varied = vary_items(items, trained.model.history, shuffles=options.shuffles, seed=options.seed)
+    tasks = [(trained, *condition) for condition in varied]
     tasks += [(other, AGAINST, list(items))] if other else []
     right: dict[str, list[list[float]]] = {}
     chance = 0.0
     with progress.start("diagnose choices", len(tasks) * len(items)) as task:
         for model, condition, shown in tasks:
             with progress.silent():
-                decisions = [answer.decision for answer in take_test(model, shown, decoding)]
+                decisions = [answer.decision for answer in answer_items(model, shown, decoding)]
             right.setdefault(condition, []).append([float(decision.right) for decision in decisions])
             if condition == TRUE:
-                chance = float(np.mean([decision.chance for decision in decisions]))
+                chance = _mean([decision.chance for decision in decisions])
             task.advance(len(items), condition)
     means = {condition: np.mean(draws, axis=0).tolist() for condition, draws in right.items()}
     documents = [item.document for item in items]
-    return Choices(
+    return ChoiceResults(
         counts={condition: count_right(values, documents) for condition, values in means.items()},
-        accuracy={condition: break_down(items, values, _mean) for condition, values in means.items()},
+        accuracy={condition: group_items(items, values, _mean) for condition, values in means.items()},
         chance=chance,
         items=len(items),
     )

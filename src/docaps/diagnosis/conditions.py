@@ -1,16 +1,47 @@
-"""Histories to compare: a sentence's own, another document's of the same length, none, and only the nearest ones."""
+"""History conditions: a sentence with its true history, with another document's, with none, with the nearest sentences.
+
+Both documents and contrastive items are shown under the same conditions.
+"""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
+from docaps.corpus.contrastive import AnyItem, with_nearest_history, with_other_histories, without_history
 from docaps.corpus.documents import ParallelDocument
-from docaps.diagnosis.measures import NONE, SHUFFLED, TRUE, nearest
 from docaps.errors import CorpusError
 
+TRUE, SHUFFLED, NONE, AGAINST = "true", "shuffled", "none", "against"
+"""The first three are histories; `against` is the model that a run is compared with, with its own history."""
+
 Sentences = tuple[str, ...]
-View = Callable[[int, int], Sentences]
-"""From the numbers of a document and of a sentence in it to the history that is shown, oldest sentence first."""
+HistoryLookup = Callable[[int, int], Sentences]
+"""From document number and sentence number to the history that is shown, oldest sentence first."""
+HistoryCondition = tuple[str, HistoryLookup]
+
+
+def nearest(count: int) -> str:
+    """Name the condition that shows only the nearest sentences of the history."""
+    return f"nearest {count}"
+
+
+def condition_names(history: int) -> list[str]:
+    """List the conditions of a model that looks at `history` sentences."""
+    return [TRUE, SHUFFLED, NONE, *(nearest(count) for count in range(1, history))]
+
+
+def history_steps(history: int) -> list[tuple[str, str]]:
+    """Pair each history with the one that is a sentence shorter, from the nearest sentence to the whole history."""
+    chain = [NONE, *(nearest(count) for count in range(1, history)), TRUE]
+    return list(zip(chain[1:], chain[:-1], strict=True))
+
+
+def check_documents(documents: Sequence[ParallelDocument]) -> None:
+    """Refuse fewer than two documents."""
+    if len(documents) < 2:
+        raise CorpusError(
+            f"{len(documents)} document: a shuffled history is another document's, so at least two are needed"
+        )
 
 
 class Histories:
@@ -23,38 +54,38 @@ class Histories:
         self._by_length = sorted(range(len(documents)), key=lambda number: len(documents[number].source))
         self._lengths = [len(documents[number].source) for number in self._by_length]
 
-    def views(self, shuffles: int) -> list[tuple[str, View]]:
-        """List the conditions with what is seen in each; another document's history comes in several draws."""
+    def conditions(self, shuffles: int) -> list[HistoryCondition]:
+        """List the conditions with their histories; the shuffled one comes once per draw."""
         return [
-            (TRUE, self.own),
-            *((SHUFFLED, self.other(draw)) for draw in range(shuffles)),
-            (NONE, self.nothing),
+            (TRUE, self.true),
+            *((SHUFFLED, self.shuffled(draw)) for draw in range(shuffles)),
+            (NONE, self.none),
             *((nearest(count), self.nearest(count)) for count in range(1, self._history)),
         ]
 
-    def own(self, document: int, sentence: int) -> Sentences:
-        """Return the sentences before a sentence, never those of another document."""
+    def true(self, document: int, sentence: int) -> Sentences:
+        """Return the sentences before a sentence in its document."""
         return self._documents[document].source[max(0, sentence - self._history) : sentence]
 
-    def nothing(self, document: int, sentence: int) -> Sentences:  # noqa: ARG002
-        """Return no sentence at all."""
+    def none(self, document: int, sentence: int) -> Sentences:  # noqa: ARG002
+        """Return no history."""
         return ()
 
-    def nearest(self, count: int) -> View:
-        """Show only the nearest sentences."""
-        return lambda document, sentence: self.own(document, sentence)[-count:]
+    def nearest(self, count: int) -> HistoryLookup:
+        """Show only the nearest sentences of the true history."""
+        return lambda document, sentence: self.true(document, sentence)[-count:]
 
-    def other(self, draw: int) -> View:
-        """Show as many consecutive sentences of another document, the same ones whenever the draw is the same."""
+    def shuffled(self, draw: int) -> HistoryLookup:
+        """Show as many consecutive sentences of another document; the same draw gives the same sentences."""
 
-        def view(document: int, sentence: int) -> Sentences:
+        def lookup(document: int, sentence: int) -> Sentences:
             rng = Random(f"{self._seed}/{draw}/{document}/{sentence}")
-            return self._draw(rng, document, len(self.own(document, sentence)))
+            return self._draw(rng, document, len(self.true(document, sentence)))
 
-        return view
+        return lookup
 
     def _draw(self, rng: Random, own: int, length: int) -> Sentences:
-        """Draw a stretch of another document; where no other is as long, the longest other gives what it has."""
+        """Draw consecutive sentences of another document; if none is long enough, all of the longest other one."""
         count = len(self._by_length)
         first = min(bisect_left(self._lengths, length), count - 2)
         while (chosen := self._by_length[rng.randrange(first, count)]) == own:
@@ -64,9 +95,15 @@ class Histories:
         return sentences[start : start + length]
 
 
-def check_documents(documents: Sequence[ParallelDocument]) -> None:
-    """Refuse text in which no document has another beside it."""
-    if len(documents) < 2:
-        raise CorpusError(
-            f"{len(documents)} document: a shuffled history is another document's, so at least two are needed"
-        )
+def vary_items(
+    items: Sequence[AnyItem], history: int, *, shuffles: int, seed: int
+) -> Iterator[tuple[str, list[AnyItem]]]:
+    """Yield contrastive items under each condition, with histories no longer than the model looks at."""
+    seen = with_nearest_history(items, history)
+    yield TRUE, seen
+    for draw in range(shuffles):
+        others = zip(with_other_histories(seen, seed + draw), seen, strict=True)
+        yield SHUFFLED, [with_nearest_history([other], len(own.history))[0] for other, own in others]
+    yield NONE, without_history(seen)
+    for count in range(1, history):
+        yield nearest(count), with_nearest_history(seen, count)

@@ -1,11 +1,10 @@
-"""The diagnosis of a run: is context used? Everything ends in one JSON object, which the report reads.
+"""Diagnose a run: does it use its context? The result is one JSON object, `diagnosis.json`, which the report reads.
 
-The run's own development part (or any documents) and a contrastive set go through the model with the true history, with
-another document's, with none and with the nearest sentences only; then through the model it is compared with.
+The development part (or any documents) and a contrastive set are run through the model under every history condition,
+and through the model it is compared with.
 """
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,24 @@ import numpy as np
 from docaps import __version__, progress
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import count_sentences
-from docaps.diagnosis import measures as statistics
-from docaps.diagnosis.choices import Choices, take_choices
-from docaps.diagnosis.conditions import check_documents
-from docaps.diagnosis.data import Material, Request, find_base, gather
-from docaps.diagnosis.evidence import Evidence
-from docaps.diagnosis.examination import Findings, Subject, Wishes, examine
-from docaps.diagnosis.measures import ACCURACY, AGAINST, BLEU, PERPLEXITY, Measure, perplexity_of, share_of
+from docaps.diagnosis import DiagnosisOptions
+from docaps.diagnosis.ablation import AblatedModel, AblationResults, ablate
+from docaps.diagnosis.choices import ChoiceResults, answer_under_conditions
+from docaps.diagnosis.conditions import AGAINST, TRUE, check_documents, condition_names
+from docaps.diagnosis.data import DataOptions, DiagnosisData, find_sentence_model, read_data
+from docaps.diagnosis.evidence import (
+    ACCURACY,
+    BLEU,
+    PERPLEXITY,
+    Evidence,
+    Measure,
+    compare_all,
+    cxmi,
+    gains_by_distance,
+    perplexity_of,
+    share_of,
+    unigram_perplexity,
+)
 from docaps.diagnosis.verdict import judge
 from docaps.errors import CorpusError, RunError
 from docaps.files import sha256
@@ -33,9 +43,14 @@ VERSION = 1
 
 
 def diagnose_run(
-    path: Path, request: Request, wishes: Wishes, *, against: Path | None = None, beam: int | None = None
+    path: Path,
+    data_options: DataOptions,
+    options: DiagnosisOptions,
+    *,
+    against: Path | None = None,
+    beam: int | None = None,
 ) -> dict[str, Any]:
-    """Diagnose a finished run."""
+    """Diagnose a finished run; by default, against the sentence model it started from."""
     run = open_run(path)
     trained = load_trained(path)
     if not trained.model.history:
@@ -44,88 +59,70 @@ def diagnose_run(
             "and this one with --against",
             path=path,
         )
-    material = gather(run, trained, request)
-    other = against or _announce(run, find_base(run))
+    data = read_data(run, trained, data_options)
+    other = against or find_sentence_model(run)
+    if other is None:
+        progress.say(f"{run.path}: the sentence model it started from is not beside it; name one with --against RUN")
     decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
-    found = diagnose(trained, load_trained(other) if other else None, material, wishes, decoding)
+    found = diagnose(trained, load_trained(other) if other else None, data, options, decoding)
     return {
         "version": VERSION,
-        **_describe(run, trained),
-        "against": None if other is None else _describe(open_run(other), None) | {"given": against is not None},
+        **_describe(run),
+        "history": trained.model.history,
+        "against": None if other is None else _describe(open_run(other)) | {"given": against is not None},
         **found,
-        "signature": sign(run, material, decoding, wishes),
+        "signature": sign(run, data, decoding, options),
     }
 
 
-def _announce(run: Run, base: Path | None) -> Path | None:
-    """Say which model is compared with, or how to name one."""
-    if base is None:
-        progress.say(f"{run.path}: the sentence model it started from is not beside it; name one with --against RUN")
-    return base
-
-
-def _describe(run: Run, trained: TrainedModel | None) -> dict[str, Any]:
-    """Say which run it is."""
+def _describe(run: Run) -> dict[str, Any]:
     description = run.read()
-    known = {key: description.get(key) for key in ("name", "system", "created")}
-    return {"run": str(run.path), **known, **({"history": trained.model.history} if trained else {})}
+    return {"run": str(run.path), **{key: description.get(key) for key in ("name", "system", "created")}}
 
 
 def diagnose(
     trained: TrainedModel,
     other: TrainedModel | None,
-    material: Material,
-    wishes: Wishes,
+    data: DiagnosisData,
+    options: DiagnosisOptions,
     decoding: DecodingSettings | None = None,
 ) -> dict[str, Any]:
-    """Examine a model, compare it with another, and judge."""
-    check_documents(material.documents)
-    subjects = Subject(trained, decoding), Subject(other, decoding) if other else None
-    found = examine(*subjects, material.documents, wishes)
-    choices = _choose(trained, other, material, wishes, decoding)
+    """Measure a model under every condition, compare it with another, and judge; return plain JSON values."""
+    check_documents(data.documents)
+    models = AblatedModel(trained, decoding), AblatedModel(other, decoding) if other else None
+    found = ablate(*models, data.documents, options)
+    choices = answer_under_conditions(trained, other, data.items, options, decoding) if data.items else None
     measures = list_measures(found, choices)
-    if not measures[0].counts[statistics.TRUE][:, 1].sum():
+    tokens = int(measures[0].counts[TRUE][:, 1].sum())
+    if not tokens:
         raise CorpusError("the documents have no sentence with words: there is nothing to score")
-    history, tests = trained.model.history, {"draws": wishes.draws, "seed": wishes.seed}
-    contests = statistics.contests(measures, history, **tests)
-    evidence = Evidence(measures, contests, history, statistics.frequency_perplexity(found.tokens))
+    history, tests = trained.model.history, {"draws": options.draws, "seed": options.seed}
+    comparisons = compare_all(measures, history, **tests)
+    evidence = Evidence(measures, comparisons, history, unigram_perplexity(found.tokens))
     return {
         **judge(evidence).as_dict(),
         "thresholds": asdict(evidence.thresholds) | {"level_of_each_measure": evidence.level},
-        **material.origin,
-        "documents": len(material.documents),
-        "sentences": count_sentences(material.documents),
-        "tokens": int(measures[0].counts[statistics.TRUE][:, 1].sum()),
-        "frequency_perplexity": evidence.frequencies,
+        **data.origin,
+        "documents": len(data.documents),
+        "sentences": count_sentences(data.documents),
+        "tokens": tokens,
+        "frequency_perplexity": evidence.unigram_perplexity,
         **tests,
-        "shuffles": wishes.shuffles,
-        "conditions": [_row(condition, measures) for condition in [*statistics.conditions(history), AGAINST]],
+        "shuffles": options.shuffles,
+        "conditions": [_row(condition, measures) for condition in [*condition_names(history), AGAINST]],
         "bleu_signature": found.metric.signature or None,
-        "comparisons": statistics.as_rows(contests),
-        "by_distance": {measure.key: statistics.by_distance(contests, measure.key, history) for measure in measures},
-        "cxmi": statistics.cxmi(measures[0], found.cxmi, **tests),
+        "comparisons": [asdict(comparison) for comparison in comparisons],
+        "by_distance": {measure.key: gains_by_distance(comparisons, measure.key, history) for measure in measures},
+        "cxmi": cxmi(measures[0], found.cxmi, **tests),
         "better": found.better.records(),
         "worse": found.worse.records(),
         "choices": choices and _choices_as_dict(choices),
-        "traces": found.book.as_list(),
+        "traces": found.traces.as_list(),
     }
 
 
-def _choose(
-    trained: TrainedModel,
-    other: TrainedModel | None,
-    material: Material,
-    wishes: Wishes,
-    decoding: DecodingSettings | None,
-) -> Choices | None:
-    """Take the contrastive set, if there is one."""
-    if not material.items:
-        return None
-    return take_choices(trained, other, material.items, shuffles=wishes.shuffles, seed=wishes.seed, decoding=decoding)
-
-
-def list_measures(found: Findings, choices: Choices | None) -> list[Measure]:
-    """Return all that was measured: perplexity first, then BLEU and right choices, where there are any."""
+def list_measures(found: AblationResults, choices: ChoiceResults | None) -> list[Measure]:
+    """Return the measures: perplexity first, then BLEU and accuracy, where measured."""
     likelihoods = {condition: np.concatenate(tables) for condition, tables in found.likelihoods.items()}
     measures = [Measure(PERPLEXITY, likelihoods, perplexity_of, lower_is_better=True)]
     if found.bleu:
@@ -142,28 +139,26 @@ def _row(condition: str, measures: list[Measure]) -> dict[str, Any]:
     return {"condition": condition, **{key: scores.get(key) for key in (PERPLEXITY, BLEU, ACCURACY)}}
 
 
-def _choices_as_dict(choices: Choices) -> dict[str, Any]:
-    """Return accuracies by condition and group as plain JSON values."""
-    groups = ("by_phenomenon", "by_distance")
-    accuracy: Mapping[str, Any] = {name: found.as_dict() for name, found in choices.accuracy.items()}
+def _choices_as_dict(choices: ChoiceResults) -> dict[str, Any]:
     return {
         "items": choices.items,
         "chance": choices.chance,
-        **{group: {name: values[group] for name, values in accuracy.items()} for group in groups},
+        "by_phenomenon": {condition: found.by_phenomenon for condition, found in choices.accuracy.items()},
+        "by_distance": {condition: found.by_distance for condition, found in choices.accuracy.items()},
     }
 
 
-def sign(run: Run, material: Material, decoding: DecodingSettings, wishes: Wishes) -> str:
-    """Return what the numbers depend on: text, items, weights, search, draws and version."""
-    text = "\n".join(map(repr, [*material.documents, *material.items])).encode("utf-8", "backslashreplace")
+def sign(run: Run, data: DiagnosisData, decoding: DecodingSettings, options: DiagnosisOptions) -> str:
+    """Return the signature of a diagnosis: text, items, weights, search, draws and version."""
+    text = "\n".join(map(repr, [*data.documents, *data.items])).encode("utf-8", "backslashreplace")
     parts = {
-        "documents": len(material.documents),
-        "items": len(material.items),
+        "documents": len(data.documents),
+        "items": len(data.items),
         "data": hashlib.sha256(text).hexdigest()[:12],
         "weights": sha256(run.weights)[:12],
-        "beam": decoding.beam if wishes.bleu else "-",
-        "shuffles": wishes.shuffles,
-        "seed": wishes.seed,
+        "beam": decoding.beam if options.bleu else "-",
+        "shuffles": options.shuffles,
+        "seed": options.seed,
         "docaps": __version__,
     }
     return "|".join(f"{key}:{value}" for key, value in parts.items())

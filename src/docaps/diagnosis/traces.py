@@ -1,38 +1,83 @@
-"""What models tell about their use of the history, gathered over a text; no model is known by its name here."""
+"""Distributions of what a model reports about its use of the history, such as coupling entropies.
 
+No system is known by its name here: whatever a model traces is collected.
+"""
+
+import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from docaps.diagnosis.distributions import Distribution
-from docaps.model.interface import Trace
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from docaps.model.interface import Trace
+
+BINS = 20
 
 
-class TraceBook:
-    """Distributions of all numbers that a model told, by name and by place of the axis."""
+class Distribution:
+    """Mean, deviation, range and histogram of a stream of numbers, in constant memory; non-finite ones are ignored."""
+
+    def __init__(self, low: float, high: float, bins: int = BINS) -> None:
+        self._limits = (low, high)
+        self._bins = np.zeros(bins, dtype=np.int64)
+        self._count, self._mean, self._squares = 0, 0.0, 0.0
+        self._least, self._most = math.inf, -math.inf
+
+    def add(self, values: NDArray[np.float64]) -> None:
+        """Add numbers; those beyond the limits go to the outermost bins."""
+        finite = values[np.isfinite(values)].astype(np.float64)
+        if not len(finite):
+            return
+        count, mean = len(finite), float(finite.mean())
+        total, shift = self._count + count, mean - self._mean
+        # Chan's update: plain sums of squares of many similar numbers would lose their digits.
+        self._squares += float(np.square(finite - mean).sum()) + shift**2 * self._count * count / total
+        self._mean, self._count = self._mean + shift * count / total, total
+        self._least, self._most = min(self._least, float(finite.min())), max(self._most, float(finite.max()))
+        self._bins += np.histogram(np.clip(finite, *self._limits), len(self._bins), self._limits)[0]
+
+    def as_dict(self) -> dict[str, Any] | None:
+        """Return plain JSON values; None if no number was added."""
+        if not self._count:
+            return None
+        return {
+            "count": self._count,
+            "mean": self._mean,
+            "deviation": math.sqrt(self._squares / self._count),
+            "least": self._least,
+            "most": self._most,
+            "histogram": {"low": self._limits[0], "high": self._limits[1], "counts": self._bins.tolist()},
+        }
+
+
+class TraceDistributions:
+    """A distribution for each trace of a model and each label of its axis (layer, iteration, distance)."""
 
     def __init__(self) -> None:
         self._titles: dict[str, str] = {}
-        self._places: dict[str, dict[str, Distribution]] = {}
+        self._by_label: dict[str, dict[str, Distribution]] = {}
 
-    def add(self, traces: Iterable[Trace]) -> None:
-        """Take in what a model told about a batch."""
+    def add(self, traces: "Iterable[Trace]") -> None:
+        """Add the traces of a batch."""
         for trace in traces:
             self._titles[trace.name] = trace.title
-            places = self._places.setdefault(trace.name, {})
+            by_label = self._by_label.setdefault(trace.name, {})
             for label, values in zip(trace.labels, trace.values.float().cpu().numpy(), strict=True):
-                places.setdefault(label, Distribution(trace.low, trace.high)).add(values)
+                by_label.setdefault(label, Distribution(trace.low, trace.high)).add(values)
 
     def as_list(self) -> list[dict[str, Any]]:
-        """Return plain JSON values; places where nothing was observed are left out."""
+        """Return plain JSON values; labels without observations are left out."""
         return [
             {
                 "name": name,
                 "title": self._titles[name],
                 "places": [
                     {"place": label, **known}
-                    for label, found in places.items()
+                    for label, found in by_label.items()
                     if (known := found.as_dict()) is not None
                 ],
             }
-            for name, places in self._places.items()
+            for name, by_label in self._by_label.items()
         ]

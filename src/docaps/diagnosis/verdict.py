@@ -1,54 +1,50 @@
-"""The verdict in words, and as a code for programs."""
+"""The verdict of a diagnosis: a code for programs, and the same in words."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from docaps.diagnosis.evidence import Evidence, Reason, find_reason
-from docaps.diagnosis.measures import AGAINST, NONE, PERPLEXITY, SHUFFLED, TRUE, Contest, Measure, by_distance
+from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE
+from docaps.diagnosis.evidence import PERPLEXITY, Evidence, Measure, Reason, find_reason, gains_by_distance
 
-Code = Literal["used", "not_used", "unclear"]
 NOT_USED, UNCLEAR = "context not used", "unclear whether context is used"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether context is used, why that is thought, and the same in words."""
+class DiagnosisVerdict:
+    """Whether context is used, the reason, and both in words."""
 
-    code: Code
+    code: Literal["used", "not_used", "unclear"]
     reason: Reason
     text: str
     explanation: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values; the text is what people read first."""
-        return {
-            "verdict": self.text,
-            "verdict_code": self.code,
-            "reason": self.reason,
-            "explanation": list(self.explanation),
-        }
+        """Return plain JSON values."""
+        explanation = list(self.explanation)
+        return {"verdict": self.text, "verdict_code": self.code, "reason": self.reason, "explanation": explanation}
 
 
-def judge(evidence: Evidence) -> Verdict:
-    """Decide whether context is used, and say why."""
+def judge(evidence: Evidence) -> DiagnosisVerdict:
+    """Decide whether context is used, and explain why."""
     reason = find_reason(evidence)
     if reason == "content":
-        return Verdict("used", reason, "; ".join(state_use(evidence)), tuple(state_against(evidence)))
-    why = (*explain(evidence, reason), *state_against(evidence))
+        return DiagnosisVerdict("used", reason, "; ".join(state_use(evidence)), tuple(state_against(evidence)))
+    scores = [_list_scores(evidence, measure) for measure in evidence.deciding]
+    why = (explain(evidence, reason), *scores, *state_against(evidence))
     if reason == "too_few_documents":
-        return Verdict("unclear", reason, UNCLEAR, why)
-    return Verdict("not_used", reason, NOT_USED, why)
+        return DiagnosisVerdict("unclear", reason, UNCLEAR, why)
+    return DiagnosisVerdict("not_used", reason, NOT_USED, why)
 
 
 def state_use(evidence: Evidence) -> list[str]:
-    """Say what context does for the model."""
-    reading = [measure for measure in evidence.deciding if evidence.is_read(measure)]
-    said = [_state_change(evidence, measure) for measure in evidence.deciding]
-    return [*said, _state_shuffled(evidence, reading[0]), *_state_distances(evidence, reading[0])]
+    """State the gain from context, what a shuffled history does, and at which distances the gain arises."""
+    first = next(measure for measure in evidence.deciding if evidence.shows_use(measure))
+    changes = [_state_change(evidence, measure) for measure in evidence.deciding]
+    return [*changes, _state_shuffled(evidence, first), *_state_distances(evidence, first)]
 
 
 def _state_change(evidence: Evidence, measure: Measure) -> str:
-    """Say how a score changes when the history is shown."""
+    """State how a score changes with the true history."""
     found = evidence.find(measure.key, TRUE, NONE)
     chance = f", p = {found.p:.2g}" if found is not None else ""
     if measure.key == PERPLEXITY:
@@ -60,7 +56,7 @@ def _state_change(evidence: Evidence, measure: Measure) -> str:
 
 
 def _state_shuffled(evidence: Evidence, measure: Measure) -> str:
-    """Say what another document's history does."""
+    """State what another document's history does."""
     if evidence.is_better(measure, SHUFFLED, NONE):
         return "shuffled history helps less"
     worse = evidence.is_worse(measure, SHUFFLED, NONE)
@@ -68,8 +64,8 @@ def _state_shuffled(evidence: Evidence, measure: Measure) -> str:
 
 
 def _state_distances(evidence: Evidence, measure: Measure) -> list[str]:
-    """Say from how far back the gain comes."""
-    rows = by_distance(evidence.contests, measure.key, evidence.history)
+    """State from how far back the gain comes."""
+    rows = gains_by_distance(evidence.comparisons, measure.key, evidence.history)
     good = [row for row in rows if row["p"] < evidence.level and evidence.is_large(measure.key, row["gain"])]
     if not good:
         return []
@@ -79,46 +75,44 @@ def _state_distances(evidence: Evidence, measure: Measure) -> list[str]:
 
 
 def state_against(evidence: Evidence) -> list[str]:
-    """Compare with the other model, with the history and without: what the training brought, and what context."""
+    """State the difference to the other model, by each deciding measure."""
     said = []
     for measure in evidence.deciding:
         found = evidence.find(measure.key, TRUE, AGAINST)
         if found is not None:
-            said.append(f"{_amount(measure, found)} {evidence.against}'s, p = {found.p:.2g}")
+            better = found.gain >= 0
+            size = 100 * abs(found.gain)
+            amount = (
+                f"perplexity is {size:.1f} % {'below' if better else 'above'}"
+                if measure.key == PERPLEXITY
+                else f"right choices are {size:.1f} points {'above' if better else 'below'}"
+            )
+            said.append(f"{amount} the sentence model's, p = {found.p:.2g}")
     return said
 
 
-def _amount(measure: Measure, found: Contest) -> str:
-    """Write a difference to another model."""
-    way = ("below", "above") if measure.key == PERPLEXITY else ("above", "below")
-    size = f"{100 * abs(found.gain):.1f} {'%' if measure.key == PERPLEXITY else 'points'}"
-    name = "perplexity is" if measure.key == PERPLEXITY else "right choices are"
-    return f"{name} {size} {way[0 if found.gain >= 0 else 1]}"
-
-
-def explain(evidence: Evidence, reason: Reason) -> list[str]:
-    """Say why context does not count as used."""
+def explain(evidence: Evidence, reason: Reason) -> str:
+    """Explain why context does not count as used."""
     perplexity = evidence.perplexity
     why: dict[Reason, str] = {
         "untrained": f"the model has learnt too little to tell: its perplexity, {perplexity.score(TRUE):,.1f}, is not "
-        f"below {evidence.frequencies:,.1f}, that of word frequencies alone",
+        f"below {evidence.unigram_perplexity:,.1f}, that of word frequencies alone",
         "noise": "a history helps, but another document's does as well: it is not read, it serves as noise",
         "harmful": "the true history makes the model worse than none",
         "no_gain": "another document's history hurts, so the history is looked at, but the true one brings nothing",
         "ignored": "with the true history, with another document's and with none the model does the same",
         "too_few_documents": f"the true history is better than none and than another's, but {perplexity.documents} "
         f"documents are too few to exclude chance: at least {evidence.thresholds.documents} are needed",
-        "content": "",
     }
-    return [why[reason], *(_contrast(evidence, measure) for measure in evidence.deciding)]
+    return why[reason]
 
 
-def _contrast(evidence: Evidence, measure: Measure) -> str:
-    """Put the numbers of the three histories side by side."""
+def _list_scores(evidence: Evidence, measure: Measure) -> str:
+    """List the scores with each history and their p-values."""
     names = {NONE: "none", SHUFFLED: "another's", TRUE: "true"}
     form = "{:.3f}" if measure.key == PERPLEXITY else "{:.1%}"
     shown = ", ".join(f"{name} {form.format(measure.score(key))}" for key, name in names.items())
-    chances = [evidence.find(measure.key, TRUE, other) for other in (NONE, SHUFFLED)]
-    tested = [f"{one.p:.2g} against {names[one.baseline]}" for one in chances if one is not None]
+    found = [evidence.find(measure.key, TRUE, other) for other in (NONE, SHUFFLED)]
+    tested = [f"{one.p:.2g} against {names[one.baseline]}" for one in found if one is not None]
     title = "perplexity" if measure.key == PERPLEXITY else "right choices"
     return f"{title}: {shown}" + (f" (p = {', '.join(tested)})" if tested else "")

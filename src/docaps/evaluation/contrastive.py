@@ -1,27 +1,25 @@
 """Contrastive accuracy: how often the right translation scores higher than every wrong one.
 
-For generative items: how often the model's own translation holds the expected word. Chance is the share of right
-answers without looking: one of the translations given, or, for a generative item, the translation of another item.
+For generative items: how often the model's own translation holds the expected word. Chance is the accuracy of guessing:
+one of the given translations, or, for a generative item, the translation of another item.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from docaps.corpus.contrastive import AnyItem, ContrastiveItem, GenerativeItem
-from docaps.evaluation.proportions import interval_of
+from docaps.evaluation.intervals import share_interval
 
-Group = Sequence[AnyItem]
 Value = TypeVar("Value")
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Breakdown(Generic[Result]):
-    """A measure of all items, and of those that have something in common; unknown distances are left out there."""
+class ByGroup(Generic[Result]):
+    """A result for all items and by group; an item without a label is in no group of that kind."""
 
     all: Result
     by_phenomenon: dict[str, Result]
@@ -37,7 +35,7 @@ class Breakdown(Generic[Result]):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of an item: right or not, a tie (which is not right), and the chance to be right by guessing."""
+    """The outcome of an item: right or not, a tie (which is not right), and the chance of guessing it."""
 
     right: bool
     chance: float
@@ -45,7 +43,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Accuracy:
     """Accuracy with its 95 % interval, beside chance and counts."""
 
     accuracy: float
@@ -63,7 +61,7 @@ def is_right(scores: Sequence[float]) -> bool:
 
 
 def judge_scores(items: Sequence[ContrastiveItem], scores: Sequence[Sequence[float]]) -> list[Decision]:
-    """Decide items by the scores of their translations, the right one's first."""
+    """Decide items by the scores of their translations, the right one first."""
     if len(items) != len(scores):
         raise ValueError(f"{len(items)} items, but scores of {len(scores)}")
     return [
@@ -73,10 +71,11 @@ def judge_scores(items: Sequence[ContrastiveItem], scores: Sequence[Sequence[flo
 
 
 def judge_translations(items: Sequence[GenerativeItem], translations: Sequence[str]) -> list[Decision]:
-    """Decide items by what the model wrote; chance is the share of the other items' translations that would do."""
+    """Decide items by the model's translations; chance is the share of other items' translations that would do."""
     if len(items) != len(translations):
         raise ValueError(f"{len(items)} items, but {len(translations)} translations")
-    would_do = Counter({words: sum(holds(text, words) for text in translations) for words in _expectations(items)})
+    expected = {item.expected for item in items}
+    would_do = {words: sum(holds(text, words) for text in translations) for words in expected}
     decisions = []
     for item, text in zip(items, translations, strict=True):
         right = holds(text, item.expected)
@@ -84,12 +83,8 @@ def judge_translations(items: Sequence[GenerativeItem], translations: Sequence[s
     return decisions
 
 
-def _expectations(items: Sequence[GenerativeItem]) -> Iterable[tuple[str, ...]]:
-    return {item.expected for item in items}
-
-
 def holds(text: str, words: Sequence[str]) -> bool:
-    """Say whether one of the words stands in a text as a whole word, ignoring case."""
+    """Say whether a text holds one of the words as a whole word, ignoring case."""
     return any(_whole_word(word).search(text.casefold()) for word in words)
 
 
@@ -99,74 +94,72 @@ def _whole_word(word: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){words}(?!\w)")
 
 
-def measure(items: Group, decisions: Sequence[Decision]) -> Breakdown[Measure]:
-    """Return accuracy, interval, chance and counts of all items and of each group of them."""
+def measure_accuracy(items: Sequence[AnyItem], decisions: Sequence[Decision]) -> ByGroup[Accuracy]:
+    """Return accuracy, interval, chance and counts of all items and of each group."""
     if len(items) != len(decisions):
         raise ValueError(f"{len(items)} items, but {len(decisions)} decisions")
-    return break_down(items, list(zip(items, decisions, strict=True)), _measure)
+    return group_items(items, list(zip(items, decisions, strict=True)), _accuracy)
 
 
-def _measure(pairs: Sequence[tuple[AnyItem, Decision]]) -> Measure:
+def _accuracy(pairs: Sequence[tuple[AnyItem, Decision]]) -> Accuracy:
     right = [float(decision.right) for _, decision in pairs]
-    interval = interval_of(right, [item.document for item, _ in pairs])
-    return Measure(
+    interval = share_interval(right, [item.document for item, _ in pairs])
+    return Accuracy(
         accuracy=_mean(right),
-        low=interval.low,
-        high=interval.high,
-        method=interval.method,
+        **asdict(interval),
         chance=_mean([decision.chance for _, decision in pairs]),
         items=len(pairs),
         ties=sum(decision.tie for _, decision in pairs),
     )
 
 
-def accuracy(items: Sequence[ContrastiveItem], scores: Sequence[Sequence[float]]) -> Breakdown[float]:
+def accuracy(items: Sequence[ContrastiveItem], scores: Sequence[Sequence[float]]) -> ByGroup[float]:
     """Return the share of items whose right translation wins."""
-    return break_down(items, [float(decision.right) for decision in judge_scores(items, scores)], _mean)
+    return group_items(items, [float(decision.right) for decision in judge_scores(items, scores)], _mean)
 
 
-def chance(items: Sequence[ContrastiveItem]) -> Breakdown[float]:
+def chance(items: Sequence[ContrastiveItem]) -> ByGroup[float]:
     """Return the accuracy of guessing."""
-    return break_down(items, [item.chance for item in items], _mean)
+    return group_items(items, [item.chance for item in items], _mean)
 
 
-def counts(items: Group) -> Breakdown[int]:
+def counts(items: Sequence[AnyItem]) -> ByGroup[int]:
     """Return the number of items."""
-    return break_down(items, items, len)
+    return group_items(items, items, len)
 
 
-def break_down(
-    items: Group, values: Sequence[Value], measure: Callable[[Sequence[Value]], Result]
-) -> Breakdown[Result]:
-    """Apply a measure to the values of all items and of each group of them."""
-    every = range(len(items))
+def group_items(
+    items: Sequence[AnyItem], values: Sequence[Value], summarise: Callable[[Sequence[Value]], Result]
+) -> ByGroup[Result]:
+    """Summarise the values of all items and of each group."""
     phenomena = [item.phenomenon for item in items]
     distances = [None if item.distance is None else str(item.distance) for item in items]
 
-    def grouped(names: Sequence[str | None], numbers: Sequence[int] = every) -> dict[str, Result]:
-        parts = _groups(names, numbers)
-        return {name: measure([values[number] for number in part]) for name, part in parts.items()}
+    def by_distance(pairs: Sequence[tuple[str | None, Value]]) -> dict[str, Result]:
+        return _group([distance for distance, _ in pairs], [value for _, value in pairs], summarise)
 
-    return Breakdown(
-        all=measure(values),
-        by_phenomenon=grouped(phenomena),
-        by_distance=grouped(distances),
-        by_phenomenon_and_distance={
-            name: found for name, part in _groups(phenomena, every).items() if (found := grouped(distances, part))
-        },
-        by_pronoun=grouped([item.pronoun for item in items]),
-        by_form=grouped([item.form or None for item in items]),
+    crossed = _group(phenomena, list(zip(distances, values, strict=True)), by_distance)
+    return ByGroup(
+        all=summarise(values),
+        by_phenomenon=_group(phenomena, values, summarise),
+        by_distance=_group(distances, values, summarise),
+        by_phenomenon_and_distance={name: found for name, found in crossed.items() if found},
+        by_pronoun=_group([item.pronoun for item in items], values, summarise),
+        by_form=_group([item.form or None for item in items], values, summarise),
     )
+
+
+def _group(
+    names: Sequence[str | None], values: Sequence[Value], summarise: Callable[[Sequence[Value]], Result]
+) -> dict[str, Result]:
+    """Summarise values by name, leaving out the unnamed; names are sorted, "9" before "10"."""
+    groups: dict[str, list[Value]] = {}
+    for name, value in zip(names, values, strict=True):
+        if name is not None:
+            groups.setdefault(name, []).append(value)
+    ordered = sorted(groups, key=lambda name: (len(name) if name.isdigit() else 0, name))
+    return {name: summarise(groups[name]) for name in ordered}
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
-
-
-def _groups(names: Sequence[str | None], numbers: Sequence[int]) -> dict[str, list[int]]:
-    """Sort numbers of items into groups by name, "9" before "10"; what has no name is in no group."""
-    groups: dict[str, list[int]] = {}
-    for number in numbers:
-        if (name := names[number]) is not None:
-            groups.setdefault(name, []).append(number)
-    return dict(sorted(groups.items(), key=lambda group: (len(group[0]) if group[0].isdigit() else 0, group[0])))

@@ -19,8 +19,8 @@ from docaps.corpus.contrastive import ContrastiveItem, read_items
 from docaps.corpus.documents import Document, ParallelDocument, all_sentences, count_sentences
 from docaps.corpus.store import Store
 from docaps.errors import RunError
-from docaps.evaluation.bleu import bleu
 from docaps.evaluation.contrastive import accuracy, chance, counts
+from docaps.evaluation.translation_metrics import bleu
 from docaps.files import read_json, replacing_directory, sha256, write_json, write_text_atomically
 from docaps.runs.directory import Run
 from docaps.runs.results import read_translations

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from docaps.diagnosis.likelihoods import compare_likelihoods
+from docaps.diagnosis.evidence import compare_likelihoods
 from docaps.errors import RunError
-from docaps.evaluation.seeds import mean_of
-from docaps.evaluation.significance import compare, interval_of
-from docaps.evaluation.statistics import Metric, Table
-from docaps.evaluation.systems import Wishes, choose_metrics
+from docaps.evaluation import EvaluationOptions
+from docaps.evaluation.compare import choose_metrics
+from docaps.evaluation.intervals import Table, mean_over_seeds, score_interval
+from docaps.evaluation.significance import compare
+from docaps.evaluation.translation_metrics import Metric
 from docaps.experiments.grid import Cell, Grid, read_request
 from docaps.experiments.layouts import LAYOUTS
 from docaps.experiments.readings import Reading
@@ -144,9 +145,9 @@ def _row(grid: Grid, row: Reading, cells: Sequence[Cell]) -> dict[str, Any]:
         "system": row.system,
         "value": row.changes.get(grid.layout.axis) if grid.layout.axis else None,
         "runs": [_run(grid, cell, found) for cell, found in zip(cells, measured, strict=True)],
-        "means": {key: asdict(mean_of([found[key]["score"] for found in scores])) for key in scores[0]},
+        "means": {key: asdict(mean_over_seeds([found[key]["score"] for found in scores])) for key in scores[0]},
         "baseline": _baseline(grid, row),
-        "choices": asdict(mean_of(choices)) if choices else None,
+        "choices": asdict(mean_over_seeds(choices)) if choices else None,
     }
 
 
@@ -200,7 +201,7 @@ def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], runs: Mappi
 
 
 def _metrics(row: Mapping[str, Any]) -> list[Metric]:
-    return choose_metrics(Wishes(tuple(row["means"])))
+    return choose_metrics(EvaluationOptions(tuple(row["means"])))
 
 
 def _read_counts(run: Run, part: str) -> dict[str, Table]:
@@ -216,7 +217,7 @@ def _read_tables(path: Path) -> dict[str, Table]:
 def _interval(metric: Metric, counts: Mapping[int, Mapping[str, Table]]) -> dict[str, float] | None:
     """Return where the score lies if other documents are drawn, the seeds taken together; None of one document."""
     table = _pooled(metric, counts, sorted(counts))
-    return asdict(interval_of(table, metric.score, draws=DRAWS, seed=SEED)) if len(table) > 1 else None
+    return asdict(score_interval(table, metric.score, draws=DRAWS, seed=SEED)) if len(table) > 1 else None
 
 
 def _difference(

@@ -19,8 +19,10 @@ import torch
 from docaps.corpus.documents import Document, count_sentences
 from docaps.corpus.store import Store
 from docaps.errors import RunError
-from docaps.evaluation.statistics import Metric, Table
-from docaps.evaluation.systems import Wishes, choose_metrics
+from docaps.evaluation import EvaluationOptions
+from docaps.evaluation.compare import choose_metrics
+from docaps.evaluation.intervals import Table
+from docaps.evaluation.translation_metrics import Metric
 from docaps.experiments.assess import Labels, assess, translate_part, writer
 from docaps.files import read_json, replacing_directory, write_json
 from docaps.runs.directory import Run
@@ -94,8 +96,8 @@ def _translate_dev(run: Run, store: Store) -> Path:
 def _metrics(store: Store) -> list[Metric]:
     """Choose the metrics that know the corpus's language."""
     language = str(store.manifest["settings"]["target_language"])
-    known = {metric.key for metric in choose_metrics(Wishes(language=language))}
-    return choose_metrics(Wishes(tuple(key for key in METRICS if key in known), language))
+    known = {metric.key for metric in choose_metrics(EvaluationOptions(language=language))}
+    return choose_metrics(EvaluationOptions(tuple(key for key in METRICS if key in known), language))
 
 
 def _score(metrics: Sequence[Metric], folder: Path) -> tuple[dict[str, Any], dict[str, Table]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from docaps.config import Recipe
 from docaps.corpus.documents import Document, all_sentences
 from docaps.corpus.store import Store
-from docaps.evaluation.bleu import bleu
+from docaps.evaluation.translation_metrics import bleu
 from docaps.model.interface import TranslationModel
 from docaps.training.distributed import ALONE, Team
 from docaps.training.learner import Device

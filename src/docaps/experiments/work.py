@@ -12,7 +12,7 @@ from docaps import progress
 from docaps.corpus.minidocs import generate_corpus
 from docaps.corpus.minidocs.phenomena import choose_phenomena
 from docaps.corpus.store import Store
-from docaps.diagnosis.likelihoods import measure_likelihoods
+from docaps.diagnosis.ablation import measure_likelihoods
 from docaps.errors import DocapsError, RunError
 from docaps.experiments.assess import Labels
 from docaps.experiments.claims import PAUSE

@@ -17,7 +17,7 @@ from docaps.evaluation.contrastive import (
     is_right,
     judge_scores,
     judge_translations,
-    measure,
+    measure_accuracy,
 )
 
 
@@ -73,7 +73,7 @@ def test_the_right_one_must_beat_all_others(scores: list[float], right: bool) ->
 
 
 @pytest.mark.parametrize("scores", [[float("nan"), 1.0], [1.0, float("nan")]])
-def test_what_is_not_a_number_is_not_right(scores: list[float]) -> None:
+def test_nan_scores_are_not_right(scores: list[float]) -> None:
     assert not is_right(scores)
 
 
@@ -100,13 +100,13 @@ def test_groups_leave_out_what_is_not_known_and_count_nine_before_ten() -> None:
 
 
 def test_a_measure_worked_by_hand() -> None:
-    found = measure(ITEMS, judge_scores(ITEMS, SCORES))
+    found = measure_accuracy(ITEMS, judge_scores(ITEMS, SCORES))
     assert (found.all.accuracy, found.all.items, found.all.ties) == (0.6, 5, 1)
     assert found.all.chance == pytest.approx((1 / 3 + 1 / 3 + 1 / 2 + 1 / 2 + 1 / 4) / 5)
     assert (found.all.low, found.all.high) == pytest.approx((0.2307, 0.8824), abs=1e-4)
     assert found.by_phenomenon["pronoun"].ties == 1
     with pytest.raises(ValueError, match="5 items, but 0 decisions"):
-        measure(ITEMS, [])
+        measure_accuracy(ITEMS, [])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_random_answers_are_at_chance_on_every_set(example: Example, tmp_path: P
     decisions = judge_scores(choices, [[rng.gauss(-20, 5) for _ in (item.right, *item.wrong)] for item in choices])
     words = ["Er kam.", "Sie kam.", "Anna hat es gekauft.", "Nichts."]
     decisions += judge_translations(tasks, [rng.choice(words) for _ in tasks])
-    found = measure([*choices, *tasks], decisions)
+    found = measure_accuracy([*choices, *tasks], decisions)
     groups = [found.all, *found.by_phenomenon.values(), *found.by_distance.values(), *found.by_pronoun.values()]
     for group in groups:
         spread = sqrt(group.chance * (1 - group.chance) / group.items)
@@ -172,6 +172,6 @@ def test_the_same_score_for_everything_is_never_right_and_always_a_tie(example: 
 
 def test_the_same_translation_of_everything_is_at_chance() -> None:
     items = [task("er"), task("er"), task("sie"), task("sie")] * 100
-    found = measure(items, judge_translations(items, ["Er kam."] * 400)).all
+    found = measure_accuracy(items, judge_translations(items, ["Er kam."] * 400)).all
     assert found.accuracy == 0.5
     assert found.chance == pytest.approx(0.5, abs=0.002)

@@ -10,8 +10,9 @@ from sacrebleu.significance import PairedTest
 from tests.unit.evaluation.translations_of_a_story import documents
 
 from docaps.corpus.documents import Document, all_sentences
-from docaps.evaluation.significance import BLOCK, compare, interval_of, p_value
-from docaps.evaluation.statistics import Bleu, Table
+from docaps.evaluation.intervals import BLOCK, Table, score_interval
+from docaps.evaluation.significance import compare, p_value
+from docaps.evaluation.translation_metrics import Bleu
 
 DRAWS = 10_000
 
@@ -50,8 +51,8 @@ def test_a_randomisation_worked_by_hand() -> None:
 def test_documents_are_drawn_not_sentences() -> None:
     rows = np.array([[1.0, 1], [1, 1], [-1, 1], [-1, 1]])
     by_document = np.array([[2.0, 2], [-2, 2]])
-    alone = interval_of(rows, mean, draws=DRAWS, seed=1)
-    together = interval_of(by_document, mean, draws=DRAWS, seed=1)
+    alone = score_interval(rows, mean, draws=DRAWS, seed=1)
+    together = score_interval(by_document, mean, draws=DRAWS, seed=1)
     assert (together.low, together.high) == (-1, 1)
     assert alone.low == pytest.approx(-1)
     assert compare(by_document[::-1], by_document, mean, draws=DRAWS, seed=1).difference == 0
@@ -75,7 +76,7 @@ def test_it_agrees_with_sacrebleu_where_a_document_is_a_sentence(kind: str) -> N
     assert 0.02 < found < 0.98
     assert found == pytest.approx(theirs.p_value, abs=5 * math.sqrt(2 * 0.25 / DRAWS))
     if kind == "bs":
-        interval = interval_of(metric.count(sides[1], references), metric.score, draws=DRAWS, seed=5)
+        interval = score_interval(metric.count(sides[1], references), metric.score, draws=DRAWS, seed=5)
         assert (interval.high - interval.low) / 2 == pytest.approx(theirs.ci, rel=0.05)
 
 

@@ -16,14 +16,14 @@ from tests.cli.calling import TINY
 
 from docaps.config import load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
-from docaps.diagnosis import likelihoods
+from docaps.diagnosis import DiagnosisOptions
+from docaps.diagnosis import ablation as likelihoods
 from docaps.diagnosis.contrastive_test import contrast_grid
-from docaps.diagnosis.data import Request
-from docaps.diagnosis.examination import Wishes
+from docaps.diagnosis.data import DataOptions
 from docaps.diagnosis.run import diagnose_run
 from docaps.errors import RunError
-from docaps.evaluation.bleu import bleu
-from docaps.evaluation.seeds import mean_of
+from docaps.evaluation.intervals import mean_over_seeds
+from docaps.evaluation.translation_metrics import bleu
 from docaps.experiments import crew as crews
 from docaps.experiments import estimates
 from docaps.experiments import work as working
@@ -200,8 +200,8 @@ def test_trials_are_compared_by_perplexity_and_tell_whether_context_is_used(copy
     rows = {row["row"]: row["histories"] for row in gather(grid)["rows"]}
     run = copy / "seed-1" / "mean"
     assert SEED == likelihoods.SEED  # the diagnosis draws histories and documents with one
-    wishes = Wishes(shuffles=1, bleu=False, examples=0, draws=DRAWS, seed=SEED)
-    found = diagnose_run(run, Request(part="dev"), wishes, against=copy / "seed-1" / "transformer")
+    wishes = DiagnosisOptions(shuffles=1, bleu=False, examples=0, draws=DRAWS, seed=SEED)
+    found = diagnose_run(run, DataOptions(part="dev"), wishes, against=copy / "seed-1" / "transformer")
     perplexities = {one["condition"]: one["perplexity"] for one in found["conditions"]}
     own = rows["mean"]
     assert {name: one["perplexity"] for name, one in own.items()} == pytest.approx(
@@ -370,7 +370,7 @@ def test_the_numbers_of_the_grid_are_those_of_its_runs(made: Path) -> None:
 
 def test_the_difference_to_the_sentence_row_counts_all_seeds_together(made: Path) -> None:
     counts = {row: [read(made / f"seed-{s}" / row / "counts.json")["bleu"] for s in (1, 2)] for row in ROWS[:2]}
-    from docaps.evaluation.statistics import bleu_of
+    from docaps.evaluation.translation_metrics import bleu_of
 
     score = {row: bleu_of(np.array(tables).sum(axis=(0, 1))[None], smooth=True)[0] for row, tables in counts.items()}
     found = read(made / "table2.json")["rows"][1]["against"]["bleu"]
@@ -691,11 +691,13 @@ def test_means_over_seeds_have_students_interval() -> None:
 
     values = [31.0, 33.5, 32.2, 30.9]
     low, high = stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
-    found = mean_of(values)
+    found = mean_over_seeds(values)
     assert (found.low, found.high) == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
-    assert mean_of([5.0]).low is None
+    assert mean_over_seeds([5.0]).low is None
     many = [float(value) for value in range(40)]
-    assert mean_of(many).high == pytest.approx(stats.t.interval(0.95, 39, np.mean(many), stats.sem(many))[1], abs=0.3)
+    assert mean_over_seeds(many).high == pytest.approx(
+        stats.t.interval(0.95, 39, np.mean(many), stats.sem(many))[1], abs=0.3
+    )
 
 
 def test_a_report_of_an_unfinished_grid_shows_what_is_there(copy: Path) -> None:

@@ -1,26 +1,97 @@
-"""The search for METEOR's alignment: most matches first, then fewest chunks, then the least distance.
+"""METEOR's alignment of a translation with its reference: candidate matches, then a beam search over them.
 
-A beam goes through the reference from left to right. Three habits of the program decide what it finds, and are kept:
-a match that is not exact counts half a word for each word, rounded down on either side, so that one by stem is taken
-only where it costs no chunk; a chunk counts once it is closed; and the distance between the words of a match is paid
-not by the path that takes the match but by those that come after it at the same word: later matches, and none.
+Words match by form, by stem or as paraphrases. The program compares words and stems by Java's string hash code, so
+that "c5" and "as" are one word; we do the same. The search goes through the reference from left to right and prefers
+most matches, then fewest chunks, then the least distance. Three habits of the program decide what it finds, and are
+kept: a match that is not exact counts half a word per word, rounded down on either side, so that a stem match is taken
+only where it costs no chunk; a chunk counts once it is closed; and the distance of a match is charged not to the path
+that takes it but to those that come after it at the same word: later matches, and none.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
-from docaps.evaluation.meteor.matching import Match
-from docaps.evaluation.meteor.settings import EXACT
+from docaps.evaluation.meteor.paraphrases import Paraphrases
 
+EXACT, STEM, PARAPHRASE = range(3)
 BEAM = 40
 _CLOSED = -1
 
 
-class Path(NamedTuple):
-    """A partial alignment: what it is worth, the words it has used, and where its last chunk goes on."""
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A span of the reference matched with a span of the translation, and the stage that found it."""
 
-    worth: int = 0
+    reference: int
+    hypothesis: int
+    stage: int
+    reference_length: int = 1
+    hypothesis_length: int = 1
+
+
+def find_matches(
+    hypothesis: Sequence[str],
+    reference: Sequence[str],
+    stem: Callable[[str], str],
+    paraphrases: Paraphrases | None = None,
+) -> list[list[Match]]:
+    """Return the candidate matches that begin at each word of the reference, exact ones first."""
+    if list(hypothesis) == list(reference):
+        return [[Match(position, position, EXACT)] for position in range(len(reference))]
+    by_word, by_stem = _positions(hypothesis), _positions([stem(word) for word in hypothesis])
+    found: list[list[Match]] = []
+    for position, word in enumerate(reference):
+        same = by_word.get(hash_code(word), [])
+        alike = [other for other in by_stem.get(hash_code(stem(word)), []) if other not in same]
+        exact = [Match(position, other, EXACT) for other in same]
+        found.append(exact + [Match(position, other, STEM) for other in alike])
+    if paraphrases:
+        # A pair that the table has in both directions is added twice, as in the program.
+        for start, length, other, size in _paraphrased(reference, hypothesis, paraphrases):
+            found[start].append(Match(start, other, PARAPHRASE, length, size))
+        for start, length, other, size in _paraphrased(hypothesis, reference, paraphrases):
+            found[other].append(Match(other, start, PARAPHRASE, size, length))
+    return found
+
+
+@cache
+def hash_code(word: str) -> int:
+    """Return Java's hash code of a word: 31 h + unit for each unit of its UTF-16, modulo 2^32."""
+    code, units = 0, word.encode("utf-16-le", errors="surrogatepass")
+    for low, high in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + 256 * high + low) % 2**32
+    return code
+
+
+def _positions(words: Sequence[str]) -> dict[int, list[int]]:
+    """Map the hash code of each word to its positions."""
+    positions: dict[int, list[int]] = defaultdict(list)
+    for position, word in enumerate(words):
+        positions[hash_code(word)].append(position)
+    return positions
+
+
+def _paraphrased(
+    sentence: Sequence[str], other: Sequence[str], paraphrases: Paraphrases
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the phrases of a sentence that have a paraphrase in the other: start and length in both."""
+    starts: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for length in range(1, paraphrases.longest + 1):
+        for start in range(len(other) - length + 1):
+            starts[tuple(other[start : start + length])].append(start)
+    for start in range(len(sentence)):
+        for length in range(1, min(paraphrases.longest, len(sentence) - start) + 1):
+            for phrase in paraphrases.of(tuple(sentence[start : start + length])):
+                yield from ((start, length, found, len(phrase)) for found in starts.get(phrase, ()))
+
+
+class PartialAlignment(NamedTuple):
+    """A path of the search: its rank, the words it has used (as bits), and where its last chunk would go on."""
+
+    weight: int = 0
     chunks: int = 0
     distance: int = 0
     used: int = 0
@@ -29,12 +100,12 @@ class Path(NamedTuple):
     matches: tuple[Match, ...] = ()
 
 
-def align(matches: Sequence[Sequence[Match]]) -> tuple[Match, ...]:
-    """Choose matches, given those that may begin at each word of the reference."""
-    paths = [Path()]
-    definite = _definite(matches)
-    for position, possible in enumerate(matches):
-        following = [path for old in paths for path in _extend(old, position, possible, definite[position])]
+def align(candidates: Sequence[Sequence[Match]]) -> tuple[Match, ...]:
+    """Choose matches among the candidates that begin at each word of the reference."""
+    paths = [PartialAlignment()]
+    forced = _find_forced(candidates)
+    for position, possible in enumerate(candidates):
+        following = [path for old in paths for path in _extend(old, position, possible, forced[position])]
         if len(following) > 1:
             following.sort(key=_rank)
         paths = following[:BEAM]
@@ -42,7 +113,7 @@ def align(matches: Sequence[Sequence[Match]]) -> tuple[Match, ...]:
 
 
 def count_chunks(matches: Sequence[Match]) -> int:
-    """Count runs of matches whose words stand side by side in both sentences."""
+    """Count runs of matches that are contiguous in both sentences."""
     chunks, expected = 0, (-1, -1)
     for match in matches:
         chunks += (match.reference, match.hypothesis) != expected
@@ -50,27 +121,27 @@ def count_chunks(matches: Sequence[Match]) -> int:
     return chunks
 
 
-def _rank(path: Path) -> tuple[int, int, int]:
-    return -path.worth, path.chunks, path.distance
+def _rank(path: PartialAlignment) -> tuple[int, int, int]:
+    return -path.weight, path.chunks, path.distance
 
 
-def _definite(matches: Sequence[Sequence[Match]]) -> list[bool]:
-    """Say for each word of the reference whether its one match has no rival."""
+def _find_forced(candidates: Sequence[Sequence[Match]]) -> list[bool]:
+    """Say for each word of the reference whether its only match competes with no other."""
     hypothesis_words: Counter[int] = Counter()
     reference_words: Counter[int] = Counter()
-    for match in (match for possible in matches for match in possible):
+    for match in (match for possible in candidates for match in possible):
         hypothesis_words.update(range(match.hypothesis, match.hypothesis + match.hypothesis_length))
         reference_words.update(range(match.reference, match.reference + match.reference_length))
     return [
         len(possible) == 1
         and all(reference_words[possible[0].reference + k] == 1 for k in range(possible[0].reference_length))
         and all(hypothesis_words[possible[0].hypothesis + k] == 1 for k in range(possible[0].hypothesis_length))
-        for possible in matches
+        for possible in candidates
     ]
 
 
-def _extend(path: Path, position: int, possible: Sequence[Match], definite: bool) -> list[Path]:
-    """Return the ways to go on at a word of the reference: each match that is free, or none."""
+def _extend(path: PartialAlignment, position: int, possible: Sequence[Match], forced: bool) -> list[PartialAlignment]:
+    """Return the continuations at a word of the reference: each match that is free, or none."""
     if path.next_word > position:  # inside a phrase
         return [path]
     extended, distance = [], path.distance
@@ -78,13 +149,15 @@ def _extend(path: Path, position: int, possible: Sequence[Match], definite: bool
         if not path.used & _mask(match):
             extended.append(_take(path, match, distance))
             distance += abs(match.hypothesis - match.reference)
-    return extended if definite else [*extended, _close(path)._replace(next_word=position + 1, distance=distance)]
+    return extended if forced else [*extended, _close(path)._replace(next_word=position + 1, distance=distance)]
 
 
-def _take(path: Path, match: Match, distance: int) -> Path:
-    """Add a match to a path; the chunk before it is closed if the match does not continue it."""
-    return Path(
-        path.worth + _worth(match),
+def _take(path: PartialAlignment, match: Match, distance: int) -> PartialAlignment:
+    """Add a match to a path, closing the chunk before it unless the match continues it."""
+    # Whatever the weights of the language, the search counts an exact match 2 and others half a word per word.
+    weight = 2 if match.stage == EXACT else match.reference_length // 2 + match.hypothesis_length // 2
+    return PartialAlignment(
+        path.weight + weight,
         path.chunks + (path.end not in (_CLOSED, match.hypothesis)),
         distance,
         path.used | _mask(match),
@@ -94,12 +167,7 @@ def _take(path: Path, match: Match, distance: int) -> Path:
     )
 
 
-def _worth(match: Match) -> int:
-    """Return what a match counts in the search, whatever the weights of the language."""
-    return 2 if match.stage == EXACT else match.reference_length // 2 + match.hypothesis_length // 2
-
-
-def _close(path: Path) -> Path:
+def _close(path: PartialAlignment) -> PartialAlignment:
     """Close the last chunk, if one is open."""
     return path if path.end == _CLOSED else path._replace(chunks=path.chunks + 1, end=_CLOSED)
 

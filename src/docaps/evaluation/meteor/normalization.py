@@ -1,20 +1,20 @@
-"""Words as METEOR 1.5 counts them with `-norm`: quotes and dashes made plain, text cut into words, lower-cased.
+"""METEOR 1.5's normalisation (`-norm`): plain quotes and dashes, tokenised, lower-cased.
 
-Reference: Denkowski and Lavie (2014). The rules are those of the early Moses tokeniser, which METEOR took over with
-changes of its own: dots leave abbreviations (*U.S.* is *us*), and a hyphen between two words is a blank. Where the
-publication is silent they were found by giving the program sentences and looking at its words.
+Reference: Denkowski and Lavie (2014). The rules are those of the early Moses tokeniser with METEOR's own changes: dots
+leave abbreviations (*U.S.* is *us*), and a hyphen between two words is a blank. Rules that the publication does not
+state were found by running the program on sentences and reading its tokens.
 """
 
 import re
 
 from docaps.corpus.text.languages import abbreviations
 
-_LETTERS = (  # the letters of METEOR: Latin to ž and Cyrillic; all other characters stand alone
+_LETTERS = (  # METEOR's letters: Latin to ž and Cyrillic; any other character is a token of its own
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e\u0400-\u0527\u1d00-\u1d7f\ua640-\ua66e\ua67e-\ua697"
 )
 _WIDE_BLANKS = frozenset("\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000")
 _BLANK = re.compile(r"[ \t\f\r\n]+")
-_ENDS = "".join(map(chr, range(0x21)))  # what the program cuts from both ends of a line
+_ENDS = "".join(map(chr, range(0x21)))  # stripped from both ends of a line
 _ALONE = re.compile(rf"([^0-9{_LETTERS} \t\n\x0b\f\r.,'\-])")
 _DOTS = re.compile(r"\.\.+")
 _HYPHEN = re.compile(rf"([0-9{_LETTERS}.])-([0-9{_LETTERS}])")
@@ -32,12 +32,12 @@ _NEW_IN_MOSES = frozenset(["Rs", "Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug"
 
 
 class Normalizer:
-    """Cut sentences of one language into METEOR's words."""
+    """METEOR's tokeniser for one language."""
 
     def __init__(self, language: str) -> None:
         self.language = language
         known = abbreviations(language)
-        # METEOR's English list is older than the one of today's Moses; the German lists agree.
+        # METEOR's English list is older than that of today's Moses; the German lists agree.
         self._abbreviations = {word: known[word] for word in known if language != "en" or word not in _NEW_IN_MOSES}
 
     def words(self, sentence: str) -> list[str]:
@@ -50,22 +50,22 @@ class Normalizer:
         text = _HYPHEN.sub(r"\1 \2", text)
         for comma in _COMMAS:
             text = comma.sub(r"\1 , \2", text)
-        tokens = [token for token in _BLANK.split(self._cut_apostrophes(text)) if token]
-        cut = [word for position in range(len(tokens)) for word in self._cut_dot(tokens, position)]
+        tokens = [token for token in _BLANK.split(self._split_apostrophes(text)) if token]
+        cut = [word for position in range(len(tokens)) for word in self._split_dot(tokens, position)]
         cut = [word for word in cut if word not in _WIDE_BLANKS]
         line = " ".join(word.lower() for word in cut)
         return line.strip(_ENDS).split(" ") if line.strip(_ENDS) else []
 
-    def _cut_apostrophes(self, text: str) -> str:
-        """Cut at apostrophes: before them in English (*don 't*), on both sides in German."""
+    def _split_apostrophes(self, text: str) -> str:
+        """Split at apostrophes: before them in English (*don 't*), on both sides in German."""
         if self.language != "en":
             return text.replace("'", " ' ")
         for pattern, replacement in _ENGLISH_APOSTROPHES:
             text = pattern.sub(replacement, text)
         return text
 
-    def _cut_dot(self, tokens: list[str], position: int) -> list[str]:
-        """Cut the full stop from a word, unless the word is an abbreviation or the sentence goes on after it."""
+    def _split_dot(self, tokens: list[str], position: int) -> list[str]:
+        """Split the full stop from a word, unless the word is an abbreviation or the sentence continues after it."""
         token = tokens[position]
         if not token.endswith(".") or token.startswith("..") or token == ".":
             return [token]

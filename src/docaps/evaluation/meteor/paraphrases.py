@@ -1,4 +1,4 @@
-"""The paraphrase table that METEOR's users may supply: phrases of one language that mean much the same."""
+"""METEOR's paraphrase table, which the user may supply."""
 
 import gzip
 from collections import defaultdict
@@ -13,7 +13,7 @@ Phrase = tuple[str, ...]
 
 
 class Paraphrases:
-    """For each phrase, the phrases it may stand for, in the order of the table."""
+    """The paraphrases of each phrase, in the order of the table."""
 
     def __init__(self, pairs: Iterator[tuple[Phrase, Phrase]]) -> None:
         self._table: dict[Phrase, list[Phrase]] = defaultdict(list)
@@ -23,7 +23,7 @@ class Paraphrases:
             self.longest = max(self.longest, len(one), len(other))
 
     def of(self, phrase: Phrase) -> Sequence[Phrase]:
-        """Return what a phrase may stand for."""
+        """Return the paraphrases of a phrase."""
         return self._table.get(phrase, ())
 
 
@@ -45,7 +45,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def _entries(file: IO[str], path: Path) -> Iterator[tuple[Phrase, Phrase]]:
-    """Go through the entries, and refuse the first that is none."""
+    """Yield the entries; refuse the first malformed one with its line."""
     line = 1
     while lines := list(islice(file, 3)):
         try:

@@ -1,0 +1,266 @@
+"""Context ablation: score and translate documents under every history condition.
+
+Documents are processed in chunks of some hundred sentences. Memory holds counts per document, a number per sentence and
+the few sentences that are shown as examples.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from docaps import progress
+from docaps.batches.windows import Tokens, Window, without_end_mark
+from docaps.config import DecodingSettings
+from docaps.corpus.documents import Document, ParallelDocument, count_sentences
+from docaps.corpus.store import Store
+from docaps.diagnosis import DiagnosisOptions
+from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Histories, HistoryCondition, HistoryLookup
+from docaps.diagnosis.traces import TraceDistributions
+from docaps.evaluation.intervals import Table
+from docaps.evaluation.translation_metrics import Bleu
+from docaps.files import write_json
+from docaps.runs.directory import Run
+from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.routing import trace_model
+from docaps.translation.scoring import document_windows, score_placed
+from docaps.translation.translator import Translator
+
+CHUNK = 500
+"""Sentences processed together, rounded up to whole documents."""
+CACHED_SENTENCES = 20_000
+SEED = 1
+"""Of the shuffled histories that `score_histories` draws."""
+Position = tuple[int, int]
+"""Document number and sentence number."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChunk:
+    """Some documents of a text by number, none of them empty."""
+
+    documents: Mapping[int, ParallelDocument]
+
+    @property
+    def positions(self) -> list[Position]:
+        """The position of each sentence in the whole text."""
+        return [(number, place) for number, document in self.documents.items() for place in range(len(document.source))]
+
+    def sum_by_document(self, table: Table) -> Table:
+        """Add up the rows of each document, from one row per sentence."""
+        starts = np.cumsum([0, *(len(document.source) for document in self.documents.values())])[:-1]
+        sums: Table = np.add.reduceat(table, starts)
+        return sums
+
+
+def split_documents(documents: Sequence[ParallelDocument]) -> Iterator[DocumentChunk]:
+    """Split a text into chunks; a long document is a chunk of its own."""
+    chunk: dict[int, ParallelDocument] = {}
+    for number, document in enumerate(documents):
+        chunk |= {number: document} if document.source else {}
+        if count_sentences(list(chunk.values())) >= CHUNK:
+            yield DocumentChunk(chunk)
+            chunk = {}
+    if chunk:
+        yield DocumentChunk(chunk)
+
+
+class AblatedModel:
+    """A model that scores, translates and is traced with any history."""
+
+    def __init__(self, trained: TrainedModel, decoding: DecodingSettings | None = None) -> None:
+        self._trained = trained
+        self._translator = Translator(trained, decoding, warn=lambda message: None)  # noqa: ARG005
+        self._encode_cached = lru_cache(maxsize=CACHED_SENTENCES)(self._encode)
+
+    @property
+    def history(self) -> int:
+        """How many earlier sentences the model looks at."""
+        return self._trained.model.history
+
+    def windows(self, chunk: DocumentChunk) -> list[Window]:
+        """Encode the sentence pairs of a chunk, without histories."""
+        return [
+            window
+            for number, document in chunk.documents.items()
+            for window in document_windows(self._trained, document, number + 1, use_context=False)
+        ]
+
+    def add_histories(self, chunk: DocumentChunk, windows: Sequence[Window], lookup: HistoryLookup) -> list[Window]:
+        """Give each window the history of a condition."""
+        return [
+            replace(window, history=tuple(self._encode_cached(text) for text in reversed(lookup(*position))))
+            for window, position in zip(windows, chunk.positions, strict=True)
+        ]
+
+    def _encode(self, sentence: str) -> Tokens:
+        """Encode a sentence of a history; of a long one only the end, as in translation."""
+        tokens = self._trained.codec.encode_source(sentence)
+        return without_end_mark(tokens[-self._trained.decoding.longest_source - 1 :])
+
+    def score(
+        self,
+        chunk: DocumentChunk,
+        windows: Sequence[Window],
+        conditions: Sequence[HistoryCondition],
+        task: progress.Task,
+    ) -> dict[str, Table]:
+        """Return negative log-probability and tokens of each sentence, averaged over the draws of a condition."""
+        drawn: dict[str, list[Table]] = {}
+        for condition, lookup in conditions:
+            with progress.silent():
+                found = score_placed(self._trained, self.add_histories(chunk, windows, lookup))
+            table = np.array([(-one.log_probability, one.tokens) for one in found], dtype=np.float64)
+            drawn.setdefault(condition, []).append(table)
+            task.advance(len(windows), condition)
+        return {condition: np.mean(tables, axis=0) for condition, tables in drawn.items()}
+
+    def translate(
+        self, chunk: DocumentChunk, conditions: Sequence[HistoryCondition], task: progress.Task
+    ) -> dict[str, list[str]]:
+        """Translate the sentences of a chunk under some conditions."""
+        sentences = [sentence for document in chunk.documents.values() for sentence in document.source]
+        texts = {}
+        for condition, lookup in conditions:
+            histories = [lookup(*position) for position in chunk.positions]
+            with progress.silent():
+                found = self._translator.translate_placed(sentences, histories)
+            texts[condition] = [sentence.text for sentence in found]
+            task.advance(len(sentences), f"translate, {condition}")
+        return texts
+
+    def trace(self, windows: Sequence[Window], traces: TraceDistributions) -> None:
+        """Add what the model reports about its use of the histories."""
+        for found in trace_model(self._trained, windows):
+            traces.add(found)
+
+
+@dataclass
+class TopExamples:
+    """The sentences with the largest positive values; ties go to the earlier position."""
+
+    most: int
+    _kept: list[tuple[float, Position, dict[str, Any]]] = field(default_factory=list)
+
+    def offer(self, value: float, position: Position, record: dict[str, Any]) -> None:
+        """Keep a sentence if its value is among the largest."""
+        if value > 0:
+            self._kept = sorted([*self._kept, (-value, position, record)], key=lambda entry: entry[:2])[: self.most]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the kept sentences, the largest value first."""
+        return [record for _, _, record in self._kept]
+
+
+@dataclass
+class AblationResults:
+    """Likelihoods, BLEU counts, CXMI, examples and traces, collected chunk by chunk."""
+
+    examples: int
+    likelihoods: dict[str, list[Table]] = field(default_factory=dict)
+    bleu: dict[str, list[Table]] = field(default_factory=dict)
+    cxmi: list[float] = field(default_factory=list)
+    tokens: Counter[int] = field(default_factory=Counter)
+    traces: TraceDistributions = field(default_factory=TraceDistributions)
+
+    def __post_init__(self) -> None:
+        self.better, self.worse = TopExamples(self.examples), TopExamples(self.examples)
+        self.metric = Bleu("bleu", "BLEU")
+
+    def add(self, chunk: DocumentChunk, scores: Mapping[str, Table], texts: Mapping[str, Sequence[str]]) -> None:
+        """Add the scores and translations of a chunk under each condition."""
+        for condition, table in scores.items():
+            self.likelihoods.setdefault(condition, []).append(chunk.sum_by_document(table))
+        references = [Document(document.target) for document in chunk.documents.values()]
+        for condition, sentences in texts.items():
+            left = iter(sentences)
+            hypotheses = [Document(tuple(next(left) for _ in document.source)) for document in chunk.documents.values()]
+            self.bleu.setdefault(condition, []).append(self.metric.count(hypotheses, references))
+
+    def add_examples(
+        self,
+        chunk: DocumentChunk,
+        histories: Histories,
+        scores: Mapping[str, Table],
+        texts: Mapping[str, Sequence[str]],
+    ) -> None:
+        """Add the CXMI of each sentence that has a history, and keep the sentences with the most extreme values."""
+        bits = {other: (scores[other][:, 0] - scores[TRUE][:, 0]) / math.log(2) for other in (NONE, SHUFFLED)}
+        for row, position in enumerate(chunk.positions):
+            document, sentence = chunk.documents[position[0]], position[1]
+            history = histories.true(*position)
+            if not history or not scores[TRUE][row, 1]:
+                continue
+            value = float(bits[NONE][row])
+            record = {
+                "document": document.id or str(position[0] + 1),
+                "sentence": sentence + 1,
+                "history": list(history),
+                "source": document.source[sentence],
+                "reference": document.target[sentence],
+                "cxmi": value,
+                "against_shuffled": float(bits[SHUFFLED][row]),
+                **{f"translation_{key}": texts[key][row] for key in (TRUE, NONE) if texts},
+            }
+            self.cxmi.append(value)
+            self.better.offer(value, position, record)
+            self.worse.offer(-value, position, record)
+
+
+def ablate(
+    model: AblatedModel, other: AblatedModel | None, documents: Sequence[ParallelDocument], options: DiagnosisOptions
+) -> AblationResults:
+    """Run a model, and the one it is compared with, over documents under every condition."""
+    histories = Histories(documents, model.history, seed=options.seed)
+    conditions = histories.conditions(options.shuffles)
+    translated = list(dict(reversed(conditions)).items()) if options.bleu else []  # of several draws, the first
+    against = [(AGAINST, Histories(documents, other.history, seed=options.seed).true)] if other else []
+    passes = len(conditions) + len(translated) + len(against) * (1 + options.bleu)
+    found = AblationResults(options.examples)
+    with progress.start("diagnose", passes * count_sentences(documents)) as task:
+        for chunk in split_documents(documents):
+            windows = model.windows(chunk)
+            scores = model.score(chunk, windows, conditions, task)
+            texts = model.translate(chunk, translated, task)
+            model.trace(model.add_histories(chunk, windows, histories.true), found.traces)
+            found.tokens.update(
+                int(token) for window in windows if window.target is not None for token in window.target
+            )
+            found.add_examples(chunk, histories, scores, texts)
+            if other:
+                scores |= other.score(chunk, other.windows(chunk), against, task)
+                # Another vocabulary has other tokens: perplexities compare only per token of the same model.
+                scores[AGAINST][:, 1] = scores[TRUE][:, 1]
+                texts |= other.translate(chunk, against if options.bleu else [], task)
+            found.add(chunk, scores, texts)
+    return found
+
+
+def measure_likelihoods(run: Run, store: Store) -> None:
+    """Score the development part with each history and store the likelihoods in the run, once."""
+    if not run.likelihoods.exists():
+        found = score_histories(load_trained(run.path), store.raw("dev"))
+        write_json(run.likelihoods, {history: table.tolist() for history, table in found.items()})
+
+
+def score_histories(trained: TrainedModel, documents: Sequence[ParallelDocument]) -> dict[str, Table]:
+    """Score documents with the true history, another document's and none.
+
+    A model that looks at no history has the first alone; with a single document there is no other's.
+    """
+    model = AblatedModel(trained)
+    histories = Histories(documents, model.history, seed=SEED)
+    conditions: list[HistoryCondition] = [(TRUE, histories.true)]
+    if model.history:
+        conditions += [(SHUFFLED, histories.shuffled(0))] if len(documents) > 1 else []
+        conditions.append((NONE, histories.none))
+    tables: dict[str, list[Table]] = {}
+    with progress.start("score the development part", len(conditions) * count_sentences(documents)) as task:
+        for chunk in split_documents(documents):
+            for history, scores in model.score(chunk, model.windows(chunk), conditions, task).items():
+                tables.setdefault(history, []).append(chunk.sum_by_document(scores))
+    return {history: np.concatenate(found) for history, found in tables.items()}
