@@ -18,7 +18,7 @@ from tests.cli.calling import docaps, listing, settings, start, succeed
 from tests.cli.conftest import Chain
 
 from docaps.experiments.grid import Grid, read_request
-from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.rows import LAYOUTS
 from docaps.runs.directory import Run
 
 ROWS = ["--only", "transformer", "--only", "qcn", "--only", "concat"]

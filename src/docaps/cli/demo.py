@@ -9,7 +9,7 @@ from docaps.cli.console import JsonOption, SetOption, command_name, print_json, 
 from docaps.memory import prepare_memory
 
 if TYPE_CHECKING:
-    from docaps.experiments.demo import DemoFolder
+    from docaps.experiments.demo_chain import DemoFolder
 
 EXAMPLES = {
     "address": "you: du or Sie",
@@ -42,7 +42,7 @@ def demo(
     prepare_memory()  # before torch is imported
     from docaps.config import load_recipe, recipe_path
     from docaps.errors import RunError
-    from docaps.experiments.demo import DemoFolder, check_folder, run_demo
+    from docaps.experiments.demo_chain import DemoFolder, check_folder, run_demo
     from docaps.files import read_json
 
     folder = DemoFolder(dir)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from docaps.cli import grids
+from docaps.cli import grid_options as grids
 from docaps.cli.console import (
     JsonOption,
     SetOption,

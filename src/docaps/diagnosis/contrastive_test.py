@@ -26,7 +26,7 @@ from docaps.corpus.documents import Document
 from docaps.errors import DocapsError, RunError
 from docaps.evaluation.contrastive import Decision, judge_scores, judge_translations, measure
 from docaps.evaluation.proportions import LEVEL
-from docaps.experiments.gathering import gather_all
+from docaps.experiments.aggregate import gather_all
 from docaps.files import read_json, sha256, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import open_run

@@ -19,8 +19,8 @@ from docaps.config import Recipe
 from docaps.corpus.minidocs.phenomena import choose_phenomena
 from docaps.corpus.store import Store, open_store
 from docaps.errors import RunError
-from docaps.experiments.claims import Claims
-from docaps.experiments.layouts import Layout
+from docaps.experiments.grid_locks import Claims
+from docaps.experiments.rows import Layout
 from docaps.experiments.readings import Reading, apply
 from docaps.experiments.requests import is_same_request
 from docaps.files import read_json, write_json

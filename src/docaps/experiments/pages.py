@@ -9,9 +9,9 @@ from typing import Any
 from docaps.corpus.store import open_store
 from docaps.errors import RunError
 from docaps.experiments.assess import trace_chosen
-from docaps.experiments.gathering import gather_all
+from docaps.experiments.aggregate import gather_all
 from docaps.experiments.grid import SENTENCE
-from docaps.experiments.measuring import measure_test_part, measured_hash
+from docaps.experiments.measure import measure_test_part, measured_hash
 from docaps.report.page import write_report
 from docaps.runs.card import write_card
 from docaps.runs.contrastive_results import HISTORIES

@@ -17,7 +17,7 @@ from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.experiments import assess as assessing
 from docaps.experiments.assess import TRACED_SENTENCES, assess, choose_places, trace, trace_chosen
-from docaps.experiments.measuring import measure_test_part
+from docaps.experiments.measure import measure_test_part
 from docaps.files import sha256
 from docaps.runs.directory import Run
 from docaps.training.stages import train_recipe

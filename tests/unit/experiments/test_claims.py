@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from docaps.experiments import claims
-from docaps.experiments.claims import Claims, beating, identity
+from docaps.experiments import grid_locks as claims
+from docaps.experiments.grid_locks import Claims, beating, identity
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_process_that_has_ended_but_was_not_waited_for_has_no_claim(folder: Pa
 
 
 def test_the_claim_of_a_killed_process_is_free_at_once(folder: Path) -> None:
-    code = "import sys, time; from pathlib import Path; from docaps.experiments.claims import Claims\n"
+    code = "import sys, time; from pathlib import Path; from docaps.experiments.grid_locks import Claims\n"
     code += "with Claims(Path(sys.argv[1])).held('qcn') as ours:\n    print(ours, flush=True)\n    time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

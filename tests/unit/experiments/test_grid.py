@@ -25,14 +25,14 @@ from docaps.errors import RunError
 from docaps.evaluation.bleu import bleu
 from docaps.evaluation.seeds import mean_of
 from docaps.experiments import crew as crews
-from docaps.experiments import estimates
+from docaps.experiments import estimate as estimates
 from docaps.experiments import work as working
-from docaps.experiments.crew import Crew, describe, run_grid, take_stock
-from docaps.experiments.gathering import DRAWS, SEED, gather, gather_all
+from docaps.experiments.grid_workers import Crew, describe, run_grid, take_stock
+from docaps.experiments.aggregate import DRAWS, SEED, gather, gather_all
 from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
-from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.rows import LAYOUTS
 from docaps.experiments.readings import Reading
-from docaps.experiments.work import (
+from docaps.experiments.runner import (
     TRIES,
     State,
     attempt,

@@ -16,11 +16,11 @@ from docaps.corpus.minidocs import generate_corpus
 from docaps.corpus.store import open_store
 from docaps.errors import RunError
 from docaps.experiments import work as working
-from docaps.experiments.gathering import gather
+from docaps.experiments.aggregate import gather
 from docaps.experiments.grid import Grid, Source, shape, write_request
-from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.rows import LAYOUTS
 from docaps.experiments.pages import Found, collect, preparing_commands, report_runs
-from docaps.experiments.work import make_minidocs, work
+from docaps.experiments.runner import make_minidocs, work
 from docaps.runs.results import read_results
 
 

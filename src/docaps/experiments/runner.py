@@ -15,11 +15,11 @@ from docaps.corpus.store import Store
 from docaps.diagnosis.likelihoods import measure_likelihoods
 from docaps.errors import DocapsError, RunError
 from docaps.experiments.assess import Labels
-from docaps.experiments.claims import PAUSE
+from docaps.experiments.grid_locks import PAUSE
 from docaps.experiments.grid import Cell, Grid
-from docaps.experiments.measuring import measure
+from docaps.experiments.measure import measure
 from docaps.experiments.minicorpus import labels_of_test, prepare_once, write_once
-from docaps.experiments.watching import watch_bleu
+from docaps.experiments.probes import watch_bleu
 from docaps.files import read_json, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import now

@@ -11,9 +11,9 @@ from typing import IO
 
 from docaps import progress
 from docaps.errors import RunError
-from docaps.experiments.claims import PARENT, beating
+from docaps.experiments.grid_locks import PARENT, beating
 from docaps.experiments.grid import SENTENCE, Cell, Grid
-from docaps.experiments.work import (
+from docaps.experiments.runner import (
     TRIES,
     State,
     forget_attempts,

@@ -14,9 +14,9 @@ from docaps.config import StageSettings
 from docaps.corpus.store import Store
 from docaps.errors import ConfigError
 from docaps.experiments.grid import SENTENCE, Cell, Grid
-from docaps.experiments.measuring import count_held_out
+from docaps.experiments.measure import count_held_out
 from docaps.experiments.speed import seconds_per_step
-from docaps.experiments.work import make_minidocs, workers_for
+from docaps.experiments.runner import make_minidocs, workers_for
 from docaps.model.variants import build_model, count_parameters
 
 NUMBER = 4

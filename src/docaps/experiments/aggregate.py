@@ -14,9 +14,9 @@ from docaps.evaluation.significance import compare, interval_of
 from docaps.evaluation.statistics import Metric, Table
 from docaps.evaluation.systems import Wishes, choose_metrics
 from docaps.experiments.grid import Cell, Grid, read_request
-from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.rows import LAYOUTS
 from docaps.experiments.readings import Reading
-from docaps.experiments.work import State, command_for, state_of
+from docaps.experiments.runner import State, command_for, state_of
 from docaps.files import read_json, write_json, write_text_atomically
 from docaps.report.grids import as_markdown
 from docaps.report.markdown import runs_table

@@ -47,7 +47,7 @@ class Wishes:
 def plan(wishes: Wishes) -> "Grid":
     """Turn wishes into a grid; what is not said is as the folder has it, else as usual."""
     from docaps.experiments.grid import Grid, Source, check_request, read_request
-    from docaps.experiments.layouts import LAYOUTS
+    from docaps.experiments.rows import LAYOUTS
 
     layout = LAYOUTS[wishes.name]
     _check_rows(wishes.only, layout.rows)
@@ -66,7 +66,7 @@ def _fresh(wishes: Wishes) -> "Grid":
     from docaps.config import load_recipe, recipe_path
     from docaps.errors import ConfigError
     from docaps.experiments.grid import Grid, Source, shape
-    from docaps.experiments.layouts import LAYOUTS
+    from docaps.experiments.rows import LAYOUTS
 
     if wishes.steps is not None and wishes.budget is not None:
         raise ConfigError("--steps and --budget: give the one or the other")
@@ -100,7 +100,7 @@ def _within(grid: "Grid", recipe: "Recipe", wishes: Wishes, budget: str) -> "Gri
     """Choose the steps that a budget of time allows; a grid that was begun keeps its own."""
     from docaps.config import parse_duration
     from docaps.errors import ConfigError
-    from docaps.experiments.estimates import corpus_to_measure, steps_within
+    from docaps.experiments.estimate import corpus_to_measure, steps_within
     from docaps.experiments.grid import read_request, shape
 
     try:
@@ -129,8 +129,8 @@ def _check_rows(only: Sequence[str] | None, known: Any) -> None:
 
 def run(wishes: Wishes, into: Path | None, *, json: bool) -> None:
     """Do all that is to do, and print the table; what failed is told at the end."""
-    from docaps.experiments.crew import failures, run_grid
-    from docaps.experiments.gathering import gather
+    from docaps.experiments.grid_workers import failures, run_grid
+    from docaps.experiments.aggregate import gather
     from docaps.experiments.grid import write_request
     from docaps.experiments.marks import put_between_marks, split_at_marks
 
@@ -169,14 +169,14 @@ def _print_results(grid: "Grid", results: dict[str, Any]) -> None:
 
 def is_worker() -> bool:
     """Say whether this process was started as a worker of a grid."""
-    from docaps.experiments.claims import PARENT
+    from docaps.experiments.grid_locks import PARENT
 
     return PARENT in os.environ
 
 
 def work_on(wishes: Wishes) -> None:
     """Be one of the workers of a grid."""
-    from docaps.experiments.crew import serve
+    from docaps.experiments.grid_workers import serve
 
     serve(plan(wishes))
 
@@ -184,7 +184,7 @@ def work_on(wishes: Wishes) -> None:
 def print_commands(wishes: Wishes) -> None:
     """Write down the grid, and print one command for each run."""
     from docaps.experiments.grid import write_request
-    from docaps.experiments.work import command_for
+    from docaps.experiments.runner import command_for
 
     grid = plan(wishes)
     write_request(grid)
@@ -195,8 +195,8 @@ def print_commands(wishes: Wishes) -> None:
 
 def print_plan(wishes: Wishes, *, json: bool) -> None:
     """Say how far each run is, and how much time and disk the others will take."""
-    from docaps.experiments.estimates import corpus_to_measure, disk_in_all, estimate, seconds_in_all
-    from docaps.experiments.work import state_of
+    from docaps.experiments.estimate import corpus_to_measure, disk_in_all, estimate, seconds_in_all
+    from docaps.experiments.runner import state_of
 
     grid = plan(wishes)
     cells = list(grid.cells())
