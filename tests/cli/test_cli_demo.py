@@ -53,7 +53,9 @@ def test_each_model_has_a_card_with_the_command_that_makes_it(tiny_demo: Path, m
 
 
 def test_what_a_card_leaves_out_is_what_the_command_does_by_itself() -> None:
-    from docaps.experiments.demo_chain import DIRECTORY, DOCUMENTS, DemoFolder, command_for
+    from docaps.corpus.formats.catalogue import DIRECTORY
+    from docaps.experiments import DOCUMENTS
+    from docaps.experiments.demo_chain import DemoFolder, command_for
 
     usual = {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
     assert (usual["dir"], usual["documents"]) == (DIRECTORY, DOCUMENTS)

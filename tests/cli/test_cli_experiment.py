@@ -15,7 +15,7 @@ from tests.cli.calling import docaps, listing, settings, succeed, told_by_card
 
 from docaps.config import load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
-from docaps.experiments import comparison, requests
+from docaps.experiments import probes as comparison, grid as requests
 from docaps.experiments.readings import READINGS
 from docaps.experiments.rivals import RIVALS
 

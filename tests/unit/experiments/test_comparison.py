@@ -12,8 +12,9 @@ from docaps.corpus.contrastive import ContrastiveItem, write_items
 from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
 from docaps.evaluation.contrastive import accuracy
-from docaps.experiments import comparison
-from docaps.experiments.comparison import CHECKED_ITEMS, steps_to_learn, watch_choices
+from docaps.experiments import probes as comparison
+from docaps.experiments.comparison import CHECKED_ITEMS
+from docaps.experiments.probes import steps_to_learn, watch_choices
 from docaps.training.learner import Device
 from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import score_contrastive

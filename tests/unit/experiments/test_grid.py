@@ -24,24 +24,16 @@ from docaps.diagnosis.run import diagnose_run
 from docaps.errors import RunError
 from docaps.evaluation.bleu import bleu
 from docaps.evaluation.seeds import mean_of
-from docaps.experiments import crew as crews
+from docaps.experiments import grid_workers as crews
 from docaps.experiments import estimate as estimates
-from docaps.experiments import work as working
+from docaps.experiments import runner as working
 from docaps.experiments.grid_workers import Crew, describe, run_grid, take_stock
-from docaps.experiments.aggregate import DRAWS, SEED, gather, gather_all
+from docaps.experiments.aggregate import DRAWS, SEED, aggregate_grid, aggregate_folder
 from docaps.experiments.grid import Cell, Grid, Source, check_request, read_request, shape, write_request
 from docaps.experiments.rows import LAYOUTS
 from docaps.experiments.readings import Reading
-from docaps.experiments.runner import (
-    TRIES,
-    State,
-    attempt,
-    forget_attempts,
-    provide_corpus,
-    read_attempts,
-    state_of,
-    work,
-)
+from docaps.experiments.runner import TRIES, attempt, forget_attempts, provide_corpus, read_attempts, state_of, work
+from docaps.training.state import State
 
 ROWS = ("transformer", "qcn+reg", "san")
 
@@ -69,7 +61,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grid = toy(folder)
     write_request(grid)
     work(grid)
-    gather(grid)
+    aggregate_grid(grid)
     return folder
 
 
@@ -174,7 +166,7 @@ def test_a_trial_is_measured_on_the_development_part_alone(copy: Path) -> None:
     assert set(read(run / "results.json")["parts"]) == {"dev"}
     assert not (run / "assessment").exists()
     assert not (run / "counts.json").exists()
-    found = gather(grid)
+    found = aggregate_grid(grid)
     rows = {row["row"]: row for row in found["rows"]}
     assert found["part"] == "dev"
     assert set(rows) == {"transformer", "qcn+reg", "mean"}
@@ -197,7 +189,7 @@ def test_trials_are_compared_by_perplexity_and_tell_whether_context_is_used(copy
     names = ("transformer", "qcn+reg", "mean")
     grid = toy(copy, layout=LAYOUTS["trials"], seeds=(1,), only=names)
     work(grid)
-    rows = {row["row"]: row["histories"] for row in gather(grid)["rows"]}
+    rows = {row["row"]: row["histories"] for row in aggregate_grid(grid)["rows"]}
     run = copy / "seed-1" / "mean"
     assert SEED == likelihoods.SEED  # the diagnosis draws histories and documents with one
     wishes = Wishes(shuffles=1, bleu=False, examples=0, draws=DRAWS, seed=SEED)
@@ -225,7 +217,7 @@ def test_trials_are_compared_by_perplexity_and_tell_whether_context_is_used(copy
 def test_a_row_that_lacks_likelihoods_is_shown_and_completed_without_measuring_it_again(copy: Path) -> None:
     grid = toy(copy, layout=LAYOUTS["trials"], seeds=(1,), only=("transformer", "qcn+reg"))
     before = dates(copy)
-    found = gather(grid)
+    found = aggregate_grid(grid)
     assert found["part"] == "dev"
     assert found["unfinished"] == []
     assert {row["row"] for row in found["rows"]} == {"transformer", "qcn+reg"}
@@ -235,9 +227,9 @@ def test_a_row_that_lacks_likelihoods_is_shown_and_completed_without_measuring_i
     work(grid)
     assert [state_of(grid, cell) for cell in grid.cells()] == [State.DONE] * 3
     assert dates(copy) == before
-    one = {row["row"]: row["histories"] for row in gather(grid)["rows"]}["qcn+reg"]  # of one of two seeds
+    one = {row["row"]: row["histories"] for row in aggregate_grid(grid)["rows"]}["qcn+reg"]  # of one of two seeds
     work(replace(grid, seeds=(1, 2)))
-    both = {row["row"]: row["histories"] for row in gather(grid)["rows"]}["qcn+reg"]
+    both = {row["row"]: row["histories"] for row in aggregate_grid(grid)["rows"]}["qcn+reg"]
     assert one.keys() == both.keys() == {"true", "shuffled", "none"}
     assert one["true"]["against"]
     assert one["true"]["perplexity"] != both["true"]["perplexity"]
@@ -262,7 +254,7 @@ def test_a_row_that_could_not_be_scored_is_told(copy: Path, monkeypatch: pytest.
     monkeypatch.setattr(working, "measure_likelihoods", score)
     grid = toy(copy, layout=LAYOUTS["trials"], seeds=(1,), only=("transformer",))
     work(grid)
-    assert gather(grid)["unfinished"] == ["transformer with seed 1 (failed)"]
+    assert aggregate_grid(grid)["unfinished"] == ["transformer with seed 1 (failed)"]
 
 
 def test_rows_are_compared_with_rows_that_are_there() -> None:
@@ -286,7 +278,7 @@ def test_a_row_with_a_baseline_of_its_own_is_compared_with_that(copy: Path) -> N
     changed = rows | {"qcn+reg": replace(rows["qcn+reg"], baseline="mean")}
     grid = toy(copy, layout=replace(LAYOUTS["trials"], rows=changed), seeds=(1,), only=None)
     work(grid)
-    found = {row["row"]: row for row in gather(grid)["rows"]}
+    found = {row["row"]: row for row in aggregate_grid(grid)["rows"]}
     assert {name: row["baseline"] for name, row in found.items()} == {
         "transformer": None,
         "qcn+reg": "mean",
@@ -499,7 +491,7 @@ def test_the_whole_table_and_a_point_of_each_figure_are_made(copy: Path) -> None
     for name in ("history", "capsules", "rounds"):
         grid = toy(copy, layout=LAYOUTS[name], seeds=(1,), only=(f"{name}-1",))
         work(grid)
-    gather_all(copy)
+    aggregate_folder(copy)
     assert [row["row"] for row in read(copy / "table2.json")["rows"]] == list(LAYOUTS["table2"].rows)
     assert [row["row"] for row in read(copy / "rounds.json")["rows"]] == ["rounds-1"]
     found = read(copy / "table2.json")
@@ -517,11 +509,11 @@ def test_the_whole_table_and_a_point_of_each_figure_are_made(copy: Path) -> None
 def test_what_is_not_finished_is_told(copy: Path) -> None:
     (copy / "seed-1" / "san" / "results.json").unlink()
     (copy / "seed-1.bak").mkdir()
-    found = gather(toy(copy))
+    found = aggregate_grid(toy(copy))
     assert found["unfinished"] == ["san with seed 1 (to train)"]
     assert "Not finished: san with seed 1 (to train)." in (copy / "table2.md").read_text(encoding="utf-8")
     assert not (copy / "history.json").exists()
-    gather_all(copy)
+    aggregate_folder(copy)
     assert not (copy / "history.json").exists()
 
 

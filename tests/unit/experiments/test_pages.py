@@ -15,12 +15,13 @@ from docaps.config import load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
 from docaps.corpus.store import open_store
 from docaps.errors import RunError
-from docaps.experiments import work as working
-from docaps.experiments.aggregate import gather
+from docaps.experiments import runner as working
+from docaps.experiments.aggregate import aggregate_grid
 from docaps.experiments.grid import Grid, Source, shape, write_request
 from docaps.experiments.rows import LAYOUTS
 from docaps.experiments.pages import Found, collect, preparing_commands, report_runs
-from docaps.experiments.runner import make_minidocs, work
+from docaps.experiments.minicorpus import make_minidocs
+from docaps.experiments.runner import work
 from docaps.runs.results import read_results
 
 
@@ -45,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grid = toy(folder / "grid")
     write_request(grid)
     work(grid)
-    gather(grid)
+    aggregate_grid(grid)
     make_minidocs(toy(folder / "other", 31), folder / "other")
     return folder
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from docaps.config import load_recipe, recipe_path
-from docaps.experiments.requests import is_same_request
+from docaps.experiments.grid import is_same_request
 
 RECIPE = load_recipe(recipe_path("minidocs"))
 OTHERS = {"documents": 30}

@@ -7,8 +7,8 @@ import pytest
 import torch
 from tests.invariants import tiny
 
-from docaps.experiments import speed
-from docaps.experiments.speed import relative_speed
+from docaps.experiments import measure as speed
+from docaps.experiments.measure import relative_speed
 
 
 @pytest.mark.parametrize("system", ["transformer", "han"])

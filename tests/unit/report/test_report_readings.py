@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from docaps.report.readings import as_markdown, as_rows, mean_and_range
+from docaps.report.readings import as_markdown, as_rows
+from docaps.report.choice_table import mean_and_range
 
 
 def accuracy(everything: float, pronoun: float, ambiguity: float) -> dict[str, Any]:
