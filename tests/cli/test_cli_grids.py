@@ -133,9 +133,9 @@ def test_a_worker_that_is_killed_is_replaced_and_no_run_is_repeated(made: Path, 
 
 
 def kill_worker_on(run: Run, crew: subprocess.Popen[str]) -> None:
-    """Kill the process that has the newest claim to a run, and not the crew's own."""
-    claims = run.path.parents[1].glob(f"locks/{run.path.parent.name}.{run.path.name}.*")
-    worker = read(max(claims, key=lambda path: int(path.suffix[1:])))["process"]
+    """Kill the process that has the newest lock of a run, and not the main one."""
+    locks = run.path.parents[1].glob(f"locks/{run.path.parent.name}.{run.path.name}.*")
+    worker = read(max(locks, key=lambda path: int(path.suffix[1:])))["process"]
     assert worker != crew.pid
     os.kill(worker, signal.SIGKILL)
 
@@ -152,7 +152,7 @@ def wait_until_nobody_works(folder: Path) -> None:
     """Workers notice that their crew is gone, and end."""
     grid = Grid(folder, LAYOUTS["table2"], *read_request(folder)[:2])
     end = time.monotonic() + 120
-    while any(grid.claims.owner(cell.key) for cell in grid.cells()):
+    while any(grid.locks.owner(cell.key) for cell in grid.cells()):
         assert time.monotonic() < end
         time.sleep(0.1)
 
@@ -267,12 +267,6 @@ def test_faults_are_told_before_anything_is_written(
     assert (result.code, result.out) == (1, "")
     assert message in result.err
     assert listing(copy.parent) == before
-
-
-def test_comparisons_on_mini_documents_have_no_options_of_grids(tmp_path: Path) -> None:
-    result = docaps("experiment", "routing", "--dir", tmp_path / "x", "--steps", "3", "--list")
-    assert result.code == 1
-    assert "--steps, --list: routing has no such option; table2, history, capsules, rounds and trials do" in result.err
 
 
 def test_a_worker_ends_with_the_process_that_started_it(chain: Chain, tmp_path: Path) -> None:

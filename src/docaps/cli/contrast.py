@@ -57,6 +57,7 @@ def contrast(
 
     Example: docaps contrast runs/table2 --set mt-geneval geneval/ --keep mt-geneval
     """
+    from docaps.cli.experiment import write_tables
     from docaps.diagnosis.contrastive_test import History, contrast_grid, contrast_run
     from docaps.errors import CorpusError
     from docaps.runs.grid_results import is_grid
@@ -69,6 +70,7 @@ def contrast(
     if is_grid(run):
         if keep is None or no_context or shuffled or limit or examples:
             raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
+        write_tables(run)  # runs may have finished since the results were written
         found = contrast_grid(run, set, path, context, keep=keep, beam=beam)
         print_json({"runs": found}) if json else _print_grid(found)
         return

@@ -146,14 +146,15 @@ def write_tables(directory: Path) -> None:
 def write_table(directory: Path, results: Mapping[str, Any]) -> str:
     """Write the Markdown table of an experiment, and return it."""
     from docaps.files import write_text_atomically
-    from docaps.report import choice_table, grids
+    from docaps.report.choice_table import as_markdown as choices_as_markdown
+    from docaps.report.grids import as_markdown
     from docaps.report.markdown import runs_table
     from docaps.runs.results import read_results
 
     if "chance" in results:
-        text = choice_table.as_markdown(results)
+        text = choices_as_markdown(results)
     else:
-        text = grids.as_markdown(results)
+        text = as_markdown(results)
         read = [read_results(directory / run["path"]) for row in results["rows"] for run in row["runs"]]
         text += f"\n{runs_table(read)}\n" if read else ""
     write_text_atomically(directory / f"{results['experiment']}.md", text)
@@ -184,11 +185,11 @@ def replace_generated(path: Path, name: str, text: str) -> None:
 
 
 def _print_results(grid: "Grid", results: Mapping[str, Any]) -> None:
-    from docaps.report import choice_table, grids
+    from docaps.report.choice_table import as_rows as choices_as_rows
+    from docaps.report.grids import as_rows
 
     if results["rows"]:
-        header, rows = (choice_table if "chance" in results else grids).as_rows(results)
-        print_table(results["title"], header, rows)
+        print_table(results["title"], *(choices_as_rows if "chance" in results else as_rows)(results))
     typer.echo(f"The table is in {grid.table}, the numbers are in {grid.results}.", err=True)
     page = grid.directory / "report.html"
     print_next([("look", f"{command_name()} report {quote(grid.directory)} --out {quote(page)}")])

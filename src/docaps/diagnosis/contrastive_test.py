@@ -26,7 +26,6 @@ from docaps.corpus.documents import Document
 from docaps.errors import DocapsError, RunError
 from docaps.evaluation.contrastive import Decision, judge_scores, judge_translations, measure
 from docaps.evaluation.proportions import LEVEL
-from docaps.experiments.aggregate import aggregate_folder
 from docaps.files import read_json, sha256, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import open_run
@@ -107,7 +106,6 @@ def contrast_grid(
     A run that looks at no history takes it once. A fault of one is told when the others are through. Trials, by which
     settings are chosen, take no tests.
     """
-    aggregate_folder(directory)  # runs may have been finished since
     found: list[dict[str, Any]] = []
     faults: list[DocapsError] = []
     for run in (run for run in runs_of(directory, read_grids(directory)) if not _is_trial(run)):

@@ -219,9 +219,9 @@ def is_same_request(found: Any, recipe: Recipe, others: Mapping[str, Any]) -> bo
 
 def check_request(grid: Grid) -> None:
     """Refuse to mix grids of different kinds in one folder."""
-    folder = grid.directory
+    folder, wanted = grid.directory, _without_path(grid.describe())
     if grid.request.exists():
-        stored, wanted = (_without_path(one) for one in (read_json(grid.request, error=RunError), grid.describe()))
+        stored = _without_path(read_json(grid.request, error=RunError))
         others = {name: value for name, value in wanted.items() if name != "recipe"}
         if not is_same_request(stored, grid.recipe.model_copy(update={"seed": 0}), others):
             raise RunError("a grid with other settings is here: choose another --dir", path=folder)

@@ -18,9 +18,9 @@ from docaps.errors import RunError
 from docaps.experiments import runner as working
 from docaps.experiments.aggregate import aggregate_grid
 from docaps.experiments.grid import Grid, Source, shape, write_request
-from docaps.experiments.rows import LAYOUTS
-from docaps.experiments.pages import Found, collect, preparing_commands, report_runs
 from docaps.experiments.minicorpus import make_minidocs
+from docaps.experiments.pages import Found, collect, preparing_commands, report_runs
+from docaps.experiments.rows import LAYOUTS
 from docaps.experiments.runner import work
 from docaps.runs.results import read_results
 
