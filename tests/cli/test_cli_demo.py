@@ -14,7 +14,7 @@ from tests.cli.calling import docaps, finish, settings, start, succeed, told_by_
 
 from docaps.cli.demo import demo as command
 from docaps.config import load_recipe, recipe_path
-from docaps.experiments import DOCUMENTS
+from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
 from docaps.experiments.demo_chain import DemoFolder, changed_settings, command_for
 
 TINY = ["--documents", "60", *settings("history.sentences=3")]
@@ -55,8 +55,6 @@ def test_each_model_has_a_card_with_the_command_that_makes_it(tiny_demo: Path, m
 
 
 def test_what_a_card_leaves_out_is_what_the_command_does_by_itself() -> None:
-    from docaps.corpus.formats.catalogue import DEMO_DIRECTORY
-
     usual = {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
     assert (usual["dir"], usual["documents"]) == (DEMO_DIRECTORY, DOCUMENTS)
     recipe = load_recipe(recipe_path("minidocs"), ["seed=2"])

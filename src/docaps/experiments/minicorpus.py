@@ -53,7 +53,7 @@ def provide_corpora(grid: Grid) -> dict[int, Store]:
     return dict.fromkeys(seeds, grid.store())
 
 
-def make_minidocs(grid: Grid, home: Path, seed: int) -> Store:
+def make_minidocs(grid: Grid, home: Path, seed: int = 1) -> Store:
     """Generate and prepare mini-documents for a seed of a grid; most layouts use those of seed 1 for all seeds."""
     text = home / "corpus"
     if not (home / LABELS).exists():
