@@ -32,7 +32,7 @@ def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(minicorpus, "generate_corpus", partial(generate_corpus, dev=4, test=4, items=6))
         for name in ("routing", "rivals"):
-            patch.setitem(LAYOUTS, name, replace(LAYOUTS[name], check_every=1))  # type: ignore[arg-type]
+            patch.setitem(LAYOUTS, name, replace(LAYOUTS[name], check_every=1))
         yield
 
 

@@ -92,18 +92,13 @@ def _print_summary(summary: dict[str, Any]) -> None:
     bleu = ["BLEU", *(f"{model['bleu']:.1f}" for model in models), ""]
     rows = [["right choices in %: all", *(_percent(column["all"]) for column in columns)]]
     for name in columns[-1]["by_phenomenon"]:
-        rows.append([f"  {_title(name)}", *(_percent(column["by_phenomenon"][name]) for column in columns)])
+        title = f"{name} ({EXAMPLES[name]})" if name in EXAMPLES else name
+        rows.append([f"  {title}", *(_percent(column["by_phenomenon"][name]) for column in columns)])
     for distance in columns[-1]["by_distance"]:
         shares = [_percent(column["by_distance"][distance]) for column in columns]
         rows.append([f"  decided {distance} sentence{'s' * (distance != '1')} before", *shares])
     title = "A sentence-level Transformer, and the same with QCN and regularisation, which sees three sentences before"
     print_table(title, ["", "sentence model", "document model", "chance"], [bleu, *rows])
-
-
-def _title(phenomenon: str) -> str:
-    """Return the name of a phenomenon, with an example if there is one."""
-    example = EXAMPLES.get(phenomenon)
-    return f"{phenomenon} ({example})" if example else phenomenon
 
 
 def _percent(share: float) -> str:

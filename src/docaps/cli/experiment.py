@@ -1,7 +1,7 @@
 """`docaps experiment`: many runs, one table."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ from docaps.cli.console import JsonOption, SetOption, command_name, print_json, 
 from docaps.cli.grid_options import RECIPE, GridOptions, build_grid, parse_seeds
 from docaps.experiments import DOCUMENTS, PHENOMENA
 from docaps.memory import prepare_memory
+from docaps.progress import in_words
 
 if TYPE_CHECKING:
     from docaps.experiments.grid import Grid
@@ -24,8 +25,7 @@ NameArgument = Annotated[
     ),
 ]
 DirOption = Annotated[
-    Path | None,
-    typer.Option("--dir", help="The folder of all runs; finished runs in it are kept.", show_default="runs/NAME"),
+    Path | None, typer.Option("--dir", help="Folder of the runs; finished ones are kept.", show_default="runs/NAME")
 ]
 SeedsOption = Annotated[
     str, typer.Option(help="Seeds of the weights (routing, rivals: of the documents too), with commas between.")
@@ -40,12 +40,10 @@ ProfileOption = Annotated[
 StepsOption = Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")]
 BudgetOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m; the steps are chosen for it, once."),
+    typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m: chooses the steps, once."),
 ]
 JobsOption = Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with its share of the cores.")]
-ListOption = Annotated[
-    bool, typer.Option("--list", help="Print one command for each run, for any scheduler, and stop.")
-]
+ListOption = Annotated[bool, typer.Option("--list", help="Print a command for each run, for any scheduler, and stop.")]
 DocumentsOption = Annotated[
     int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default=str(DOCUMENTS))
 ]
@@ -55,9 +53,7 @@ PhenomenaOption = Annotated[
 IntoOption = Annotated[
     Path | None, typer.Option(help="Also write the table into this Markdown file, between its begin and end comments.")
 ]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Print the runs, how long they take and their disk, and stop.")
-]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print the runs, their time and disk, and stop.")]
 
 
 def experiment(
@@ -87,16 +83,16 @@ def experiment(
     Example: docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
     prepare_memory()  # before torch is imported
-    numbers = parse_seeds(seeds)
-    options = GridOptions(
-        name, dir, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget, jobs
-    )
-    grid = build_grid(options)
-    if into is not None:
-        split_generated(into, name)  # report an error now, not after hours of training
-    if _is_worker():
-        from docaps.experiments.grid_workers import work_for_parent
+    from docaps.experiments.grid_locks import PARENT
+    from docaps.experiments.grid_workers import work_for_parent
 
+    folder, numbers = dir or Path("runs") / name, parse_seeds(seeds)
+    grid = build_grid(
+        GridOptions(name, folder, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget, jobs)
+    )
+    if into is not None:
+        replace_generated(into, name)  # report an error now, not after hours of training
+    if PARENT in os.environ:  # this process was started as a worker
         work_for_parent(grid)
     elif list_:
         _print_commands(grid)
@@ -104,13 +100,6 @@ def experiment(
         _print_plan(grid, jobs, json=json)
     else:
         _run(grid, jobs, into, json=json)
-
-
-def _is_worker() -> bool:
-    """Return whether this process was started as a worker of a grid."""
-    from docaps.experiments.grid_locks import PARENT
-
-    return PARENT in os.environ
 
 
 def _run(grid: "Grid", jobs: int, into: Path | None, *, json: bool) -> None:
@@ -161,9 +150,10 @@ def write_table(directory: Path, results: Mapping[str, Any]) -> str:
     return text
 
 
-def split_generated(path: Path, name: str) -> tuple[bytes, bytes]:
-    """Split a Markdown file at the generated part `name`; refuse a file without its begin and end comments."""
+def replace_generated(path: Path, name: str, text: str | None = None) -> None:
+    """Replace the part of a Markdown file between its begin and end comments; without text, only check the file."""
     from docaps.errors import RunError
+    from docaps.files import replacing
 
     begin, end = (f"<!-- {word} {name} -->" for word in ("begin", "end"))
     if not path.is_file():
@@ -172,16 +162,9 @@ def split_generated(path: Path, name: str) -> tuple[bytes, bytes]:
     _, closed, after = rest.partition(end.encode())
     if not opened or not closed:
         raise RunError(f"expected the lines {begin} and, after it, {end}", path=path)
-    return before + opened, closed + after
-
-
-def replace_generated(path: Path, name: str, text: str) -> None:
-    """Replace the generated part `name` of a Markdown file; the rest of the file stays as it is."""
-    from docaps.files import replacing
-
-    before, after = split_generated(path, name)
-    with replacing(path) as temporary:
-        temporary.write_bytes(before + f"\n{text.strip()}\n".encode() + after)
+    if text is not None:
+        with replacing(path) as temporary:
+            temporary.write_bytes(before + opened + f"\n{text.strip()}\n".encode() + closed + after)
 
 
 def _print_results(grid: "Grid", results: Mapping[str, Any]) -> None:
@@ -231,23 +214,15 @@ def _print_plan(grid: "Grid", jobs: int, *, json: bool) -> None:
     seconds, disk = seconds_in_all(list(costs.values()), jobs), disk_in_all(list(costs.values()), jobs)
     if json:
         print_json({"runs": runs, "seconds": round(seconds, 1), "bytes": disk, "jobs": jobs})
-    else:
-        _print_runs(grid, runs, seconds, disk, jobs)
-
-
-def _print_runs(grid: "Grid", runs: Sequence[Mapping[str, Any]], seconds: float, disk: int, jobs: int) -> None:
-    from docaps.progress import in_words
-
-    rows = [
-        [
-            f"{run['row']}: {run['title']}",
-            str(run["seed"]),
-            run["state"],
-            f"{run['taken']:,} of {run['steps']:,}" if 0 < run["taken"] < run["steps"] else f"{run['steps']:,}",
-            "" if run["seconds"] is None else in_words(run["seconds"]),
-        ]
-        for run in runs
-    ]
-    print_table(f"Runs in {grid.directory}", ["row", "seed", "state", "steps", "about"], rows)
+        return
+    header = ["row", "seed", "state", "steps", "about"]
+    print_table(f"Runs in {grid.directory}", header, [_plan_cells(run) for run in runs])
     workers = "one process" if jobs == 1 else f"{jobs} processes"
     typer.echo(f"About {in_words(seconds)} with {workers}, and at most {disk / 2**20:,.0f} MiB of disk.")
+
+
+def _plan_cells(run: Mapping[str, Any]) -> list[str]:
+    begun = 0 < run["taken"] < run["steps"]
+    steps = f"{run['taken']:,} of {run['steps']:,}" if begun else f"{run['steps']:,}"
+    time = "" if run["seconds"] is None else in_words(run["seconds"])
+    return [f"{run['row']}: {run['title']}", str(run["seed"]), run["state"], steps, time]

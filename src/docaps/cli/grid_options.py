@@ -1,6 +1,6 @@
 """The options of `docaps experiment` as a grid."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ class GridOptions:
     """The options that make a grid; None where an option was not given."""
 
     name: str
-    dir: Path | None
+    folder: Path
     seeds: Sequence[int]
     only: Sequence[str] | None
     profile: str | None = None
@@ -29,11 +29,6 @@ class GridOptions:
     steps: int | None = None
     budget: str | None = None
     jobs: int = 1
-
-    @property
-    def folder(self) -> Path:
-        """The grid's folder."""
-        return self.dir or Path("runs") / self.name
 
     @property
     def only_extends(self) -> bool:
@@ -66,14 +61,18 @@ def parse_seeds(text: str) -> list[int]:
 
 def build_grid(options: GridOptions) -> "Grid":
     """Turn options into a grid; what they leave out is as in the folder, or else the default."""
-    from docaps.experiments.grid import Grid, Source, check_request, read_request
-    from docaps.experiments.rows import LAYOUTS
+    from docaps.errors import ConfigError
+    from docaps.experiments.grid import CorpusSource, Grid, check_request, read_request
+    from docaps.experiments.rows import LAYOUTS, SENTENCE
 
     layout = LAYOUTS[options.name]
-    _check_rows(options.only, layout.rows)
+    known = [SENTENCE, *layout.rows]
+    unknown = [name for name in options.only or () if name not in known]
+    if unknown:
+        raise ConfigError(f"no row {', '.join(unknown)!r}: there are {', '.join(known)}")
     if options.only_extends and (options.folder / "grid.json").exists():
         recipe, source, extra = read_request(options.folder)
-        source = source if options.corpus is None else Source(options.corpus)
+        source = source if options.corpus is None else CorpusSource(options.corpus)
         grid = Grid(options.folder, layout, recipe, source, options.seeds, options.only, extra)
     else:
         grid = _new_grid(options)
@@ -81,26 +80,18 @@ def build_grid(options: GridOptions) -> "Grid":
     return grid
 
 
-def _check_rows(only: Sequence[str] | None, known: Collection[str]) -> None:
-    from docaps.errors import ConfigError
-
-    unknown = [name for name in only or () if name not in known and name != "sentence"]
-    if unknown:
-        raise ConfigError(f"no row {', '.join(unknown)!r}: there are sentence, {', '.join(known)}")
-
-
 def _new_grid(options: GridOptions) -> "Grid":
     """Make a grid from options alone."""
     from docaps.config import load_recipe, recipe_path
     from docaps.experiments import DOCUMENTS, PHENOMENA
-    from docaps.experiments.grid import Grid, Source, shape
+    from docaps.experiments.grid import CorpusSource, Grid, shape
     from docaps.experiments.rows import LAYOUTS
 
     layout = LAYOUTS[options.name]
     _check_combination(options, own_corpora=layout.per_seed)
     # Each seed will stand in for the recipe's; if the largest can, all can.
     recipe = load_recipe(recipe_path(options.profile or RECIPE), [*options.set, f"seed={max(options.seeds)}"])
-    source = Source(options.corpus, options.documents or DOCUMENTS, options.phenomena or PHENOMENA)
+    source = CorpusSource(options.corpus, options.documents or DOCUMENTS, options.phenomena or PHENOMENA)
     shaped = shape(recipe, options.steps, layout.check_every)
     grid = Grid(options.folder, layout, shaped, source, options.seeds, options.only)
     if options.budget is None:

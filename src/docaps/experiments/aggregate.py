@@ -15,7 +15,7 @@ from docaps.evaluation.statistics import Metric, Table
 from docaps.evaluation.systems import Wishes, choose_metrics
 from docaps.experiments.grid import Cell, Grid, read_request
 from docaps.experiments.probes import LEARNT, PROBED_ITEMS, steps_to_learn
-from docaps.experiments.rows import LAYOUTS, SENTENCE, Row
+from docaps.experiments.rows import LAYOUTS, SENTENCE, GridRow
 from docaps.experiments.runner import CellState, command_for, state_of
 from docaps.files import read_json, write_json
 from docaps.runs.directory import Run, read_metrics
@@ -83,12 +83,11 @@ def _aggregate(grid: Grid) -> dict[str, Any]:
 
 def _steps_taken(grid: Grid, cells: Sequence[Cell]) -> dict[str, list[int]]:
     """Return the numbers of steps that the finished runs, and their sentence models, took."""
-    sentence = [Cell(seed, None) for seed in {cell.seed for cell in cells}]
-    stages = {SENTENCE: sentence, "document": cells}
-    described = {name: [grid.run(cell) for cell in some] for name, some in stages.items()}
+    sentence = {grid.run(Cell(cell.seed, None)) for cell in cells}
+    runs = {SENTENCE: sentence, "document": {grid.run(cell) for cell in cells}}
     return {
         name: sorted({int(run.read()["steps"]) for run in some if run.description.exists()})
-        for name, some in described.items()
+        for name, some in runs.items()
     }
 
 
@@ -145,7 +144,7 @@ def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
     ]
 
 
-def _row(grid: Grid, row: Row, cells: Sequence[Cell]) -> dict[str, Any]:
+def _row(grid: Grid, row: GridRow, cells: Sequence[Cell]) -> dict[str, Any]:
     """Aggregate the runs of a row."""
     measured = [read_json(grid.run(cell).results, error=RunError) for cell in cells]
     scores = [_compared_part(grid, found)["scores"] for found in measured]
@@ -199,8 +198,7 @@ def _contrastive(run: Run) -> dict[str, Any] | None:
 def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:
     """Add to each row its interval over documents, and its differences to its baseline."""
     counts = {
-        row["row"]: {cell.seed: _read_counts(grid.run(cell), grid.layout.part) for cell in cells[row["row"]]}
-        for row in rows
+        row["row"]: {cell.seed: _read_tables(_counts_path(grid, cell)) for cell in cells[row["row"]]} for row in rows
     }
     for row in rows:
         own, base = counts[row["row"]], counts.get(row["baseline"] or "", {})
@@ -223,9 +221,9 @@ def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], cells: Cell
             row["histories"] = compare_likelihoods(own, base, draws=DRAWS, seed=SEED)
 
 
-def _read_counts(run: Run, part: str) -> dict[str, Table]:
-    path = run.counts(part)
-    return _read_tables(path if path.exists() else run.counts())
+def _counts_path(grid: Grid, cell: Cell) -> Path:
+    run = grid.run(cell)
+    return path if (path := run.counts(grid.layout.part)).exists() else run.counts()
 
 
 def _read_tables(path: Path) -> dict[str, Table]:

@@ -131,25 +131,18 @@ def translate_part(
     }
     write_json(directory / "scores.json", scores)
     rows = [
-        _translation_row(number, document, hypothesis, labels.get(number, {}))
+        {
+            "id": str(number + 1),
+            "source": document.source,
+            "reference": document.target,
+            "hypothesis": hypothesis.sentences,
+            "labels": {str(sentence): dict(label) for sentence, label in labels.get(number, {}).items()},
+        }
         for number, (document, hypothesis) in enumerate(zip(documents, hypotheses, strict=True))
     ]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     write_text_atomically(directory / "translations.jsonl", lines)
     return hypotheses
-
-
-def _translation_row(
-    number: int, document: ParallelDocument, hypothesis: Document, labels: Mapping[int, Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Return source, reference and translation of a document as one row."""
-    return {
-        "id": str(number + 1),
-        "source": document.source,
-        "reference": document.target,
-        "hypothesis": hypothesis.sentences,
-        "labels": {str(sentence): dict(label) for sentence, label in labels.items()},
-    }
 
 
 def contrast(trained: TrainedModel, path: Path) -> dict[str, Any]:

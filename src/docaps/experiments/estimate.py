@@ -9,10 +9,9 @@ from pathlib import Path
 import torch
 
 from docaps import progress
-from docaps.config import StageSettings
 from docaps.corpus.store import Store
 from docaps.errors import ConfigError
-from docaps.experiments.grid import Cell, Grid, workers_for
+from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.measure import count_held_out, seconds_per_step
 from docaps.experiments.minicorpus import make_minidocs
 from docaps.experiments.rows import SENTENCE
@@ -55,7 +54,7 @@ def corpus_to_measure(grid: Grid) -> Iterator[Store]:
 def estimate(grid: Grid, store: Store, cells: Sequence[Cell], jobs: int = 1) -> list[Cost]:
     """Measure a few steps of each row, and estimate how long the rest of it takes; seeds cost the same."""
     held_out, paces, costs = count_held_out(store), dict[str, float](), []
-    at_first = workers_for([cell for cell in cells if cell.row is None], jobs)
+    at_first = max(1, min(jobs, sum(cell.row is None for cell in cells)))
     with progress.start("a few steps of each row", len({cell.name for cell in cells})) as task:
         for cell in cells:
             recipe = grid.recipe_of(cell)
@@ -65,8 +64,11 @@ def estimate(grid: Grid, store: Store, cells: Sequence[Cell], jobs: int = 1) -> 
                 task.advance(1, cell.name)
             step, steps = paces[cell.name], max(0, grid.steps_of(cell) - grid.steps_taken(cell))
             seconds = (steps + _steps_to_measure(grid, cell, held_out)) * step
-            size = BYTES * _parameters(grid, cell, store)
-            passing = (STATE + _snapshots(recipe.stage[cell.name])) * size
+            system, stage = recipe.system(cell.name), recipe.stage[cell.name]
+            model = build_model(system, vocabulary=len(store.codec.vocabulary), dropout=0.0)
+            size = BYTES * count_parameters(model)
+            snapshots = 1 + (stage.averaged if stage.result == "average" else 1)  # one more while the next is written
+            passing = (STATE + snapshots) * size
             costs.append(Cost(cell, step, seconds, size, passing))
     return costs
 
@@ -85,11 +87,6 @@ def _steps_to_measure(grid: Grid, cell: Cell, held_out: Mapping[str, int]) -> fl
     return steps
 
 
-def _snapshots(stage: StageSettings) -> int:
-    """Return how many snapshots of weights may be on disk while the next is written."""
-    return 1 + (stage.averaged if stage.result == "average" else 1)
-
-
 @contextmanager
 def threads_of(jobs: int) -> Iterator[None]:
     """Compute with the threads that each of some workers has."""
@@ -99,11 +96,6 @@ def threads_of(jobs: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _parameters(grid: Grid, cell: Cell, store: Store) -> int:
-    system = grid.recipe_of(cell).system(cell.name)
-    return count_parameters(build_model(system, vocabulary=len(store.codec.vocabulary), dropout=0.0))
 
 
 def seconds_in_all(costs: Sequence[Cost], jobs: int) -> float:

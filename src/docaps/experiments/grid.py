@@ -21,7 +21,7 @@ from docaps.corpus.store import Store, open_store
 from docaps.errors import RunError
 from docaps.experiments import DOCUMENTS, PHENOMENA
 from docaps.experiments.grid_locks import LockFolder
-from docaps.experiments.rows import SENTENCE, Layout, Row
+from docaps.experiments.rows import SENTENCE, GridLayout, GridRow
 from docaps.files import read_json, write_json
 from docaps.runs.directory import Run, read_metrics
 
@@ -29,7 +29,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CorpusSource:
     """The corpus of a grid: a prepared one, or mini-documents."""
 
     corpus: Path | None = None
@@ -54,7 +54,7 @@ class Cell:
     """One run of a grid: a row, or the sentence model, with a seed."""
 
     seed: int
-    row: Row | None
+    row: GridRow | None
 
     @property
     def name(self) -> str:
@@ -72,9 +72,9 @@ class Grid:
     """Rows of one layout with some seeds, in a folder."""
 
     directory: Path
-    layout: Layout
+    layout: GridLayout
     recipe: Recipe
-    source: Source
+    source: CorpusSource
     seeds: Sequence[int] = (1,)
     only: Sequence[str] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Grid:
         return LockFolder(self.directory / "locks")
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[GridRow]:
         """The requested rows and those that they start from; all but those on demand, if none was named."""
         known = self.layout.rows
         names = set(known.keys() - self.layout.on_demand if self.only is None else self.only)
@@ -247,20 +247,19 @@ def write_request(grid: Grid) -> None:
             write_json(grid.request, {**grid.describe(), **grid.extra})
 
 
-def read_request(directory: Path) -> tuple[Recipe, Source, dict[str, Any]]:
+def read_request(directory: Path) -> tuple[Recipe, CorpusSource, dict[str, Any]]:
     """Return the recipe, the corpus and the rest of a stored request."""
     path = directory / "grid.json"
     found = read_json(path, error=RunError)
     try:
         recipe = Recipe.model_validate(found.pop("recipe"), strict=False)
         corpus = found.pop("corpus")
-        source = Source(Path(corpus["path"]), hash=corpus["hash"]) if "path" in corpus else Source(None, **corpus)
+        source = (
+            CorpusSource(Path(corpus["path"]), hash=corpus["hash"])
+            if "path" in corpus
+            else CorpusSource(None, **corpus)
+        )
         found.pop("version")
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
         raise RunError(f"does not describe a grid: {fault}", path=path) from None
     return recipe, source, found
-
-
-def workers_for(cells: Sequence[Cell], jobs: int) -> int:
-    """Return how many workers can work on cells at the same time."""
-    return max(1, min(jobs, len(cells)))

@@ -11,7 +11,7 @@ from typing import IO
 
 from docaps import progress
 from docaps.errors import RunError
-from docaps.experiments.grid import Cell, Grid, workers_for
+from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.grid_locks import PARENT, heartbeat
 from docaps.experiments.minicorpus import provide_corpora
 from docaps.experiments.rows import SENTENCE
@@ -103,7 +103,8 @@ def run_grid(grid: Grid, *, jobs: int) -> None:
     shown = list(grid.cells())
     progress.say(f"{grid.layout.name}: {summarise(grid, shown)}")
     first = replace(grid, only=(SENTENCE,))
-    _run_workers(first, workers_for([cell for cell in first.cells() if not grid.is_done(cell)], jobs), shown)
+    missing = [cell for cell in first.cells() if not grid.is_done(cell)]
+    _run_workers(first, max(1, min(jobs, len(missing))), shown)
     _run_workers(grid, jobs, shown)
 
 

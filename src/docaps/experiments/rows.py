@@ -16,7 +16,7 @@ SENTENCE = "sentence"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GridRow:
     """A system, and the settings in which its document stage differs from the recipe's."""
 
     name: str
@@ -63,40 +63,42 @@ PAPER_SIZES = {"history.sentences": 3, "qcn.capsules": 4, "qcn.rounds": 4}
 """The paper's choice; each figure varies one of them."""
 
 
-def _informed(name: str, title: str, system: Literal["han", "san"], starts_from: str = SENTENCE, **more: Any) -> Row:
+def _informed(
+    name: str, title: str, system: Literal["han", "san"], starts_from: str = SENTENCE, **more: Any
+) -> GridRow:
     """Return a row of a rival that knows distances and trains the states of other sentences.
 
     Pronouns of the mini-documents need both: which of two things was mentioned last, and the gender of a thing.
     """
     settings = {"gradient": True, "distances": True} | more
     changes = {f"{system}.{key}": value for key, value in settings.items()}
-    return Row(name, title, system, changes, starts_from=starts_from)
+    return GridRow(name, title, system, changes, starts_from=starts_from)
 
 
-def _series(name: str, key: str, values: range, noun: str) -> list[Row]:
+def _series(name: str, key: str, values: range, noun: str) -> list[GridRow]:
     """Return a row of QCN with the regularisation term for each value of a setting."""
     return [
-        Row(f"{name}-{value}", f"{value} {noun}{'s' * (value > 1)}", "qcn+reg", {**PAPER_SIZES, key: value})
+        GridRow(f"{name}-{value}", f"{value} {noun}{'s' * (value > 1)}", "qcn+reg", {**PAPER_SIZES, key: value})
         for value in values
     ]
 
 
 _TABLE = (
     # The rows of the paper's Table 2.
-    Row("transformer", "Transformer", "transformer"),
-    Row("transformer+reg", "Transformer + regularisation", "transformer+reg"),
-    Row("qcn", "Transformer + QCN"),
-    Row("qcn+reg", "Transformer + QCN + regularisation", "qcn+reg"),
-    Row("zhang", "Transformer-DocNMT (Zhang et al. 2018)", "zhang", NEW_WEIGHTS_ONLY),
-    Row("han", "HAN-DocNMT (Miculicich et al. 2018)", "han", {"han.side": "joint"}),
-    Row("san", "SAN-DocNMT (Maruf et al. 2019)", "san", {"san.mode": "online"}),
+    GridRow("transformer", "Transformer", "transformer"),
+    GridRow("transformer+reg", "Transformer + regularisation", "transformer+reg"),
+    GridRow("qcn", "Transformer + QCN"),
+    GridRow("qcn+reg", "Transformer + QCN + regularisation", "qcn+reg"),
+    GridRow("zhang", "Transformer-DocNMT (Zhang et al. 2018)", "zhang", NEW_WEIGHTS_ONLY),
+    GridRow("han", "HAN-DocNMT (Miculicich et al. 2018)", "han", {"han.side": "joint"}),
+    GridRow("san", "SAN-DocNMT (Maruf et al. 2019)", "san", {"san.mode": "online"}),
     # Concatenation, and controls of the paper's claims.
-    Row("concat", "concatenation, k to 1", "concat", {"concat.mode": "k-to-1"}),
-    Row("capsnet", "plain capsules, no query", "capsnet"),
-    Row("qcn-shuffled", "control: histories of other documents", "qcn-shuffled"),
-    Row("qcn-noise", "control: a random memory", "qcn-noise"),
+    GridRow("concat", "concatenation, k to 1", "concat", {"concat.mode": "k-to-1"}),
+    GridRow("capsnet", "plain capsules, no query", "capsnet"),
+    GridRow("qcn-shuffled", "control: histories of other documents", "qcn-shuffled"),
+    GridRow("qcn-noise", "control: a random memory", "qcn-noise"),
     # The rivals in other forms; zhang-all and han-encoder learnt best from mini-documents (docs/results.md).
-    Row("zhang-all", "Transformer-DocNMT, all weights trained", "zhang"),
+    GridRow("zhang-all", "Transformer-DocNMT, all weights trained", "zhang"),
     _informed("han-encoder", "HAN-DocNMT, encoder, with distances and gradient", "han", side="encoder"),
     _informed("han-decoder", "hierarchical attention, decoder", "han", side="decoder"),
     _informed("han-joint", "hierarchical attention, both; as many steps more after han-encoder", "han", "han-encoder"),
@@ -107,14 +109,14 @@ _TABLE = (
     _informed("san-decoder", "selective attention, decoder", "san", side="decoder"),
     _informed("san-offline", "selective attention, after as well, a set", "san", mode="offline", distances=False),
     # Concatenation has no new weights, and longer sentences than any before: it learns as the sentence model did.
-    Row(
+    GridRow(
         "concat-full-rate",
         "concatenation, k to 1, all weights at twice the rate",
         "concat",
         {"concat.mode": "k-to-1", INHERITED_RATE: 1.0},
         {LEARNING_RATE: 2},
     ),
-    Row(
+    GridRow(
         "concat-2-to-2",
         "concatenation, 2 to 2, likewise, in twice the steps; it sees one sentence before",
         "concat",
@@ -122,43 +124,43 @@ _TABLE = (
         {LEARNING_RATE: 2, STEPS: 2},
     ),
     # The QCN with one setting changed: what the paper leaves open, and what may be chosen.
-    Row("joint", "all history words routed at once", changes={"qcn.scope": "joint"}),
-    Row("last", "gradient through the last iteration only", changes={"qcn.gradient": "last"}),
-    Row("detached", "votes detached in the agreement", changes={"qcn.gradient": "detached-votes"}),
-    Row("no-p-in-s", "p taken out of s (line 20)", changes={"qcn.guide_capsules": False}),
-    Row("no-p-in-alpha", "p taken out of alpha (line 27)", changes={"qcn.guide_agreement": False}),
-    Row("raw", "capsules not normalised before attention", changes={"qcn.normalise": False}),
-    Row("mean", "query from the mean of the words", changes={"qcn.query": "mean"}),
-    Row("positions", "history words with positions", changes={"history.positions": True}),
-    Row("gate", "a gate on the context sub-layer", changes={"qcn.gate": True}),
-    Row("silent", "context sub-layers add nothing at first", changes={"qcn.silent": True}),
-    Row("unsquashed", "input capsules not squashed", changes={"qcn.squash_words": False}),
-    Row("spread", "vote matrices started at 0.01", changes={"qcn.spread": 0.01}),
-    Row("weight-0.1", "regularisation of weight 0.1", "qcn+reg", {"regulariser.weight": 0.1}),
-    Row("weight-0.3", "regularisation of weight 0.3", "qcn+reg", {"regulariser.weight": 0.3}),
-    Row("new-3", "new weights learn 3 times as fast", scaled={LEARNING_RATE: 3, INHERITED_RATE: 1 / 3}),
-    Row("new-10", "new weights learn 10 times as fast", scaled={LEARNING_RATE: 10, INHERITED_RATE: 1 / 10}),
-    Row("routed-1", "1 routing iteration", changes={"qcn.rounds": 1}),
-    Row("routed-2", "2 routing iterations", changes={"qcn.rounds": 2}),
-    Row("routed-3", "3 routing iterations", changes={"qcn.rounds": 3}),
-    Row("exempt", "word vectors learn at the full rate", changes={f"{STAGE}.inherited_exempt": ("embeddings",)}),
-    Row("transformer-longer", "Transformer, 4 times the steps", "transformer", scaled=LONGER),
-    Row("longer", "4 times the steps", scaled=LONGER, baseline="transformer-longer"),
+    GridRow("joint", "all history words routed at once", changes={"qcn.scope": "joint"}),
+    GridRow("last", "gradient through the last iteration only", changes={"qcn.gradient": "last"}),
+    GridRow("detached", "votes detached in the agreement", changes={"qcn.gradient": "detached-votes"}),
+    GridRow("no-p-in-s", "p taken out of s (line 20)", changes={"qcn.guide_capsules": False}),
+    GridRow("no-p-in-alpha", "p taken out of alpha (line 27)", changes={"qcn.guide_agreement": False}),
+    GridRow("raw", "capsules not normalised before attention", changes={"qcn.normalise": False}),
+    GridRow("mean", "query from the mean of the words", changes={"qcn.query": "mean"}),
+    GridRow("positions", "history words with positions", changes={"history.positions": True}),
+    GridRow("gate", "a gate on the context sub-layer", changes={"qcn.gate": True}),
+    GridRow("silent", "context sub-layers add nothing at first", changes={"qcn.silent": True}),
+    GridRow("unsquashed", "input capsules not squashed", changes={"qcn.squash_words": False}),
+    GridRow("spread", "vote matrices started at 0.01", changes={"qcn.spread": 0.01}),
+    GridRow("weight-0.1", "regularisation of weight 0.1", "qcn+reg", {"regulariser.weight": 0.1}),
+    GridRow("weight-0.3", "regularisation of weight 0.3", "qcn+reg", {"regulariser.weight": 0.3}),
+    GridRow("new-3", "new weights learn 3 times as fast", scaled={LEARNING_RATE: 3, INHERITED_RATE: 1 / 3}),
+    GridRow("new-10", "new weights learn 10 times as fast", scaled={LEARNING_RATE: 10, INHERITED_RATE: 1 / 10}),
+    GridRow("routed-1", "1 routing iteration", changes={"qcn.rounds": 1}),
+    GridRow("routed-2", "2 routing iterations", changes={"qcn.rounds": 2}),
+    GridRow("routed-3", "3 routing iterations", changes={"qcn.rounds": 3}),
+    GridRow("exempt", "word vectors learn at the full rate", changes={f"{STAGE}.inherited_exempt": ("embeddings",)}),
+    GridRow("transformer-longer", "Transformer, 4 times the steps", "transformer", scaled=LONGER),
+    GridRow("longer", "4 times the steps", scaled=LONGER, baseline="transformer-longer"),
     # The points of the paper's figures.
     *_series("history", "history.sentences", range(1, 7), "history sentence"),
     *_series("capsules", "qcn.capsules", range(1, 9), "capsule"),
     *_series("rounds", "qcn.rounds", range(1, 7), "routing iteration"),
 )
-ROWS: Mapping[str, Row] = {row.name: row for row in _TABLE}
+ROWS: Mapping[str, GridRow] = {row.name: row for row in _TABLE}
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GridLayout:
     """One experiment: its rows and how they are compared."""
 
     name: str
     title: str
-    rows: Mapping[str, Row]
+    rows: Mapping[str, GridRow]
     axis: str | None = None
     """For a figure, the setting that its rows differ in."""
     baseline: str | None = None
@@ -182,23 +184,23 @@ class Layout:
         """Whether rows are also compared by likelihood with each history, as trials are."""
         return self.part == "dev"
 
-    def skips_test(self, row: Row) -> bool:
+    def skips_test(self, row: GridRow) -> bool:
         """Return whether a row never sees the test part: one for choosing settings, and not of Table 2."""
         return self.part == "dev" and row.name not in LAYOUTS["table2"].rows
 
 
-def _named(names: str) -> dict[str, Row]:
+def _named(names: str) -> dict[str, GridRow]:
     """Return the rows of some names, separated by spaces."""
     return {name: ROWS[name] for name in names.split()}
 
 
-def _points(series: str) -> dict[str, Row]:
+def _points(series: str) -> dict[str, GridRow]:
     """Return the rows of a figure."""
     return {name: row for name, row in ROWS.items() if name.rpartition("-")[0] == series}
 
 
 _LAYOUTS = (
-    Layout(
+    GridLayout(
         "table2",
         "Table 2: the systems, and controls",
         _named(
@@ -208,12 +210,12 @@ _LAYOUTS = (
         baseline="transformer",
         on_demand=frozenset({"zhang-all", "han-encoder"}),
     ),
-    Layout(
+    GridLayout(
         "history", "Figure 4: history sentences (M = 4, 4 iterations)", _points("history"), axis="history.sentences"
     ),
-    Layout("capsules", "Figure 5: capsules (K = 3, 4 iterations)", _points("capsules"), axis="qcn.capsules"),
-    Layout("rounds", "Routing iterations (K = 3, M = 4)", _points("rounds"), axis="qcn.rounds"),
-    Layout(
+    GridLayout("capsules", "Figure 5: capsules (K = 3, 4 iterations)", _points("capsules"), axis="qcn.capsules"),
+    GridLayout("rounds", "Routing iterations (K = 3, M = 4)", _points("rounds"), axis="qcn.rounds"),
+    GridLayout(
         "trials",
         "Trials: the QCN with one setting changed",
         _named(
@@ -223,7 +225,7 @@ _LAYOUTS = (
         baseline="transformer",
         part="dev",
     ),
-    Layout(
+    GridLayout(
         "routing",
         "Routing: what the paper leaves open, one option at a time",
         _named(
@@ -233,7 +235,7 @@ _LAYOUTS = (
         baseline="qcn",
         check_every=100,
     ),
-    Layout(
+    GridLayout(
         "rivals",
         "Rivals: the other systems, and controls",
         _named(
@@ -245,4 +247,4 @@ _LAYOUTS = (
         timed=True,
     ),
 )
-LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LAYOUTS}
+LAYOUTS: Mapping[str, GridLayout] = {layout.name: layout for layout in _LAYOUTS}

@@ -9,7 +9,15 @@ from tests.unit.experiments.toy_grid import toy
 
 from docaps.config import load_recipe, recipe_path
 from docaps.errors import RunError
-from docaps.experiments.grid import Grid, Source, check_request, is_same_request, read_request, shape, write_request
+from docaps.experiments.grid import (
+    CorpusSource,
+    Grid,
+    check_request,
+    is_same_request,
+    read_request,
+    shape,
+    write_request,
+)
 from docaps.experiments.rows import LAYOUTS
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -18,7 +26,7 @@ OTHERS = {"documents": 30}
 
 
 def test_of_two_that_begin_a_grid_with_other_settings_the_second_is_refused(tmp_path: Path) -> None:
-    first, second = toy(tmp_path / "grid"), toy(tmp_path / "grid", source=Source(None, 31))
+    first, second = toy(tmp_path / "grid"), toy(tmp_path / "grid", source=CorpusSource(None, 31))
     check_request(first)
     check_request(second)  # nothing is there yet
     write_request(first)
@@ -30,9 +38,9 @@ def test_a_grid_is_what_its_folder_says(copy: Path) -> None:
     recipe, source, extra = read_request(copy)
     grid = Grid(copy, LAYOUTS["history"], recipe, source, (3,), extra=extra)
     check_request(grid)
-    assert (source, extra) == (Source(None, 30), {})
+    assert (source, extra) == (CorpusSource(None, 30), {})
     with pytest.raises(RunError, match="a grid with other settings is here: choose another --dir"):
-        check_request(toy(copy, source=Source(None, 31)))
+        check_request(toy(copy, source=CorpusSource(None, 31)))
     with pytest.raises(RunError, match="exists and is not a grid"):
         check_request(toy(copy.parent))
 
@@ -85,7 +93,7 @@ def test_grids_with_documents_of_each_seed_share_no_folder_with_others(tmp_path:
     check_request(rivals)
     with pytest.raises(RunError, match="a grid with other settings is here"):
         check_request(table)
-    assert read_request(tmp_path / "grid")[1] == Source(None, 30, per_seed=True)
+    assert read_request(tmp_path / "grid")[1] == CorpusSource(None, 30, per_seed=True)
 
 
 def test_a_row_brings_the_row_that_it_starts_from() -> None:

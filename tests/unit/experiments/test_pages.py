@@ -17,7 +17,7 @@ from docaps.corpus.store import open_store
 from docaps.errors import RunError
 from docaps.experiments import minicorpus
 from docaps.experiments.aggregate import aggregate_grid
-from docaps.experiments.grid import Grid, Source, shape, write_request
+from docaps.experiments.grid import CorpusSource, Grid, shape, write_request
 from docaps.experiments.minicorpus import make_minidocs
 from docaps.experiments.pages import Found, collect, preparing_commands, report_runs
 from docaps.experiments.rows import LAYOUTS
@@ -27,7 +27,7 @@ from docaps.runs.results import read_results
 
 def toy(directory: Path, documents: int = 30) -> Grid:
     recipe = shape(load_recipe(recipe_path("minidocs"), [*TINY, "decoding.length_factor=1"]), 2)
-    return Grid(directory, LAYOUTS["table2"], recipe, Source(None, documents), (1,), ("transformer", "qcn"))
+    return Grid(directory, LAYOUTS["table2"], recipe, CorpusSource(None, documents), (1,), ("transformer", "qcn"))
 
 
 @pytest.fixture(autouse=True, scope="module")

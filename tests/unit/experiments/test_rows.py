@@ -11,8 +11,8 @@ from tests.unit.experiments.toy_grid import toy
 
 from docaps.config import load_recipe, recipe_path
 from docaps.experiments import rows as table
-from docaps.experiments.grid import Cell, Grid, Source
-from docaps.experiments.rows import LAYOUTS, ROWS, Layout, Row
+from docaps.experiments.grid import Cell, CorpusSource, Grid
+from docaps.experiments.rows import LAYOUTS, ROWS, GridLayout, GridRow
 
 RECIPE = load_recipe(recipe_path("minidocs"))
 RECIPE_FIELDS = SimpleNamespace(stage=SimpleNamespace(document=RECIPE.stage["document"]))
@@ -26,7 +26,7 @@ def test_a_name_has_one_meaning_in_all_experiments() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_a_row_changes_what_it_says_and_nothing_else(row: Row) -> None:
+def test_a_row_changes_what_it_says_and_nothing_else(row: GridRow) -> None:
     changes = {key: value for key, value in row.changes.items() if not key.startswith("stage.")}
     words = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     found = row.apply(RECIPE)
@@ -45,7 +45,7 @@ def test_an_option_of_the_routing_is_not_the_recipes(name: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_no_two_rows_of_an_experiment_are_the_same_or_have_one_title(layout: Layout) -> None:
+def test_no_two_rows_of_an_experiment_are_the_same_or_have_one_title(layout: GridLayout) -> None:
     recipe = load_recipe(recipe_path("europarl-small" if layout.name == "trials" else "minidocs"))
     applied = [(row.apply(recipe), row) for row in layout.rows.values()]
     described = [(one.system(row.name), one.stage[row.name], one.regulariser, row.starts_from) for one, row in applied]
@@ -134,7 +134,7 @@ USUAL = {"weight-0.1": "qcn+reg", "weight-0.3": "qcn+reg", "transformer-longer":
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_trials_change_one_thing_and_leave_the_test_part_alone(name: str) -> None:
-    grid = Grid(Path("nowhere"), LAYOUTS["trials"], load_recipe(recipe_path("europarl-small")), Source(None, 30))
+    grid = Grid(Path("nowhere"), LAYOUTS["trials"], load_recipe(recipe_path("europarl-small")), CorpusSource(None, 30))
     rows = grid.layout.rows
     usual = rows[USUAL.get(name, "qcn")]
     one, other = (_settings(grid, row) for row in (usual, rows[name]))
@@ -150,7 +150,7 @@ def test_trials_are_all_there() -> None:
     assert LAYOUTS["trials"].rows.keys() == CHANGED.keys() | {"transformer", "qcn", "qcn+reg"}
 
 
-def _settings(grid: Grid, row: Row) -> dict[tuple[str, str], Any]:
+def _settings(grid: Grid, row: GridRow) -> dict[tuple[str, str], Any]:
     values = grid.recipe_of(Cell(1, row)).model_dump()
     values["stage"] = values["stage"][row.name]
     return {

@@ -8,7 +8,7 @@ from typing import Any
 from tests.cli.calling import TINY
 
 from docaps.config import load_recipe, recipe_path
-from docaps.experiments.grid import Grid, Source, shape
+from docaps.experiments.grid import CorpusSource, Grid, shape
 from docaps.experiments.rows import LAYOUTS
 
 ROWS = ("transformer", "qcn+reg", "san")
@@ -17,7 +17,7 @@ ROWS = ("transformer", "qcn+reg", "san")
 def toy(directory: Path, **changes: Any) -> Grid:
     """Return a grid that trains in a moment."""
     recipe = shape(load_recipe(recipe_path("minidocs"), [*TINY, "decoding.length_factor=1"]), 2)
-    grid = Grid(directory, LAYOUTS["table2"], recipe, Source(None, 30), (1, 2), ROWS)
+    grid = Grid(directory, LAYOUTS["table2"], recipe, CorpusSource(None, 30), (1, 2), ROWS)
     return replace(grid, **changes)
 
 
