@@ -42,7 +42,7 @@ def demo(
     prepare_memory()  # before torch is imported
     from docaps.config import load_recipe, recipe_path
     from docaps.errors import RunError
-    from docaps.experiments.demo_chain import DemoFolder, check_folder, train_and_assess, write_summary
+    from docaps.experiments.demo_chain import DemoFolder, check_folder, timed, train_and_assess, write_summary
     from docaps.files import read_json
 
     folder = DemoFolder(dir)
@@ -53,10 +53,10 @@ def demo(
     else:
         recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={seed}"])
         check_folder(folder, recipe, documents, resume=resume, overwrite=overwrite)
-        watch = train_and_assess(folder, recipe, documents)
-        _write_page(folder, recipe, documents)
-        watch.lap("report")
-        summary = write_summary(folder, recipe, watch)
+        seconds = train_and_assess(folder, recipe, documents)
+        with timed(seconds, "report"):
+            _write_page(folder, recipe, documents)
+        summary = write_summary(folder, recipe, seconds)
     if json:
         print_json(summary)
         return

@@ -14,6 +14,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,53 +103,41 @@ def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: 
         )
 
 
-class Stopwatch:
-    """Seconds spent on each part of the chain."""
-
-    def __init__(self) -> None:
-        self._start = self._last = time.monotonic()
-        self._laps: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        """Record the time since the last lap."""
-        now = time.monotonic()
-        self._laps[name], self._last = now - self._last, now
-
-    def set(self, name: str, seconds: float) -> None:
-        """Record a time measured elsewhere."""
-        self._laps[name] = seconds
-
-    def seconds(self) -> dict[str, float]:
-        """Return all laps and the total."""
-        laps = {**self._laps, "total": time.monotonic() - self._start}
-        return {name: round(value, 1) for name, value in laps.items()}
+@contextmanager
+def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Record how long the block takes."""
+    start = time.monotonic()
+    yield
+    seconds[name] = time.monotonic() - start
 
 
-def train_and_assess(folder: DemoFolder, recipe: Recipe, documents: int) -> Stopwatch:
-    """Run the parts of the chain that do not exist yet, up to both assessed models; return the times taken."""
-    watch = Stopwatch()
-    corpus = generate_corpus(documents=documents, seed=recipe.seed)
-    write_once(folder.text, corpus)
-    watch.lap("corpus")
-    store = prepare_once(folder.text, recipe.preparation, folder.path / "prepared")
-    watch.lap("prepare")
-    for stage in STAGES:
-        train_recipe(recipe, store, folder.path / "runs", stages=[stage])
-        watch.set(f"train_{stage}", float(folder.run(stage).read()["seconds"]))
-    watch.lap("train")
-    for stage in STAGES:
-        progress.say(f"assess the {stage} model")
-        assess(folder.run(stage), store, labels=labels_of_test(corpus))
-        write_card(folder.run(stage), command=command_for(folder, recipe, documents))
-    watch.lap("assess")
-    return watch
+def train_and_assess(folder: DemoFolder, recipe: Recipe, documents: int) -> dict[str, float]:
+    """Run the parts of the chain that do not exist yet, up to both assessed models; return the seconds of each."""
+    seconds: dict[str, float] = {}
+    with timed(seconds, "corpus"):
+        corpus = generate_corpus(documents=documents, seed=recipe.seed)
+        write_once(folder.text, corpus)
+    with timed(seconds, "prepare"):
+        store = prepare_once(folder.text, recipe.preparation, folder.path / "prepared")
+    with timed(seconds, "train"):
+        for stage in STAGES:
+            train_recipe(recipe, store, folder.path / "runs", stages=[stage])
+            seconds[f"train_{stage}"] = float(folder.run(stage).read()["seconds"])
+    with timed(seconds, "assess"):
+        for stage in STAGES:
+            progress.say(f"assess the {stage} model")
+            assess(folder.run(stage), store, labels=labels_of_test(corpus))
+            write_card(folder.run(stage), command=command_for(folder, recipe, documents))
+    return seconds
 
 
-def write_summary(folder: DemoFolder, recipe: Recipe, watch: Stopwatch) -> dict[str, Any]:
+def write_summary(folder: DemoFolder, recipe: Recipe, seconds: Mapping[str, float]) -> dict[str, Any]:
     """Write and return the numbers of both models, the level of chance and the times taken."""
     models = {stage: _numbers(folder.run(stage)) for stage in STAGES}
     contrastive = read_json(folder.run("document").assessment / "contrastive.json", error=RunError)
-    summary = {**models, "chance": contrastive["chance"], "seed": recipe.seed, "seconds": watch.seconds()}
+    total = sum(value for name, value in seconds.items() if not name.startswith("train_"))  # these are part of train
+    rounded = {name: round(value, 1) for name, value in {**seconds, "total": total}.items()}
+    summary = {**models, "chance": contrastive["chance"], "seed": recipe.seed, "seconds": rounded}
     write_json(folder.summary, summary)
     return summary
 
