@@ -20,7 +20,8 @@ NameArgument = Annotated[
     Literal["table2", "history", "capsules", "rounds", "trials", "routing", "rivals"],
     typer.Argument(
         help="table2: the systems of Table 2, and controls; history, capsules: Figures 4 and 5; rounds: routing "
-        "iterations; trials: one setting of the QCN at a time; routing: what the paper leaves open; rivals: other systems."
+        "iterations; trials: one setting of the QCN at a time; routing: what the paper leaves open; rivals: other "
+        "systems."
     ),
 ]
 DirOption = Annotated[
