@@ -235,7 +235,7 @@ FAULTS = [
 
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]], ids=["", "dry"])
 @pytest.mark.parametrize(("options", "message"), FAULTS, ids=[" ".join(options) for options, _ in FAULTS])
-def test_a_fault_is_told_before_anything_is_written(
+def test_an_error_is_reported_before_anything_is_written(
     desk: Path, options: list[str], message: str, dry: list[str]
 ) -> None:
     before = listing(desk)

@@ -77,14 +77,12 @@ def experiment(
     """Train a sentence model per seed, then one document model for each row, and compare them.
 
     BLEU, METEOR and more are measured, with significance; `routing` and `rivals` compare contrastive choices by
-    phenomenon and distance. Several experiments may share a folder, and several machines too. Stop it any time: the
-    same command continues.
+    phenomenon and distance. Several machines may share a folder. Stop it any time: the same command continues.
 
     Example: docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
     prepare_memory()  # before torch is imported
     from docaps.experiments.grid_locks import PARENT
-    from docaps.experiments.grid_workers import work_for_parent
 
     folder, numbers = dir or Path("runs") / name, parse_seeds(seeds)
     grid = build_grid(
@@ -93,6 +91,8 @@ def experiment(
     if into is not None:
         replace_generated(into, name)  # report an error now, not after hours of training
     if PARENT in os.environ:  # this process was started as a worker
+        from docaps.experiments.grid_workers import work_for_parent
+
         work_for_parent(grid)
     elif list_:
         _print_commands(grid)
@@ -211,12 +211,12 @@ def _print_plan(grid: "Grid", jobs: int, *, json: bool) -> None:
         }
         for cell in cells
     ]
-    seconds, disk = seconds_in_all(list(costs.values()), jobs), disk_in_all(list(costs.values()), jobs)
+    seconds, disk = (total(list(costs.values()), jobs) for total in (seconds_in_all, disk_in_all))
     if json:
         print_json({"runs": runs, "seconds": round(seconds, 1), "bytes": disk, "jobs": jobs})
         return
-    header = ["row", "seed", "state", "steps", "about"]
-    print_table(f"Runs in {grid.directory}", header, [_plan_cells(run) for run in runs])
+    table = [_plan_cells(run) for run in runs]
+    print_table(f"Runs in {grid.directory}", ["row", "seed", "state", "steps", "about"], table)
     workers = "one process" if jobs == 1 else f"{jobs} processes"
     typer.echo(f"About {in_words(seconds)} with {workers}, and at most {disk / 2**20:,.0f} MiB of disk.")
 

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from docaps.config import Recipe
     from docaps.experiments.grid import Grid
 
-RECIPE = "minidocs"
-"""The recipe of a grid, unless --profile names another."""
+RECIPE = "minidocs"  # unless --profile names another
 
 
 @dataclass(frozen=True, slots=True)

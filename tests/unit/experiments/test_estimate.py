@@ -36,7 +36,7 @@ def test_time_and_disk_are_added_up_for_several_seeds_and_workers() -> None:
     assert estimate.disk_in_all(costs, 2) == 6 * 1000 + 2 * 9000
 
 
-def test_what_several_workers_take_is_measured_with_their_threads() -> None:
+def test_several_workers_share_the_threads() -> None:
     torch.set_num_threads(4)
     try:
         with estimate.threads_of(2):
@@ -46,7 +46,7 @@ def test_what_several_workers_take_is_measured_with_their_threads() -> None:
         torch.set_num_threads(1)
 
 
-def test_what_is_trained_already_is_not_reckoned_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_already_taken_are_not_estimated(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grid = toy(copy)
     cell = Cell(1, grid.rows[0])
     monkeypatch.setattr(estimate, "seconds_per_step", lambda *_: 3.0)
@@ -58,7 +58,7 @@ def test_what_is_trained_already_is_not_reckoned_again(copy: Path, monkeypatch: 
     assert [fresh.seconds - one.seconds for one in (fresh, begun, done)] == pytest.approx([0.0, 3.0, 6.0])
 
 
-def test_of_a_row_that_is_measured_only_its_scoring_is_reckoned(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_scoring_is_estimated_for_a_measured_row(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "seconds_per_step", lambda *_: 1.0)
     monkeypatch.setattr(estimate, "count_held_out", lambda _: {"dev": 100, "test": 1000})
     monkeypatch.setattr(estimate, "SENTENCE_IN_STEPS", 0.5)

@@ -66,7 +66,7 @@ def test_workers_that_die_are_replaced_while_they_get_something_done(
     assert pool.started == (4 * TRIES if begins else 1 + TRIES + 1)
 
 
-def test_the_stock_is_what_is_finished_and_what_is_left_with_its_step(copy: Path) -> None:
+def test_the_summary_counts_finished_runs_and_lists_the_others_with_their_steps(copy: Path) -> None:
     grid = toy(copy)
     cells = list(grid.cells())
     assert summarise(grid, cells) == "8 of 8 runs are finished"
@@ -82,14 +82,14 @@ def test_the_stock_is_what_is_finished_and_what_is_left_with_its_step(copy: Path
     assert "seed-2.qcn+reg (at step 1,400)" in summarise(grid, cells)
 
 
-def test_what_is_worked_on_is_told_with_its_step_and_failures_are_counted(copy: Path) -> None:
+def test_running_cells_are_shown_with_their_steps_and_failures_are_counted(copy: Path) -> None:
     grid = toy(copy)
     cells = list(grid.cells())
     assert describe(grid, cells) == ""
     (copy / "seed-1" / "san" / "metrics.jsonl").write_text('{"step": 1, "loss": 3.0}\n')
     (copy / "seed-1" / "san" / "results.json").unlink()
     shutil.rmtree(copy / "seed-1" / "qcn+reg")
-    assert describe(grid, cells) == ""  # nobody has them
+    assert describe(grid, cells) == ""  # no process holds their locks
     with grid.locks.hold("seed-1.san"), grid.locks.hold("seed-1.qcn+reg"):
         assert describe(grid, cells) == "seed-1.qcn+reg 0/2, seed-1.san 1/2"
     give_up(grid, Cell(1, grid.layout.rows["qcn+reg"]))

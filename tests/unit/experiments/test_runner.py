@@ -116,7 +116,7 @@ def test_rows_without_their_sentence_model_are_blocked(copy: Path, monkeypatch: 
     assert "Traceback" in read_attempts(grid, Cell(1, None))[0]["error"]
 
 
-def test_being_stopped_is_no_failure(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_has_not_failed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cell = Cell(1, LAYOUTS["table2"].rows["san"])
     shutil.rmtree(copy / "seed-1" / "san")
 
@@ -150,7 +150,7 @@ def test_a_run_without_its_card_gets_it_and_nothing_else(copy: Path) -> None:
     assert dates(copy) == before
 
 
-def test_what_somebody_else_does_is_left_to_them(copy: Path) -> None:
+def test_a_cell_that_another_process_runs_is_left_alone(copy: Path) -> None:
     cell = Cell(1, LAYOUTS["table2"].rows["san"])
     shutil.rmtree(copy / "seed-1" / "san")
     grid = toy(copy)
