@@ -14,6 +14,8 @@ from tests.cli.calling import docaps, finish, settings, start, succeed, told_by_
 
 from docaps.cli.demo import demo as command
 from docaps.config import load_recipe, recipe_path
+from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
+from docaps.experiments.demo_chain import DemoFolder, changed_settings, command_for
 
 TINY = ["--documents", "60", *settings("history.sentences=3")]
 
@@ -53,12 +55,28 @@ def test_each_model_has_a_card_with_the_command_that_makes_it(tiny_demo: Path, m
 
 
 def test_what_a_card_leaves_out_is_what_the_command_does_by_itself() -> None:
-    from docaps.experiments.demo import DIRECTORY, DOCUMENTS, DemoFolder, command_for
-
     usual = {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
-    assert (usual["dir"], usual["documents"]) == (DIRECTORY, DOCUMENTS)
+    assert (usual["dir"], usual["documents"]) == (DEMO_DIRECTORY, DOCUMENTS)
     recipe = load_recipe(recipe_path("minidocs"), ["seed=2"])
-    assert command_for(DemoFolder(DIRECTORY), recipe, DOCUMENTS) == "docaps demo --seed 2"
+    assert command_for(DemoFolder(DEMO_DIRECTORY), recipe, DOCUMENTS) == "docaps demo --seed 2"
+
+
+CHANGES = [
+    "model.norm=post",
+    "qcn.normalise=false",
+    "stage.sentence.learning_rate=1e-5",
+    'stage.document.inherited_exempt=["embeddings", "output"]',
+    'name="true"',
+    "seed=7",
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_settings_of_a_command_make_the_same_recipe(change: str) -> None:
+    recipe = load_recipe(recipe_path("minidocs"), [change])
+    options = changed_settings(recipe)
+    assert options[::2] == ["--set"] * (change != "seed=7")
+    assert load_recipe(recipe_path("minidocs"), [*options[1::2], f"seed={recipe.seed}"]) == recipe
 
 
 def test_a_sentence_model_is_at_chance_exactly(tiny_demo: Path) -> None:

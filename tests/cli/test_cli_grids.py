@@ -18,7 +18,7 @@ from tests.cli.calling import docaps, listing, settings, start, succeed
 from tests.cli.conftest import Chain
 
 from docaps.experiments.grid import Grid, read_request
-from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments.rows import LAYOUTS
 from docaps.runs.directory import Run
 
 ROWS = ["--only", "transformer", "--only", "qcn", "--only", "concat"]
@@ -87,7 +87,7 @@ def test_killed_anywhere_it_is_finished_by_a_second_start_without_repeating_a_ru
     wait_for(folder / "seed-1" / "transformer" / "run.json", process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    wait_until_nobody_works(folder)
+    wait_until_idle(folder)
     before = models(folder)
     assert "seed-1/sentence/model.safetensors" in before
     assert not (folder / "table2.json").exists()
@@ -115,16 +115,16 @@ def test_a_worker_that_is_killed_is_replaced_and_no_run_is_repeated(made: Path, 
     trained, measured = (Run(copy / "seed-1" / row) for row in ("qcn", "concat"))
     for run in (trained, measured):
         shutil.rmtree(run.path)
-    crew = start("experiment", "table2", "--dir", copy, *ROWS, "--json")
-    wait_for(trained.state, crew)
-    kill_worker_on(trained, crew)
+    main = start("experiment", "table2", "--dir", copy, *ROWS, "--json")
+    wait_for(trained.state, main)
+    kill_worker_on(trained, main)
     assert not trained.finished
-    wait_until(lambda: measured.finished, crew)
-    kill_worker_on(measured, crew)
+    wait_until(lambda: measured.finished, main)
+    kill_worker_on(measured, main)
     assert not measured.results.exists()
     before = models(copy)
-    out, err = crew.communicate(timeout=300)
-    assert crew.returncode == 0, err
+    out, err = main.communicate(timeout=300)
+    assert main.returncode == 0, err
     assert models(copy).items() >= before.items()
     assert scores(json.loads(out)) == scores(read(made / "table2.json"))
     assert events(trained) == ["started", "ended without notice", "continued", "finished"]
@@ -132,11 +132,11 @@ def test_a_worker_that_is_killed_is_replaced_and_no_run_is_repeated(made: Path, 
     assert not list((copy / "attempts").iterdir())
 
 
-def kill_worker_on(run: Run, crew: subprocess.Popen[str]) -> None:
-    """Kill the process that has the newest claim to a run, and not the crew's own."""
-    claims = run.path.parents[1].glob(f"locks/{run.path.parent.name}.{run.path.name}.*")
-    worker = read(max(claims, key=lambda path: int(path.suffix[1:])))["process"]
-    assert worker != crew.pid
+def kill_worker_on(run: Run, main: subprocess.Popen[str]) -> None:
+    """Kill the process that has the newest lock of a run, and not the main one."""
+    locks = run.path.parents[1].glob(f"locks/{run.path.parent.name}.{run.path.name}.*")
+    worker = read(max(locks, key=lambda path: int(path.suffix[1:])))["process"]
+    assert worker != main.pid
     os.kill(worker, signal.SIGKILL)
 
 
@@ -148,11 +148,11 @@ def events(run: Run) -> list[str]:
     return [entry["event"] for entry in run.read()["history"]]
 
 
-def wait_until_nobody_works(folder: Path) -> None:
-    """Workers notice that their crew is gone, and end."""
+def wait_until_idle(folder: Path) -> None:
+    """Wait for the workers to notice that their parent is gone, and to end."""
     grid = Grid(folder, LAYOUTS["table2"], *read_request(folder)[:2])
     end = time.monotonic() + 120
-    while any(grid.claims.owner(cell.key) for cell in grid.cells()):
+    while any(grid.locks.owner(cell.key) for cell in grid.cells()):
         assert time.monotonic() < end
         time.sleep(0.1)
 
@@ -169,7 +169,7 @@ def test_two_that_are_started_at_once_share_the_work(chain: Chain, tmp_path: Pat
         assert events(Run(run)) == ["started", "finished"], run
 
 
-def test_a_failing_row_is_told_and_the_others_are_made(chain: Chain, copy: Path) -> None:
+def test_a_failing_row_is_reported_and_the_others_are_trained(chain: Chain, copy: Path) -> None:
     shutil.rmtree(copy / "seed-1" / "qcn")
     (copy / "seed-1" / "qcn").mkdir()
     (copy / "seed-1" / "qcn" / "precious.txt").write_text("mine", encoding="utf-8")
@@ -217,7 +217,7 @@ def test_a_dry_run_estimates_time_and_disk_and_writes_nothing(copy: Path, chain:
     assert listing(copy) == before
 
 
-def test_a_run_that_was_begun_is_reckoned_from_where_it_is(copy: Path, chain: Chain) -> None:
+def test_a_started_run_is_estimated_from_its_last_step(copy: Path, chain: Chain) -> None:
     begun = copy / "seed-1" / "san"
     begun.mkdir()
     (begun / "metrics.jsonl").write_text('{"step": 1, "loss": 2.0}\n')
@@ -258,7 +258,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("words", "message"), FAULTS, ids=[" ".join(words) for words, _ in FAULTS])
-def test_faults_are_told_before_anything_is_written(
+def test_errors_are_reported_before_anything_is_written(
     copy: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
 ) -> None:
     monkeypatch.chdir(copy.parent)
@@ -267,12 +267,6 @@ def test_faults_are_told_before_anything_is_written(
     assert (result.code, result.out) == (1, "")
     assert message in result.err
     assert listing(copy.parent) == before
-
-
-def test_comparisons_on_mini_documents_have_no_options_of_grids(tmp_path: Path) -> None:
-    result = docaps("experiment", "routing", "--dir", tmp_path / "x", "--steps", "3", "--list")
-    assert result.code == 1
-    assert "--steps, --list: routing has no such option; table2, history, capsules, rounds and trials do" in result.err
 
 
 def test_a_worker_ends_with_the_process_that_started_it(chain: Chain, tmp_path: Path) -> None:

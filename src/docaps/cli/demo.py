@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
+from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
 from docaps.memory import prepare_memory
 
 if TYPE_CHECKING:
-    from docaps.experiments.demo import DemoFolder
+    from docaps.config import Recipe
+    from docaps.experiments.demo_chain import DemoFolder
 
 EXAMPLES = {
     "address": "you: du or Sie",
@@ -21,13 +23,11 @@ EXAMPLES = {
 
 
 def demo(
-    dir: Annotated[Path, typer.Option("--dir", help="Where everything goes.")] = Path("runs/demo"),
+    dir: Annotated[Path, typer.Option("--dir", help="The folder of the demo.")] = DEMO_DIRECTORY,
     seed: Annotated[int, typer.Option(help="Seed of documents, weights and order.")] = 1,
-    documents: Annotated[int, typer.Option(min=1, help="Training documents.")] = 8000,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished demo.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start over, removing the demo that is there.")
-    ] = False,
+    documents: Annotated[int, typer.Option(min=1, help="Training documents.")] = DOCUMENTS,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished demo.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start over: remove the demo that is there.")] = False,
     set: SetOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -42,7 +42,7 @@ def demo(
     prepare_memory()  # before torch is imported
     from docaps.config import load_recipe, recipe_path
     from docaps.errors import RunError
-    from docaps.experiments.demo import DemoFolder, check_folder, run_demo
+    from docaps.experiments.demo_chain import DemoFolder, check_folder, timed, train_and_assess, write_summary
     from docaps.files import read_json
 
     folder = DemoFolder(dir)
@@ -53,12 +53,36 @@ def demo(
     else:
         recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={seed}"])
         check_folder(folder, recipe, documents, resume=resume, overwrite=overwrite)
-        summary = run_demo(folder, recipe, documents, docaps=command_name())
+        seconds = train_and_assess(folder, recipe, documents)
+        with timed(seconds, "report"):
+            _write_page(folder, recipe, documents)
+        summary = write_summary(folder, recipe, seconds)
     if json:
         print_json(summary)
         return
     _print_summary(summary)
-    _print_places(folder)
+    _print_next(folder)
+
+
+def _write_page(folder: "DemoFolder", recipe: "Recipe", documents: int) -> None:
+    """Write the report on both models."""
+    from docaps.experiments.demo_chain import STAGES, command_for
+    from docaps.report.page import write_report
+    from docaps.runs.results import read_results
+
+    docaps, model, items = command_name(), quote(folder.run("document").path), quote(folder.items)
+    commands = [
+        ("Make all of this again", f"{command_for(folder, recipe, documents, docaps)} --overwrite"),
+        ("Translate a document of your own", f"{docaps} translate {model} < document.txt"),
+        ("Measure context-dependent choices", f"{docaps} contrast {model} {items}"),
+    ]
+    write_report(
+        folder.report,
+        [read_results(folder.run(stage).path) for stage in STAGES],
+        title="Does the model use context?",
+        subtitle=f"docaps demo on mini-documents, seed {recipe.seed}",
+        commands=commands,
+    )
 
 
 def _print_summary(summary: dict[str, Any]) -> None:
@@ -68,7 +92,8 @@ def _print_summary(summary: dict[str, Any]) -> None:
     bleu = ["BLEU", *(f"{model['bleu']:.1f}" for model in models), ""]
     rows = [["right choices in %: all", *(_percent(column["all"]) for column in columns)]]
     for name in columns[-1]["by_phenomenon"]:
-        rows.append([f"  {_title(name)}", *(_percent(column["by_phenomenon"][name]) for column in columns)])
+        title = f"{name} ({EXAMPLES[name]})" if name in EXAMPLES else name
+        rows.append([f"  {title}", *(_percent(column["by_phenomenon"][name]) for column in columns)])
     for distance in columns[-1]["by_distance"]:
         shares = [_percent(column["by_distance"][distance]) for column in columns]
         rows.append([f"  decided {distance} sentence{'s' * (distance != '1')} before", *shares])
@@ -76,19 +101,13 @@ def _print_summary(summary: dict[str, Any]) -> None:
     print_table(title, ["", "sentence model", "document model", "chance"], [bleu, *rows])
 
 
-def _title(phenomenon: str) -> str:
-    """Name a phenomenon, with an example if there is one."""
-    example = EXAMPLES.get(phenomenon)
-    return f"{phenomenon} ({example})" if example else phenomenon
-
-
 def _percent(share: float) -> str:
-    """Write a share in per cent."""
+    """Return a share in per cent."""
     return f"{100 * share:.1f}"
 
 
-def _print_places(folder: "DemoFolder") -> None:
-    """Say what to look at and what to type next."""
+def _print_next(folder: "DemoFolder") -> None:
+    """Print what to look at and what to type next."""
     docaps, document = command_name(), quote(folder.run("document").path)
     typer.echo(f"Look at {folder.report} in a browser; the numbers are in {folder.summary}.", err=True)
     example = "printf 'Anna bought a red blouse in the sale.\\nIt fitted Anna like a glove.\\n'"

@@ -1,70 +1,59 @@
 """`docaps experiment`: many runs, one table."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from docaps.cli import grids
-from docaps.cli.console import (
-    JsonOption,
-    SetOption,
-    command_name,
-    print_json,
-    print_next,
-    print_table,
-    quote,
-)
+from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
+from docaps.cli.grid_options import RECIPE, GridOptions, build_grid, parse_seeds
+from docaps.experiments import DOCUMENTS, PHENOMENA
 from docaps.memory import prepare_memory
+from docaps.progress import in_words
 
 if TYPE_CHECKING:
-    from docaps.experiments.comparison import Comparison
-    from docaps.experiments.readings import Reading
-
+    from docaps.experiments.grid import Grid
 
 NameArgument = Annotated[
     Literal["table2", "history", "capsules", "rounds", "trials", "routing", "rivals"],
     typer.Argument(
         help="table2: the systems of Table 2, and controls; history, capsules: Figures 4 and 5; rounds: routing "
-        "iterations; trials: one setting of the QCN at a time. routing: readings of the method; rivals: other systems."
+        "iterations; trials: one setting of the QCN at a time; routing: what the paper leaves open; rivals: other "
+        "systems."
     ),
 ]
 DirOption = Annotated[
-    Path | None,
-    typer.Option("--dir", help="Where everything goes; finished runs there are kept.", show_default="runs/NAME"),
+    Path | None, typer.Option("--dir", help="Folder of the runs; finished ones are kept.", show_default="runs/NAME")
 ]
 SeedsOption = Annotated[
     str, typer.Option(help="Seeds of the weights (routing, rivals: of the documents too), with commas between.")
 ]
 OnlyOption = Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")]
 CorpusOption = Annotated[
-    Path | None, typer.Option(help="A prepared corpus (default: mini-documents). Grids only, as all down to --list.")
+    Path | None, typer.Option(help="A prepared corpus (default: mini-documents); not for routing and rivals.")
 ]
 ProfileOption = Annotated[
-    str | None, typer.Option(help="A recipe with the stages sentence and document.", show_default="minidocs")
+    str | None, typer.Option(help="A recipe with the stages sentence and document.", show_default=RECIPE)
 ]
 StepsOption = Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")]
 BudgetOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m; the steps are chosen for it, once."),
+    typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m: chooses the steps, once."),
 ]
 JobsOption = Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with its share of the cores.")]
-ListOption = Annotated[
-    bool, typer.Option("--list", help="Print one command for each run, for any scheduler, and stop.")
-]
+ListOption = Annotated[bool, typer.Option("--list", help="Print a command for each run, for any scheduler, and stop.")]
 DocumentsOption = Annotated[
-    int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default="8000")
+    int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default=str(DOCUMENTS))
 ]
-KindsOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAMES", help="Phenomena of mini-documents.", show_default="pronoun,ambiguity"),
+PhenomenaOption = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Phenomena of mini-documents.", show_default=PHENOMENA)
 ]
 IntoOption = Annotated[
-    Path | None, typer.Option(help="Also put the table into this Markdown file, between its two marks.")
+    Path | None, typer.Option(help="Also write the table into this Markdown file, between its begin and end comments.")
 ]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be trained (grids: how long it takes), and stop.")
-]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print the runs, their time and disk, and stop.")]
 
 
 def experiment(
@@ -79,7 +68,7 @@ def experiment(
     jobs: JobsOption = 1,
     list_: ListOption = False,
     documents: DocumentsOption = None,
-    phenomena: KindsOption = None,
+    phenomena: PhenomenaOption = None,
     set: SetOption = None,
     into: IntoOption = None,
     dry_run: DryRunOption = False,
@@ -87,135 +76,153 @@ def experiment(
 ) -> None:
     """Train a sentence model per seed, then one document model for each row, and compare them.
 
-    The grids, `table2` to `trials`, measure BLEU, METEOR and more, with significance; several may share a folder, and
-    several machines too. The rows of `routing` are the options the paper leaves open, those of `rivals` the other
-    systems; both compare choices on mini-documents. Stop it any time: the same command goes on.
+    BLEU, METEOR and more are measured, with significance; `routing` and `rivals` compare contrastive choices by
+    phenomenon and distance. Several machines may share a folder. Stop it any time: the same command continues.
 
     Example: docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
     prepare_memory()  # before torch is imported
-    numbers = _numbers(seeds)
-    if name in ("routing", "rivals"):
-        given = {"--corpus": corpus, "--profile": profile, "--steps": steps, "--budget": budget}
-        _refuse(name, [option for option, value in given.items() if value is not None] + ["--list"] * list_)
-        comparison = _comparison(name, dir, numbers, only, documents, phenomena, set)
-        _carry_out(comparison, name, into, dry_run=dry_run, json=json)
-        return
-    wishes = grids.Wishes(
-        name, dir, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget, jobs
+    from docaps.experiments.grid_locks import PARENT
+
+    folder, numbers = dir or Path("runs") / name, parse_seeds(seeds)
+    grid = build_grid(
+        GridOptions(name, folder, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget, jobs)
     )
-    if grids.is_worker():
-        grids.work_on(wishes)
+    if into is not None:
+        replace_generated(into, name)  # report an error now, not after hours of training
+    if PARENT in os.environ:  # this process was started as a worker
+        from docaps.experiments.grid_workers import work_for_parent
+
+        work_for_parent(grid)
     elif list_:
-        grids.print_commands(wishes)
+        _print_commands(grid)
     elif dry_run:
-        grids.print_plan(wishes, json=json)
+        _print_plan(grid, jobs, json=json)
     else:
-        grids.run(wishes, into, json=json)
+        _run(grid, jobs, into, json=json)
 
 
-def _refuse(name: str, options: list[str]) -> None:
-    """Refuse options that the comparison does not have."""
-    from docaps.errors import ConfigError
+def _run(grid: "Grid", jobs: int, into: Path | None, *, json: bool) -> None:
+    """Run the grid and print the table; report failed runs at the end."""
+    from docaps.errors import RunError
+    from docaps.experiments.aggregate import aggregate_grid
+    from docaps.experiments.grid import write_request
+    from docaps.experiments.grid_workers import failures, run_grid
 
-    if options:
-        raise ConfigError(
-            f"{', '.join(options)}: {name} has no such option; table2, history, capsules, rounds and trials do"
-        )
-
-
-def _comparison(
-    name: str,
-    dir: Path | None,
-    seeds: list[int],
-    only: list[str] | None,
-    documents: int | None,
-    phenomena: str | None,
-    set: list[str] | None,
-) -> "Comparison":
-    """Put a comparison on mini-documents together."""
-    from docaps.config import load_recipe, recipe_path
-    from docaps.corpus.minidocs.phenomena import choose_phenomena
-    from docaps.experiments.comparison import Comparison
-
-    # Each seed will stand in for the recipe's; if the largest can, all can.
-    recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={max(seeds)}"])
-    rows, chosen = _chosen(name, only), choose_phenomena(phenomena or "pronoun,ambiguity")
-    place, timed = dir or Path("runs") / name, name == "rivals"
-    return Comparison(place, recipe, rows, seeds, documents or 8000, chosen, timed=timed)
-
-
-def _carry_out(comparison: "Comparison", name: str, into: Path | None, *, dry_run: bool, json: bool) -> None:
-    """Make the comparison, or say what there is to do; faults are told first."""
-    from docaps.experiments.comparison import check_request, compare
-    from docaps.experiments.marks import put_between_marks, split_at_marks
-    from docaps.report.readings import as_markdown
-
-    check_request(comparison)
+    write_request(grid)
+    run_grid(grid, jobs=jobs)
+    results = aggregate_grid(grid)
+    table = write_table(grid.directory, results)
     if into is not None:
-        split_at_marks(into, name)  # a fault is found now, not after hours of training
-    if dry_run:
-        _print_plan(comparison, json=json)
-        return
-    results = compare(comparison)
-    if into is not None:
-        put_between_marks(into, name, as_markdown(results))
+        replace_generated(into, grid.layout.name, table)
     if json:
         print_json(results)
-        return
-    _print_results(comparison, results, name)
+    else:
+        _print_results(grid, results)
+    if failed := failures(grid):
+        listed = "\n".join(f"  {key}: {(error.splitlines() or ['?'])[-1]}" for key, error in failed.items())
+        raise RunError(f"{len(failed)} of the runs failed, each tried twice; the same command tries again:\n{listed}")
 
 
-def _chosen(experiment: str, only: list[str] | None) -> list["Reading"]:
-    """Return the rows that were asked for, or all."""
-    from docaps.errors import ConfigError
-    from docaps.experiments.readings import READINGS
-    from docaps.experiments.rivals import RIVALS
+def write_tables(directory: Path) -> None:
+    """Aggregate every experiment in a grid's folder again and write its tables."""
+    from docaps.experiments.aggregate import aggregate_folder
 
-    known = RIVALS if experiment == "rivals" else READINGS
-    unknown = [name for name in only or () if name not in known]
-    if unknown:
-        raise ConfigError(f"no reading {', '.join(unknown)!r}: there are {', '.join(known)}")
-    return [reading for name, reading in known.items() if only is None or name in only]
+    for results in aggregate_folder(directory):
+        write_table(directory, results)
 
 
-def _numbers(text: str) -> list[int]:
-    """Read seeds."""
-    from docaps.errors import ConfigError
+def write_table(directory: Path, results: Mapping[str, Any]) -> str:
+    """Write the Markdown table of an experiment, and return it."""
+    from docaps.files import write_text_atomically
+    from docaps.report.choice_table import as_markdown as choices_as_markdown
+    from docaps.report.grids import as_markdown
+    from docaps.report.markdown import runs_table
+    from docaps.runs.results import read_results
 
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise ConfigError(f"--seeds {text}: expected whole numbers with commas between, for example 1,2,3")
-    return list(dict.fromkeys(int(part) for part in parts))
+    if "chance" in results:
+        text = choices_as_markdown(results)
+    else:
+        text = as_markdown(results)
+        read = [read_results(directory / run["path"]) for row in results["rows"] for run in row["runs"]]
+        text += f"\n{runs_table(read)}\n" if read else ""
+    write_text_atomically(directory / f"{results['experiment']}.md", text)
+    return text
 
 
-def _print_plan(comparison: "Comparison", *, json: bool) -> None:
-    """Say which runs are there and which would be trained."""
-    cells = [
+def replace_generated(path: Path, name: str, text: str | None = None) -> None:
+    """Replace the part of a Markdown file between its begin and end comments; without text, only check the file."""
+    from docaps.errors import RunError
+    from docaps.files import replacing
+
+    begin, end = (f"<!-- {word} {name} -->" for word in ("begin", "end"))
+    if not path.is_file():
+        raise RunError(f"no such file; it should hold the lines {begin} and {end}", path=path)
+    before, opened, rest = path.read_bytes().partition(begin.encode())
+    _, closed, after = rest.partition(end.encode())
+    if not opened or not closed:
+        raise RunError(f"expected the lines {begin} and, after it, {end}", path=path)
+    if text is not None:
+        with replacing(path) as temporary:
+            temporary.write_bytes(before + opened + f"\n{text.strip()}\n".encode() + closed + after)
+
+
+def _print_results(grid: "Grid", results: Mapping[str, Any]) -> None:
+    from docaps.report.choice_table import as_rows as choices_as_rows
+    from docaps.report.grids import as_rows
+
+    if results["rows"]:
+        print_table(results["title"], *(choices_as_rows if "chance" in results else as_rows)(results))
+    typer.echo(f"The table is in {grid.table}, the numbers are in {grid.results}.", err=True)
+    page = grid.directory / "report.html"
+    print_next([("look", f"{command_name()} report {quote(grid.directory)} --out {quote(page)}")])
+
+
+def _print_commands(grid: "Grid") -> None:
+    """Store the grid's request, and print one command for each unfinished run."""
+    from docaps.experiments.grid import write_request
+    from docaps.experiments.runner import command_for
+
+    write_request(grid)
+    for cell in grid.in_order():
+        if not grid.is_done(cell):
+            typer.echo(command_for(grid, cell, command_name()))
+
+
+def _print_plan(grid: "Grid", jobs: int, *, json: bool) -> None:
+    """Print the state of each run, and the time and disk that the others will take."""
+    from docaps.experiments.estimate import corpus_to_measure, disk_in_all, estimate, seconds_in_all
+    from docaps.experiments.runner import state_of
+
+    cells = list(grid.cells())
+    with corpus_to_measure(grid) as store:
+        missing = [cell for cell in cells if not grid.is_done(cell)]
+        costs = {cost.cell: cost for cost in estimate(grid, store, missing, jobs)}
+    runs = [
         {
-            "seed": seed,
-            "reading": reading.name,
-            "title": reading.title,
-            "finished": comparison.run(seed, reading.name).finished,
+            "seed": cell.seed,
+            "row": cell.name,
+            "title": cell.row.title if cell.row else "the sentence model that all rows start from",
+            "state": state_of(grid, cell).value,
+            "steps": grid.steps_of(cell),
+            "taken": grid.steps_taken(cell),
+            "seconds": round(costs[cell].seconds, 1) if cell in costs else None,
+            "bytes": costs[cell].kept if cell in costs else None,
         }
-        for seed, reading in comparison.cells()
-    ]
-    if json:
-        print_json({"runs": cells})
-        return
-    rows = [
-        [f"{cell['reading']}: {cell['title']}", str(cell["seed"]), "finished" if cell["finished"] else "to train"]
         for cell in cells
     ]
-    print_table(f"Runs in {comparison.directory}", ["reading", "seed", "state"], rows)
+    seconds, disk = (total(list(costs.values()), jobs) for total in (seconds_in_all, disk_in_all))
+    if json:
+        print_json({"runs": runs, "seconds": round(seconds, 1), "bytes": disk, "jobs": jobs})
+        return
+    table = [_plan_cells(run) for run in runs]
+    print_table(f"Runs in {grid.directory}", ["row", "seed", "state", "steps", "about"], table)
+    workers = "one process" if jobs == 1 else f"{jobs} processes"
+    typer.echo(f"About {in_words(seconds)} with {workers}, and at most {disk / 2**20:,.0f} MiB of disk.")
 
 
-def _print_results(comparison: "Comparison", results: dict[str, Any], name: str) -> None:
-    """Print the table, where it is, and how to look at the first reading."""
-    from docaps.report.readings import as_rows
-
-    print_table("Right choices in %", *as_rows(results))
-    typer.echo(f"The table is in {comparison.table}, the numbers are in {comparison.results}.", err=True)
-    names = ("sentence", comparison.readings[0].name)
-    runs = " ".join(quote(comparison.run(comparison.seeds[0], name).path) for name in names)
-    print_next([("look", f"{command_name()} report {runs} --out {name}.html")])
+def _plan_cells(run: Mapping[str, Any]) -> list[str]:
+    begun = 0 < run["taken"] < run["steps"]
+    steps = f"{run['taken']:,} of {run['steps']:,}" if begun else f"{run['steps']:,}"
+    time = "" if run["seconds"] is None else in_words(run["seconds"])
+    return [f"{run['row']}: {run['title']}", str(run["seed"]), run["state"], steps, time]

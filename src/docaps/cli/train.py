@@ -56,7 +56,7 @@ def train(
     """
     prepare_memory()  # before torch is imported
     from docaps.corpus.store import open_store
-    from docaps.experiments.watching import watch_bleu
+    from docaps.experiments.probes import watch_bleu
     from docaps.runs.card import write_cards
     from docaps.training.distributed import gathered
     from docaps.training.stages import train_recipe

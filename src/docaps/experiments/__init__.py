@@ -1,1 +1,12 @@
-"""Experiments: chains of runs, and whatever needs a model and leaves files for the report."""
+"""Experiments: grids of runs and the demo. They train and measure, and leave files that the report reads.
+
+The defaults that commands and experiments share are here: importing them costs nothing.
+"""
+
+from pathlib import Path
+
+DOCUMENTS = 8000
+"""Training documents of generated mini-documents."""
+PHENOMENA = "pronoun,ambiguity"
+"""Phenomena of the mini-documents of grids."""
+DEMO_DIRECTORY = Path("runs/demo")

@@ -1,10 +1,10 @@
-"""Assessing a run: translate, score, compare, trace; everything ends in files under `assessment/`.
+"""Assess a run: translate, score, compare, trace; everything is written to files under `assessment/`.
 
 scores.json          BLEU on the test part (or the development part if there is no test part)
 translations.jsonl   a document a line: source, reference, translation
 contrastive.json     accuracy, chance and counts, where the corpus has contrastive items
-routing.json         what the routing did for some sentences, where the system has any
-request.json         what was assessed: corpus, weights, search; the same request is not worked on twice
+routing.json         routing coefficients of some sentences, where the system has any
+request.json         what was assessed: corpus, weights, search; the same request is not repeated
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from docaps.batches.windows import windows_of_document
 from docaps.config import DecodingSettings, as_known_now
-from docaps.corpus.contrastive import ContrastiveItem, read_items
+from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import Document, ParallelDocument, all_sentences, count_sentences
 from docaps.corpus.store import Store
 from docaps.errors import RunError
@@ -30,13 +30,13 @@ from docaps.translation.scoring import score_contrastive
 from docaps.translation.translator import Translator
 
 Labels = Mapping[int, Mapping[int, Mapping[str, Any]]]
-"""For a document's number and a sentence's number: the phenomenon and the distance of what decides it."""
+"""By document number and sentence number: the phenomenon, and the distance of what decides it."""
 
 TRACED_SENTENCES = 4
 
 
 def assess(run: Run, store: Store, *, decoding: DecodingSettings | None = None, labels: Labels | None = None) -> None:
-    """Measure all there is to measure about a finished run; nothing is done twice."""
+    """Assess a finished run, unless the same assessment exists."""
     trained = load_trained(run.path)
     settings = decoding or trained.decoding
     request = {"corpus": store.hash, "weights": sha256(run.weights), "search": settings.model_dump()}
@@ -45,52 +45,53 @@ def assess(run: Run, store: Store, *, decoding: DecodingSettings | None = None, 
     part = assessed_part(store)
     documents = store.raw(part)
     with replacing_directory(run.assessment) as directory:
-        hypotheses = translate_part(writer(run, trained, settings), settings, part, documents, directory, labels or {})
+        model = translating_model(run, trained, settings)
+        hypotheses = translate_part(model, settings, part, documents, directory, labels or {})
         if store.contrastive is not None:
             write_json(directory / "contrastive.json", contrast(trained, store.contrastive))
         if trained.model.history:
-            places = choose_places(documents, labels or {}, trained.model.history)
-            traced = [trace(trained, documents[d], d, s, hypotheses[d].sentences[s]) for d, s in places]
+            chosen = choose_sentences(documents, labels or {}, trained.model.history)
+            traced = [trace(trained, documents[d], d, s, hypotheses[d].sentences[s]) for d, s in chosen]
             write_json(directory / "routing.json", traced)
         write_json(directory / "request.json", request)
 
 
-def writer(run: Run, trained: TrainedModel, decoding: DecodingSettings) -> TrainedModel:
-    """Return the model as it writes translations that are measured; choices are always scored in float32."""
+def translating_model(run: Run, trained: TrainedModel, decoding: DecodingSettings) -> TrainedModel:
+    """Return the model in the precision of the search; choices are always scored in float32."""
     return trained if decoding.precision == "float32" else load_trained(run.path, decoding.precision)
 
 
 def assessed_part(store: Store) -> Literal["dev", "test"]:
-    """Return the part that runs are assessed on: the test part, if there is one."""
+    """Return the part that runs are assessed on: the test part if there is one."""
     return "test" if store.has("test") else "dev"
 
 
-def trace_chosen(run: Run, store: Store, places: Sequence[tuple[int, int]]) -> None:
-    """Let the routing of an assessed run be shown for chosen sentences first: (document, sentence), counted from 1.
+def trace_chosen(run: Run, store: Store, sentences: Sequence[tuple[int, int]]) -> None:
+    """Put the routing of chosen sentences, (document, sentence) from 1, first in an assessed run's `routing.json`.
 
-    A run without routing has nothing to show.
+    A run without routing stays as it is.
     """
     path = run.assessment / "routing.json"
-    if not places or not path.exists():
+    if not sentences or not path.exists():
         return
     documents = store.raw(assessed_part(store))
-    check_places(documents, places)
+    check_sentences(documents, sentences)
     translated = read_translations(run.assessment / "translations.jsonl")
     trained = load_trained(run.path)
-    chosen = [trace(trained, documents[d - 1], d - 1, s - 1, translated[d - 1].hypothesis[s - 1]) for d, s in places]
+    chosen = [trace(trained, documents[d - 1], d - 1, s - 1, translated[d - 1].hypothesis[s - 1]) for d, s in sentences]
     shown = {(sample["document"], sample["sentence"]) for sample in chosen}
     others = [one for one in read_json(path, error=RunError) if (one["document"], one["sentence"]) not in shown]
     write_json(path, [*chosen, *others])
 
 
-def check_places(documents: Sequence[ParallelDocument], places: Sequence[tuple[int, int]]) -> None:
-    """Refuse sentences that are not there."""
-    for document, sentence in places:
+def check_sentences(documents: Sequence[ParallelDocument], sentences: Sequence[tuple[int, int]]) -> None:
+    """Refuse sentences that do not exist."""
+    for document, sentence in sentences:
         if not 1 <= document <= len(documents):
             raise RunError(f"--sentence {document}:{sentence}: there are {len(documents):,} documents")
-        there = len(documents[document - 1].source)
-        if not 1 <= sentence <= there:
-            raise RunError(f"--sentence {document}:{sentence}: document {document} has {there:,} sentences")
+        count = len(documents[document - 1].source)
+        if not 1 <= sentence <= count:
+            raise RunError(f"--sentence {document}:{sentence}: document {document} has {count:,} sentences")
 
 
 def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:
@@ -130,7 +131,13 @@ def translate_part(
     }
     write_json(directory / "scores.json", scores)
     rows = [
-        _translation_row(number, document, hypothesis, labels.get(number, {}))
+        {
+            "id": str(number + 1),
+            "source": document.source,
+            "reference": document.target,
+            "hypothesis": hypothesis.sentences,
+            "labels": {str(sentence): dict(label) for sentence, label in labels.get(number, {}).items()},
+        }
         for number, (document, hypothesis) in enumerate(zip(documents, hypotheses, strict=True))
     ]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -138,47 +145,31 @@ def translate_part(
     return hypotheses
 
 
-def _translation_row(
-    number: int, document: ParallelDocument, hypothesis: Document, labels: Mapping[int, Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Put source, reference and translation of a document together."""
-    return {
-        "id": str(number + 1),
-        "source": document.source,
-        "reference": document.target,
-        "hypothesis": hypothesis.sentences,
-        "labels": {str(sentence): dict(label) for sentence, label in labels.items()},
-    }
-
-
 def contrast(trained: TrainedModel, path: Path) -> dict[str, Any]:
     """Return contrastive accuracy, chance and counts on a file of items."""
     items = read_items(path)
-    return {"file": path.name, "items": len(items), **contrast_items(trained, items)}
-
-
-def contrast_items(trained: TrainedModel, items: Sequence[ContrastiveItem]) -> dict[str, Any]:
-    """Score items with a model and break the result down."""
     scores = score_contrastive(trained, items)
     return {
+        "file": path.name,
+        "items": len(items),
         "accuracy": accuracy(items, scores).as_dict(),
         "chance": chance(items).as_dict(),
         "counts": counts(items).as_dict(),
     }
 
 
-def choose_places(documents: Sequence[ParallelDocument], labels: Labels, history: int) -> list[tuple[int, int]]:
-    """Choose sentences to show the routing of: labelled ones of each phenomenon in turn, else any with full history."""
+def choose_sentences(documents: Sequence[ParallelDocument], labels: Labels, history: int) -> list[tuple[int, int]]:
+    """Choose sentences to trace: labelled ones of each phenomenon in turn, else any with full history."""
     full = [(d, s) for d, document in enumerate(documents) for s in range(history, len(document.source))]
     by_kind: dict[str, list[tuple[int, int]]] = {}
-    for place in full:
-        label = labels.get(place[0], {}).get(place[1], {})
-        by_kind.setdefault(str(label.get("phenomenon", "")), []).append(place)
+    for document, sentence in full:
+        label = labels.get(document, {}).get(sentence, {})
+        by_kind.setdefault(str(label.get("phenomenon", "")), []).append((document, sentence))
     kinds = [by_kind[kind] for kind in sorted(by_kind) if kind] or [by_kind.get("", [])]
     chosen: list[tuple[int, int]] = []
-    for turn in range(TRACED_SENTENCES):
-        kind = kinds[turn % len(kinds)]
-        fresh = [place for place in kind if place[0] not in {d for d, _ in chosen}]
+    for number in range(TRACED_SENTENCES):
+        kind = kinds[number % len(kinds)]
+        fresh = [one for one in kind if one[0] not in {d for d, _ in chosen}]
         chosen.extend(fresh[:1])
     return chosen
 

@@ -1,51 +1,52 @@
 """A grid of runs in a folder: one sentence model for each seed, and one run for each row and seed.
 
-grid.json                  what was asked for: recipe, corpus, steps; another request needs another folder
-corpus/, prepared/         mini-documents, where no prepared corpus was given
-seed-S/sentence            the sentence model that all rows of a seed start from
+grid.json                  the request: recipe, corpus, steps; another request needs another folder
+corpus/, prepared/         mini-documents, if no prepared corpus was given; of `routing` and `rivals`, below seed-S/
+seed-S/sentence            the sentence model of a seed
 seed-S/ROW                 one run for each row
-locks/                     who works on what (several processes and machines may share the folder)
-attempts/                  what was begun and did not come to its end, and why
-logs/                      what the workers said
+locks/                     which process works on what (several processes and machines may share the folder)
+attempts/                  attempts that did not finish, and why
+logs/                      output of the workers
 EXPERIMENT.json, .md       the numbers of all rows, and the same as a table
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from docaps.config import Recipe
+from docaps.config import Recipe, as_known_now
 from docaps.corpus.minidocs.phenomena import choose_phenomena
 from docaps.corpus.store import Store, open_store
 from docaps.errors import RunError
-from docaps.experiments.claims import Claims
-from docaps.experiments.layouts import Layout
-from docaps.experiments.readings import Reading, apply
-from docaps.experiments.requests import is_same_request
+from docaps.experiments import DOCUMENTS, PHENOMENA
+from docaps.experiments.grid_locks import LockFolder
+from docaps.experiments.rows import SENTENCE, GridLayout, GridRow
 from docaps.files import read_json, write_json
 from docaps.runs.directory import Run, read_metrics
 
-SENTENCE = "sentence"
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What a grid learns from: a prepared corpus, or mini-documents."""
+class CorpusSource:
+    """The corpus of a grid: a prepared one, or mini-documents."""
 
     corpus: Path | None = None
-    documents: int = 8000
-    phenomena: str = "pronoun,ambiguity"
+    documents: int = DOCUMENTS
+    phenomena: str = PHENOMENA
     hash: str | None = None
-    """The corpus' own, where it is known: the corpus need not be there to be described."""
+    """The hash of the corpus, if known: then the corpus need not be there to be described."""
+    per_seed: bool = False
+    """Whether each seed has mini-documents of its own."""
 
     def describe(self) -> dict[str, Any]:
-        """Return what tells corpora apart."""
+        """Return what distinguishes corpora."""
         if self.corpus is not None:
             return {"path": str(self.corpus.resolve()), "hash": self.hash or open_store(self.corpus).hash}
         names = [phenomenon.name for phenomenon in choose_phenomena(self.phenomena)]
-        return {"documents": self.documents, "phenomena": ",".join(names)}
+        found = {"documents": self.documents, "phenomena": ",".join(names)}
+        return found | ({"per_seed": True} if self.per_seed else {})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +54,7 @@ class Cell:
     """One run of a grid: a row, or the sentence model, with a seed."""
 
     seed: int
-    row: Reading | None
+    row: GridRow | None
 
     @property
     def name(self) -> str:
@@ -62,7 +63,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The name of its claim."""
+        """The name of its lock."""
         return f"seed-{self.seed}.{self.name}"
 
 
@@ -71,101 +72,125 @@ class Grid:
     """Rows of one layout with some seeds, in a folder."""
 
     directory: Path
-    layout: Layout
+    layout: GridLayout
     recipe: Recipe
-    source: Source
+    source: CorpusSource
     seeds: Sequence[int] = (1,)
     only: Sequence[str] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What else is written down about the request: the time it was given, and the options that make it."""
+    """What else the request records: its time budget, and the options that repeat it."""
 
     @property
     def request(self) -> Path:
-        """What was asked for."""
+        """Path of the request."""
         return self.directory / "grid.json"
 
     @property
     def results(self) -> Path:
-        """The numbers of all rows."""
+        """Path of the numbers of all rows."""
         return self.directory / f"{self.layout.name}.json"
 
     @property
     def table(self) -> Path:
-        """The same for people: Markdown."""
+        """Path of the same numbers in Markdown."""
         return self.results.with_suffix(".md")
 
     @property
-    def claims(self) -> Claims:
-        """Who works on what."""
-        return Claims(self.directory / "locks")
+    def locks(self) -> LockFolder:
+        """The locks of its cells."""
+        return LockFolder(self.directory / "locks")
 
     @property
-    def rows(self) -> list[Reading]:
-        """The rows that were asked for; if none was named, all but those that must be."""
-        usual = [name for name in self.layout.rows if name not in self.layout.on_demand]
-        return [row for name, row in self.layout.rows.items() if name in (usual if self.only is None else self.only)]
+    def rows(self) -> list[GridRow]:
+        """The requested rows and those that they start from; all but those on demand, if none was named."""
+        known = self.layout.rows
+        names = set(known.keys() - self.layout.on_demand if self.only is None else self.only)
+        names |= {known[name].starts_from for name in names & known.keys()}
+        return [row for name, row in known.items() if name in names]
 
     def cells(self) -> Iterator[Cell]:
-        """Go through all runs, each after the one it starts from."""
+        """Iterate over all runs, each after the one that it starts from."""
         for seed in self.seeds:
             yield Cell(seed, None)
             yield from (Cell(seed, row) for row in self.rows)
 
     def in_order(self) -> list[Cell]:
-        """List all runs as they should be begun: sentence models first, because rows wait for them, then long rows.
+        """List all runs in the order to start them: sentence models, because rows wait for them, then long rows.
 
-        Begun last, a long one would keep one worker busy and the others idle.
+        A long row started last would keep one worker busy and the others idle.
         """
         return sorted(self.cells(), key=lambda cell: (cell.row is not None, -self.steps_of(cell)))
 
+    def predecessor(self, cell: Cell) -> Cell | None:
+        """Return the cell whose model a cell starts from; None for a sentence model."""
+        if cell.row is None:
+            return None
+        return Cell(cell.seed, self.layout.rows.get(cell.row.starts_from))
+
     def run(self, cell: Cell) -> Run:
-        """The run directory of a cell."""
+        """Return the run directory of a cell."""
         return Run(self.directory / f"seed-{cell.seed}" / cell.name)
 
     def attempts(self, cell: Cell) -> Path:
-        """The file of what was begun for a cell and did not come to its end."""
+        """Return the path of a cell's unfinished attempts."""
         return self.directory / "attempts" / f"{cell.key}.json"
 
+    def speed(self, cell: Cell) -> Path:
+        """Return the path of a cell's training speed."""
+        return self.run(cell).assessment / "speed.json"
+
     def recipe_of(self, cell: Cell) -> Recipe:
-        """Return the recipe whose stage of the cell's name makes its run."""
+        """Return the recipe whose stage of the cell's name trains its run."""
         recipe = self.recipe.model_copy(update={"seed": cell.seed})
-        if cell.row is None:
-            return recipe
-        return apply(cell.row, recipe, check_every=recipe.stage["document"].validate_every)
+        return recipe if cell.row is None else cell.row.apply(recipe)
 
     def steps_of(self, cell: Cell) -> int:
         """Return how many steps the training of a cell takes in all."""
         return self.recipe_of(cell).stage[cell.name].steps
 
     def is_done(self, cell: Cell) -> bool:
-        """Say whether nothing is left to do for a cell; trials are compared by likelihoods too."""
-        scored = not self.layout.compares_histories or cell.row is None or self.run(cell).likelihoods.exists()
-        return scored and self.is_measured(cell)
+        """Return whether a cell is finished: measured, with likelihoods and speed where the layout compares them."""
+        needed = []
+        if cell.row is not None:
+            needed += [self.run(cell).likelihoods] if self.layout.compares_histories else []
+            needed += [self.speed(cell)] if self.layout.timed else []
+        return all(path.exists() for path in needed) and self.is_measured(cell)
 
     def is_measured(self, cell: Cell) -> bool:
-        """Say whether a cell is trained, has its card and, but for the sentence model, scores."""
+        """Return whether a cell is trained, has its card and, except for the sentence model, scores."""
         run = self.run(cell)
         return run.finished and run.card.exists() and (cell.row is None or run.results.exists())
 
     def steps_taken(self, cell: Cell) -> int:
-        """Return how far the training of a cell is, by its log."""
+        """Return the last step in the training log of a cell."""
         return max((row.get("step", 0) for row in read_metrics(self.run(cell).metrics)), default=0)
 
-    def store(self) -> Store:
-        """Open the corpus that all runs learn from; it must be there, and the one that the grid was begun with."""
-        store = open_store(self.source.corpus or self.directory / "prepared")
+    def corpus_home(self, seed: int) -> Path:
+        """Return the folder that mini-documents for a seed are in."""
+        return self.directory / f"seed-{seed}" if self.layout.per_seed else self.directory
+
+    def store(self, seed: int = 1) -> Store:
+        """Open the corpus for a seed; it must exist, and be the one that the grid was started with."""
+        store = open_store(self.source.corpus or self.corpus_home(seed) / "prepared")
         if self.source.hash not in (None, store.hash):
-            raise RunError("the corpus is not the one that the grid was begun with", path=store.path)
+            raise RunError("the corpus is not the one that the grid was started with", path=store.path)
         return store
 
+    def describe_corpus(self) -> dict[str, Any]:
+        """Return what distinguishes the corpora of grids."""
+        return replace(self.source, per_seed=self.layout.per_seed).describe()
+
     def describe(self) -> dict[str, Any]:
-        """Return what tells grids apart; layouts, rows and seeds may be added."""
+        """Return what distinguishes grids; layouts, rows and seeds may be added later."""
         recipe = self.recipe.model_copy(update={"seed": 0}).model_dump(mode="json")
-        return {"version": VERSION, "recipe": recipe, "corpus": self.source.describe()}
+        return {"version": VERSION, "recipe": recipe, "corpus": self.describe_corpus()}
 
 
-def shape(recipe: Recipe, steps: int | None) -> Recipe:
-    """Fit a recipe to a grid: steps for both stages, and the model that the development part finds best."""
+def shape(recipe: Recipe, steps: int | None, check_every: int | None = None) -> Recipe:
+    """Fit a recipe to a grid: steps for both stages, and the model that is best on the development part.
+
+    If choices are checked in training, validate that often, and keep the model that the recipe asks for.
+    """
     stages = {}
     for name in (SENTENCE, "document"):
         if name not in recipe.stage:
@@ -173,49 +198,67 @@ def shape(recipe: Recipe, steps: int | None) -> Recipe:
         stage = recipe.stage[name]
         values = stage.model_dump() | {"steps": steps or stage.steps}
         values["warmup"] = min(stage.warmup, values["steps"] // 10) if steps else stage.warmup
-        values["validate_every"] = min(stage.validate_every, values["steps"])
-        values["result"] = "best" if stage.result == "last" else stage.result
+        every = stage.validate_every if name == SENTENCE or check_every is None else check_every
+        values["validate_every"] = min(every, values["steps"])
+        if check_every is None and stage.result == "last":
+            values["result"] = "best"
         stages[name] = values
     return Recipe.model_validate(recipe.model_dump() | {"stage": stages})
 
 
+def is_same_request(found: Any, recipe: Recipe, others: Mapping[str, Any]) -> bool:
+    """Return whether a stored request has this recipe and these other values.
+
+    A setting that the version which stored it did not know has its default.
+    """
+    if not isinstance(found, dict) or not isinstance(found.get("recipe"), dict):
+        return False
+    same = as_known_now(Recipe, found["recipe"]) == recipe.model_dump()
+    return same and all(found.get(name) == value for name, value in others.items())
+
+
 def check_request(grid: Grid) -> None:
-    """Refuse to mix up grids of different kinds in one folder."""
-    there = grid.directory
+    """Refuse to mix grids of different kinds in one folder."""
+    folder, wanted = grid.directory, _without_path(grid.describe())
     if grid.request.exists():
-        stored, wanted = (_without_place(one) for one in (read_json(grid.request, error=RunError), grid.describe()))
+        stored = _without_path(read_json(grid.request, error=RunError))
         others = {name: value for name, value in wanted.items() if name != "recipe"}
-        recipe = grid.recipe.model_copy(update={"seed": 0})
-        if not is_same_request(stored, recipe, others):
-            raise RunError("a grid with other settings is here: choose another --dir", path=there)
-    elif there.exists() and (not there.is_dir() or any(path != grid.claims.folder for path in there.iterdir())):
-        raise RunError("exists and is not a grid: choose another --dir", path=there)
+        if not is_same_request(stored, grid.recipe.model_copy(update={"seed": 0}), others):
+            raise RunError("a grid with other settings is here: choose another --dir", path=folder)
+    elif (folder / "request.json").exists():
+        raise RunError("a comparison of docaps 0.1, which cannot be continued: choose another --dir", path=folder)
+    elif folder.exists() and (not folder.is_dir() or any(path != grid.locks.folder for path in folder.iterdir())):
+        raise RunError("exists and is not a grid: choose another --dir", path=folder)
 
 
-def _without_place(request: Any) -> Any:
-    """Leave out where the corpus is: the same one may lie elsewhere on another machine."""
+def _without_path(request: Any) -> Any:
+    """Remove the path of the corpus: the same corpus may be elsewhere on another machine."""
     if not isinstance(request, dict) or not isinstance(request.get("corpus"), dict):
         return request
     return {**request, "corpus": {key: value for key, value in request["corpus"].items() if key != "path"}}
 
 
 def write_request(grid: Grid) -> None:
-    """Write down what was asked for, once; of two that begin a grid at the same moment, the second must agree."""
-    with grid.claims.waited_for("request"):
+    """Store the request, once; of two that start a grid at the same moment, the second must agree."""
+    with grid.locks.wait_for("request"):
         if grid.request.exists():
             check_request(grid)
         else:
             write_json(grid.request, {**grid.describe(), **grid.extra})
 
 
-def read_request(directory: Path) -> tuple[Recipe, Source, dict[str, Any]]:
-    """Return the recipe, the corpus and whatever else a grid was begun with."""
+def read_request(directory: Path) -> tuple[Recipe, CorpusSource, dict[str, Any]]:
+    """Return the recipe, the corpus and the rest of a stored request."""
     path = directory / "grid.json"
     found = read_json(path, error=RunError)
     try:
         recipe = Recipe.model_validate(found.pop("recipe"), strict=False)
         corpus = found.pop("corpus")
-        source = Source(Path(corpus["path"]), hash=corpus["hash"]) if "path" in corpus else Source(None, **corpus)
+        source = (
+            CorpusSource(Path(corpus["path"]), hash=corpus["hash"])
+            if "path" in corpus
+            else CorpusSource(None, **corpus)
+        )
         found.pop("version")
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
         raise RunError(f"does not describe a grid: {fault}", path=path) from None

@@ -8,7 +8,7 @@ from docaps.errors import RunError
 from docaps.files import read_json
 from docaps.runs.results import RunResults
 
-GRIDS = ("table2", "history", "capsules", "rounds", "trials")
+GRIDS = ("table2", "history", "capsules", "rounds", "trials", "routing", "rivals")
 _NEEDED = ("experiment", "title", "rows", "seeds", "recipe", "steps", "corpus", "baseline", "draws")
 _NEEDED_OF_ROWS = ("row", "title", "system", "runs", "means")
 Grid = Mapping[str, Any]

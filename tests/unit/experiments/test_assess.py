@@ -16,8 +16,8 @@ from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.experiments import assess as assessing
-from docaps.experiments.assess import TRACED_SENTENCES, assess, choose_places, trace, trace_chosen
-from docaps.experiments.measuring import measure_test_part
+from docaps.experiments.assess import TRACED_SENTENCES, assess, choose_sentences, trace, trace_chosen
+from docaps.experiments.measure import measure_test_part
 from docaps.files import sha256
 from docaps.runs.directory import Run
 from docaps.training.stages import train_recipe
@@ -74,19 +74,19 @@ def test_labelled_places_are_chosen_from_each_phenomenon_in_turn() -> None:
         3: {4: label("pronoun")},
         4: {},
     }
-    assert choose_places(documents(*[6] * 5), labels, 3) == [(1, 4), (0, 3), (2, 5), (3, 4)]
+    assert choose_sentences(documents(*[6] * 5), labels, 3) == [(1, 4), (0, 3), (2, 5), (3, 4)]
 
 
 def test_places_without_a_full_history_are_not_chosen() -> None:
     labels = {0: {1: label("pronoun"), 2: label("pronoun")}, 1: {3: label("pronoun")}}
-    assert choose_places(documents(6, 6), labels, 3) == [(1, 3)]
-    assert choose_places(documents(3, 2), {}, 3) == []
-    assert choose_places([], {}, 3) == []
+    assert choose_sentences(documents(6, 6), labels, 3) == [(1, 3)]
+    assert choose_sentences(documents(3, 2), {}, 3) == []
+    assert choose_sentences([], {}, 3) == []
 
 
 def test_without_labels_each_document_gives_its_first_full_place() -> None:
-    assert choose_places(documents(2, 5, 4, 9, 4, 8), {}, 3) == [(1, 3), (2, 3), (3, 3), (4, 3)]
-    assert len(choose_places(documents(*[9] * 9), {}, 3)) == TRACED_SENTENCES
+    assert choose_sentences(documents(2, 5, 4, 9, 4, 8), {}, 3) == [(1, 3), (2, 3), (3, 3), (4, 3)]
+    assert len(choose_sentences(documents(*[9] * 9), {}, 3)) == TRACED_SENTENCES
 
 
 def test_the_assessment_holds_what_the_translator_says(runs: tuple[Run, Run], store: Store) -> None:

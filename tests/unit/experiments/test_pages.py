@@ -15,18 +15,19 @@ from docaps.config import load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
 from docaps.corpus.store import open_store
 from docaps.errors import RunError
-from docaps.experiments import work as working
-from docaps.experiments.gathering import gather
-from docaps.experiments.grid import Grid, Source, shape, write_request
-from docaps.experiments.layouts import LAYOUTS
+from docaps.experiments import minicorpus
+from docaps.experiments.aggregate import aggregate_grid
+from docaps.experiments.grid import CorpusSource, Grid, shape, write_request
+from docaps.experiments.minicorpus import make_minidocs
 from docaps.experiments.pages import Found, collect, preparing_commands, report_runs
-from docaps.experiments.work import make_minidocs, work
+from docaps.experiments.rows import LAYOUTS
+from docaps.experiments.runner import work
 from docaps.runs.results import read_results
 
 
 def toy(directory: Path, documents: int = 30) -> Grid:
     recipe = shape(load_recipe(recipe_path("minidocs"), [*TINY, "decoding.length_factor=1"]), 2)
-    return Grid(directory, LAYOUTS["table2"], recipe, Source(None, documents), (1,), ("transformer", "qcn"))
+    return Grid(directory, LAYOUTS["table2"], recipe, CorpusSource(None, documents), (1,), ("transformer", "qcn"))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -34,7 +35,7 @@ def small() -> Iterator[None]:
     """Few documents to measure on."""
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(working, "generate_corpus", partial(generate_corpus, dev=3, test=4, items=6))
+        patch.setattr(minicorpus, "generate_corpus", partial(generate_corpus, dev=3, test=4, items=6))
         yield
 
 
@@ -45,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grid = toy(folder / "grid")
     write_request(grid)
     work(grid)
-    gather(grid)
+    aggregate_grid(grid)
     make_minidocs(toy(folder / "other", 31), folder / "other")
     return folder
 

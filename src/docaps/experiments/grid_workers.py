@@ -1,4 +1,4 @@
-"""A crew of workers on one grid: processes that share its folder, watched by one that shows how far all are."""
+"""Worker processes of a grid: started, watched and replaced by one process that shows their progress."""
 
 import os
 import subprocess
@@ -11,38 +11,30 @@ from typing import IO
 
 from docaps import progress
 from docaps.errors import RunError
-from docaps.experiments.claims import PARENT, beating
-from docaps.experiments.grid import SENTENCE, Cell, Grid
-from docaps.experiments.work import (
-    TRIES,
-    State,
-    forget_attempts,
-    provide_corpus,
-    read_attempts,
-    state_of,
-    work,
-    workers_for,
-)
-from docaps.runs.directory import Run
+from docaps.experiments.grid import Cell, Grid
+from docaps.experiments.grid_locks import PARENT, heartbeat
+from docaps.experiments.minicorpus import provide_corpora
+from docaps.experiments.rows import SENTENCE
+from docaps.experiments.runner import TRIES, CellState, clear_attempts, read_attempts, state_of, work
 
-LOOK = 1.0
+REFRESH = 1.0
 """Seconds between two looks at the runs."""
 
 
 @dataclass
-class Crew:
-    """Workers, and the logs that they write."""
+class WorkerPool:
+    """Worker processes and their logs."""
 
     grid: Grid
     jobs: int
     started: int = 0
     fruitless: int = 0
-    """How many workers died, one after the other, without having begun or finished anything."""
+    """How many workers died, one after the other, without having started or finished a run."""
     progress: int = 0
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def hire(self) -> None:
-        """Start one worker more."""
+    def start_worker(self) -> None:
+        """Start one more worker."""
         self.started += 1
         log = self._log(self.started)
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +45,7 @@ class Crew:
         return self.grid.directory / "logs" / f"{os.uname().nodename}-{os.getpid()}-{number}.log"
 
     def _start(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        """Start a process that works on the grid; with several, each has its share of the cores."""
+        """Start a process that works on the grid; several workers share the cores."""
         grid = self.grid
         words = ["experiment", grid.layout.name, "--dir", str(grid.directory)]
         words += ["--seeds", ",".join(map(str, grid.seeds))]
@@ -67,17 +59,17 @@ class Crew:
         return subprocess.Popen(command, env=environment, start_new_session=True, **quiet)  # type: ignore[call-overload,no-any-return]
 
     def check(self) -> bool:
-        """Replace a worker that died while there is something to do; say whether anybody works."""
+        """Replace workers that died with work left; return whether any worker is alive."""
         codes = [worker.poll() for worker in self.workers]
         self.workers = [worker for worker, code in zip(self.workers, codes, strict=True) if code is None]
         for _ in filter(None, codes):
             self._count_death()
             if self.fruitless < self.jobs * (1 + TRIES) and self._has_work():
-                self.hire()
+                self.start_worker()
         return bool(self.workers)
 
     def _count_death(self) -> None:
-        """Tell deaths over a run, which its tries bound, from those of workers that cannot even begin."""
+        """Distinguish deaths in a run, which its tries bound, from those of workers that cannot even start one."""
         cells = list(self.grid.cells())
         now = sum(len(read_attempts(self.grid, cell)) + TRIES * self.grid.is_done(cell) for cell in cells)
         self.fruitless = self.fruitless + 1 if now == self.progress else 0
@@ -86,14 +78,14 @@ class Crew:
     def _has_work(self) -> bool:
         return any(state_of(self.grid, cell).waits for cell in self.grid.cells())
 
-    def dismiss(self) -> None:
-        """Ask all to stop, which saves what they have, and wait."""
+    def stop(self) -> None:
+        """Ask all workers to stop, which saves their state, and wait for them."""
         for worker in self.workers:
             worker.terminate()
         for worker in self.workers:
             worker.wait()
 
-    def last_words(self) -> str:
+    def last_line(self) -> str:
         """Return the last line of the last log."""
         log = self._log(self.started)
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
@@ -101,96 +93,86 @@ class Crew:
 
 
 def run_grid(grid: Grid, *, jobs: int) -> None:
-    """Let workers do all that is to do, and show how far they are.
+    """Run a grid with worker processes and show their progress.
 
-    Rows wait for their sentence models, so these come first, by as few workers as there are models: one that waited
-    for another would keep its share of the cores from it.
+    Rows wait for their sentence models, so these come first, with at most as many workers as there are models: a
+    worker that waited for another would hold cores that the other could use.
     """
-    forget_attempts(grid)
-    provide_corpus(grid)
+    clear_attempts(grid)
+    provide_corpora(grid)
     shown = list(grid.cells())
-    progress.say(f"{grid.layout.name}: {take_stock(grid, shown)}")
+    progress.say(f"{grid.layout.name}: {summarise(grid, shown)}")
     first = replace(grid, only=(SENTENCE,))
-    _employ(first, workers_for([cell for cell in first.cells() if not grid.is_done(cell)], jobs), shown)
-    _employ(grid, jobs, shown)
+    missing = [cell for cell in first.cells() if not grid.is_done(cell)]
+    _run_workers(first, max(1, min(jobs, len(missing))), shown)
+    _run_workers(grid, jobs, shown)
 
 
-def take_stock(grid: Grid, cells: Sequence[Cell]) -> str:
-    """Say what is done and what is left."""
+def summarise(grid: Grid, cells: Sequence[Cell]) -> str:
+    """Return how many runs are finished, and which are left."""
     left = [cell for cell in cells if not grid.is_done(cell)]
-    names = ", ".join(cell.key + _begun(grid, cell) for cell in left)
+    names = ", ".join(cell.key + _reached(grid, cell) for cell in left)
     return f"{len(cells) - len(left)} of {len(cells)} runs are finished" + (f"; left: {names}" if left else "")
 
 
-def _begun(grid: Grid, cell: Cell) -> str:
-    step = _step(grid.run(cell))
+def _reached(grid: Grid, cell: Cell) -> str:
+    step = grid.steps_taken(cell)
     return f" (at step {step:,})" if step else ""
 
 
-def _employ(grid: Grid, jobs: int, shown: Sequence[Cell]) -> None:
-    """Let some workers do what is to do, each with its share of the cores."""
+def _run_workers(grid: Grid, jobs: int, shown: Sequence[Cell]) -> None:
+    """Run the unfinished cells of a grid with some workers, which share the cores."""
     cells = list(grid.cells())
     if all(grid.is_done(cell) for cell in cells):
         return
-    crew = Crew(grid, jobs)
+    pool = WorkerPool(grid, jobs)
     try:
         for _ in range(jobs):
-            crew.hire()
-        _watch(crew, shown)
+            pool.start_worker()
+        _watch(pool, shown)
     finally:
-        crew.dismiss()
+        pool.stop()
     if any(state_of(grid, cell).waits for cell in cells):
-        raise RunError(f"the workers ended before the grid was done: see {crew.last_words()}", path=grid.directory)
+        raise RunError(f"the workers ended before the grid was done: see {pool.last_line()}", path=grid.directory)
 
 
-def _watch(crew: Crew, cells: Sequence[Cell]) -> None:
-    """Show how many runs are finished, and where the others are, as long as anybody works."""
-    grid, done = crew.grid, sum(crew.grid.is_done(cell) for cell in cells)
+def _watch(pool: WorkerPool, cells: Sequence[Cell]) -> None:
+    """Show how many runs are finished, and the steps of the others, while any worker is alive."""
+    grid, done = pool.grid, sum(pool.grid.is_done(cell) for cell in cells)
     with progress.start(grid.layout.name, len(cells), done=done, clock=False) as task:
-        while crew.check():
+        while pool.check():
             now = sum(grid.is_done(cell) for cell in cells)
             task.advance(now - done, describe(grid, cells))
             done = now
-            time.sleep(LOOK)
+            time.sleep(REFRESH)
         task.advance(sum(grid.is_done(cell) for cell in cells) - done, "")
 
 
 def describe(grid: Grid, cells: Sequence[Cell]) -> str:
-    """Say which cells are worked on and how far they are, and how many failed."""
+    """Return the running cells with their steps, and how many failed."""
     states = {cell: state_of(grid, cell) for cell in cells}
     parts = [
-        f"{cell.key} {_step(grid.run(cell)):,}/{grid.steps_of(cell):,}"
+        f"{cell.key} {grid.steps_taken(cell):,}/{grid.steps_of(cell):,}"
         for cell, state in states.items()
-        if state is State.RUNNING
+        if state is CellState.RUNNING
     ]
-    failed = sum(state in (State.FAILED, State.BLOCKED) for state in states.values())
+    failed = sum(state in (CellState.FAILED, CellState.BLOCKED) for state in states.values())
     return ", ".join([*parts, *([f"{failed} failed"] if failed else [])])
 
 
-def _step(run: Run) -> int:
-    """Return the last step that a run has logged."""
-    if not run.metrics.exists():
-        return 0
-    with run.metrics.open("rb") as file:
-        file.seek(max(0, run.metrics.stat().st_size - 4000))
-        lines = file.read().decode("utf-8", "replace").splitlines()
-    steps = [line.partition('"step": ')[2].split(",")[0] for line in lines if '"step": ' in line]
-    return int(steps[-1]) if steps and steps[-1].isdecimal() else 0
-
-
-def serve(grid: Grid) -> None:
-    """Work on a grid as one of a crew; end when the process that started us does."""
+def work_for_parent(grid: Grid) -> None:
+    """Work on a grid as a worker process; end when the process that started it does."""
     parent = int(os.environ.get(PARENT, os.getppid()))
-    with beating(lambda: os.getppid() == parent, every=LOOK):
+    with heartbeat(lambda: os.getppid() == parent, every=REFRESH):
         work(grid)
 
 
 def failures(grid: Grid) -> dict[str, str]:
-    """Return what failed for good, and why."""
+    """Return the cells that failed for good, and why."""
     found = {}
     for cell in grid.cells():
-        if state_of(grid, cell) is State.FAILED:
+        if state_of(grid, cell) is CellState.FAILED:
             found[cell.key] = str(read_attempts(grid, cell)[-1]["error"])
-        elif state_of(grid, cell) is State.BLOCKED:
-            found[cell.key] = "its sentence model failed"
+        elif state_of(grid, cell) is CellState.BLOCKED:
+            found[cell.key] = "the run it starts from failed"
     return found

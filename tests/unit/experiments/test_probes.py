@@ -1,4 +1,4 @@
-"""What a comparison watches while it trains."""
+"""Probes of a model in training: contrastive choices."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from docaps.corpus.contrastive import ContrastiveItem, write_items
 from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
 from docaps.evaluation.contrastive import accuracy
-from docaps.experiments import comparison
-from docaps.experiments.comparison import CHECKED_ITEMS, steps_to_learn, watch_choices
+from docaps.experiments import probes
+from docaps.experiments.probes import PROBED_ITEMS, steps_to_learn, watch_choices
 from docaps.training.learner import Device
 from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import score_contrastive
@@ -44,7 +44,7 @@ def kind(item: ContrastiveItem) -> tuple[object, ...]:
     return (item.phenomenon, item.form, item.distance, item.id.rsplit("-", 1)[1])
 
 
-def test_the_items_looked_at_in_training_hold_every_kind_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probed_items_hold_every_kind_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     items = generate_corpus(documents=1, seed=1, dev=1, test=1).contrastive
     write_items(tmp_path / "items.jsonl", items)
     store = tiny.prepared(tmp_path, tmp_path / "items.jsonl")
@@ -54,12 +54,12 @@ def test_the_items_looked_at_in_training_hold_every_kind_alike(tmp_path: Path, m
         seen.extend(items)
         return [[0.0, -1.0]] * len(items)
 
-    monkeypatch.setattr(comparison, "score_contrastive", choose_right)
+    monkeypatch.setattr(probes, "score_contrastive", choose_right)
     trained = tiny.trained(store)
     assert watch_choices(store, trained.decoding)(trained.model, CPU) == {"choices": 1.0}
     found = Counter(map(kind, seen))
     for name, count in Counter(map(kind, items)).items():
-        assert found[name] == pytest.approx(count / CHECKED_ITEMS, abs=2), name  # some kinds come twice in a round
+        assert found[name] == pytest.approx(count / PROBED_ITEMS, abs=2), name  # some kinds come twice in a round
 
 
 def test_the_choices_are_those_of_the_model_without_dropout(tmp_path: Path) -> None:
@@ -69,13 +69,13 @@ def test_the_choices_are_those_of_the_model_without_dropout(tmp_path: Path) -> N
     system, vocabulary = tiny.settings("qcn"), len(store.codec.vocabulary)
     model = tiny.build(system, vocabulary=vocabulary, dropout=0.9)
     decoding = tiny.trained(store).decoding
-    looked_at = items[::CHECKED_ITEMS]
-    scores = score_contrastive(TrainedModel(model.eval(), store.codec, decoding, CPU.place, CPU.precision), looked_at)
+    probed = items[::PROBED_ITEMS]
+    scores = score_contrastive(TrainedModel(model.eval(), store.codec, decoding, CPU.place, CPU.precision), probed)
     probe = watch_choices(store, decoding)
-    assert probe(model.train(), CPU) == {"choices": accuracy(looked_at, scores).all}
+    assert probe(model.train(), CPU) == {"choices": accuracy(probed, scores).all}
 
 
-def test_a_corpus_without_contrastive_items_cannot_be_watched(tmp_path: Path) -> None:
+def test_a_corpus_without_contrastive_items_is_refused(tmp_path: Path) -> None:
     store = tiny.prepared(tmp_path)
     with pytest.raises(RunError, match="the corpus has no contrastive items") as caught:
         watch_choices(store, tiny.trained(store).decoding)

@@ -1,0 +1,133 @@
+"""The options of `docaps experiment` as a grid."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from docaps.config import Recipe
+    from docaps.experiments.grid import Grid
+
+RECIPE = "minidocs"  # unless --profile names another
+
+
+@dataclass(frozen=True, slots=True)
+class GridOptions:
+    """The options that make a grid; None where an option was not given."""
+
+    name: str
+    folder: Path
+    seeds: Sequence[int]
+    only: Sequence[str] | None
+    profile: str | None = None
+    corpus: Path | None = None
+    documents: int | None = None
+    phenomena: str | None = None
+    set: Sequence[str] = ()
+    steps: int | None = None
+    budget: str | None = None
+    jobs: int = 1
+
+    @property
+    def only_extends(self) -> bool:
+        """Whether the options say nothing that the folder does not record, except perhaps where the corpus is."""
+        given = (self.profile, self.documents, self.phenomena, self.steps, self.budget)
+        return all(value is None for value in given) and not self.set
+
+    def as_words(self, steps: int | None) -> list[str]:
+        """Return the options that repeat the grid's runs, with some steps."""
+        named = {
+            "--profile": self.profile,
+            "--corpus": self.corpus,
+            "--documents": self.documents,
+            "--phenomena": self.phenomena,
+            "--steps": steps,
+        }
+        given = [word for option, value in named.items() if value is not None for word in (option, str(value))]
+        return [*given, *(word for setting in self.set for word in ("--set", setting))]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Parse the numbers after --seeds."""
+    from docaps.errors import ConfigError
+
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise ConfigError(f"--seeds {text}: expected whole numbers with commas between, for example 1,2,3")
+    return list(dict.fromkeys(int(part) for part in parts))
+
+
+def build_grid(options: GridOptions) -> "Grid":
+    """Turn options into a grid; what they leave out is as in the folder, or else the default."""
+    from docaps.errors import ConfigError
+    from docaps.experiments.grid import CorpusSource, Grid, check_request, read_request
+    from docaps.experiments.rows import LAYOUTS, SENTENCE
+
+    layout = LAYOUTS[options.name]
+    known = [SENTENCE, *layout.rows]
+    unknown = [name for name in options.only or () if name not in known]
+    if unknown:
+        raise ConfigError(f"no row {', '.join(unknown)!r}: there are {', '.join(known)}")
+    if options.only_extends and (options.folder / "grid.json").exists():
+        recipe, source, extra = read_request(options.folder)
+        source = source if options.corpus is None else CorpusSource(options.corpus)
+        grid = Grid(options.folder, layout, recipe, source, options.seeds, options.only, extra)
+    else:
+        grid = _new_grid(options)
+    check_request(grid)
+    return grid
+
+
+def _new_grid(options: GridOptions) -> "Grid":
+    """Make a grid from options alone."""
+    from docaps.config import load_recipe, recipe_path
+    from docaps.experiments import DOCUMENTS, PHENOMENA
+    from docaps.experiments.grid import CorpusSource, Grid, shape
+    from docaps.experiments.rows import LAYOUTS
+
+    layout = LAYOUTS[options.name]
+    _check_combination(options, own_corpora=layout.per_seed)
+    # Each seed will stand in for the recipe's; if the largest can, all can.
+    recipe = load_recipe(recipe_path(options.profile or RECIPE), [*options.set, f"seed={max(options.seeds)}"])
+    source = CorpusSource(options.corpus, options.documents or DOCUMENTS, options.phenomena or PHENOMENA)
+    shaped = shape(recipe, options.steps, layout.check_every)
+    grid = Grid(options.folder, layout, shaped, source, options.seeds, options.only)
+    if options.budget is None:
+        return replace(grid, extra={"options": options.as_words(options.steps)})
+    return _fit_budget(grid, recipe, options, options.budget)
+
+
+def _check_combination(options: GridOptions, *, own_corpora: bool) -> None:
+    """Refuse options that exclude each other."""
+    from docaps.errors import ConfigError
+
+    if options.steps is not None and options.budget is not None:
+        raise ConfigError("--steps and --budget: give the one or the other")
+    if options.corpus is not None and (options.documents is not None or options.phenomena is not None):
+        raise ConfigError("--documents and --phenomena are about mini-documents, which --corpus replaces")
+    if options.corpus is not None and own_corpora:
+        raise ConfigError(f"--corpus: {options.name} generates mini-documents for each seed; leave it out")
+
+
+def _fit_budget(grid: "Grid", recipe: "Recipe", options: GridOptions, budget: str) -> "Grid":
+    """Choose the steps that fit a time budget; a grid that was started keeps its own."""
+    from docaps.config import parse_duration
+    from docaps.errors import ConfigError
+    from docaps.experiments.estimate import corpus_to_measure, steps_within
+    from docaps.experiments.grid import read_request, shape
+
+    try:
+        seconds = parse_duration(budget)
+    except ValueError as fault:
+        raise ConfigError(f"--budget {fault}") from None
+    extra: dict[str, Any] = {}
+    if grid.request.exists():
+        begun, _, extra = read_request(grid.directory)
+    if extra.get("budget") == budget:
+        steps = begun.stage["document"].steps
+    else:
+        with corpus_to_measure(grid) as store:
+            steps = steps_within(grid, store, seconds, options.jobs)
+    extra = {"budget": budget, "options": options.as_words(steps)}
+    return replace(grid, recipe=shape(recipe, steps, grid.layout.check_every), extra=extra)

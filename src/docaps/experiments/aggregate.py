@@ -1,0 +1,252 @@
+"""Aggregate a grid: the scores of each row, their means over seeds, intervals and significance, in one JSON file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from docaps.diagnosis.likelihoods import compare_likelihoods
+from docaps.errors import RunError
+from docaps.evaluation.seeds import mean_of
+from docaps.evaluation.significance import compare, interval_of
+from docaps.evaluation.statistics import Metric, Table
+from docaps.evaluation.systems import Wishes, choose_metrics
+from docaps.experiments.grid import Cell, Grid, read_request
+from docaps.experiments.probes import LEARNT, PROBED_ITEMS, steps_to_learn
+from docaps.experiments.rows import LAYOUTS, SENTENCE, GridRow
+from docaps.experiments.runner import CellState, command_for, state_of
+from docaps.files import read_json, write_json
+from docaps.runs.directory import Run, read_metrics
+from docaps.runs.results import read_results
+
+DRAWS, SEED = 1000, 1
+CellsByRow = Mapping[str, Sequence[Cell]]
+CountsBySeed = Mapping[int, Mapping[str, Table]]
+"""For each seed and metric, the counts of each document."""
+
+
+def aggregate_folder(directory: Path) -> list[dict[str, Any]]:
+    """Aggregate every experiment in a grid's folder that has a finished run."""
+    recipe, source, extra = read_request(directory)
+    found, seen = [], set[str]()
+    for layout in LAYOUTS.values():
+        if layout.per_seed != source.per_seed:
+            continue
+        own = layout.rows.keys() - seen  # rows shared with an earlier layout do not show that this one was started
+        if any(True for name in own for _ in directory.glob(f"seed-*/{name}/results.json")):
+            found.append(aggregate_grid(Grid(directory, layout, recipe, source, extra=extra)))
+        seen |= own
+    return found
+
+
+def aggregate_grid(grid: Grid) -> dict[str, Any]:
+    """Aggregate all finished runs of a layout, of any seed, and write the result."""
+    with grid.locks.wait_for("numbers"):  # the first reader must not be the last writer
+        found = _aggregate(grid)
+        write_json(grid.results, found)
+    return found
+
+
+def _aggregate(grid: Grid) -> dict[str, Any]:
+    names = (path.name.removeprefix("seed-") for path in grid.directory.glob("seed-*"))
+    seeds = sorted(int(name) for name in names if name.isdecimal())
+    finished = {
+        name: [cell for seed in seeds if grid.is_measured(cell := Cell(seed, row))]
+        for name, row in grid.layout.rows.items()
+    }
+    cells = [cell for some in finished.values() for cell in some]
+    rows = [_row(grid, grid.layout.rows[name], some) for name, some in finished.items() if some]
+    _compare_scores(grid, rows, finished)
+    if grid.layout.compares_histories:
+        _compare_likelihoods(grid, rows, finished)
+    return {
+        "experiment": grid.layout.name,
+        "title": grid.layout.title,
+        "axis": grid.layout.axis,
+        "baseline": grid.layout.baseline,
+        "recipe": grid.recipe.name,
+        "steps": {name: grid.recipe.stage[name].steps for name in (SENTENCE, "document")},
+        "taken": _steps_taken(grid, cells),
+        "sentence_models": _sentence_models(grid, seeds),
+        **_part_and_signatures(grid, cells),
+        **(_choices_setup(grid, cells) if grid.layout.per_seed else {}),
+        "unfinished": _unfinished(grid, seeds),
+        "corpus": grid.describe_corpus(),
+        "seeds": sorted({cell.seed for cell in cells}),
+        "draws": DRAWS,
+        "seed": SEED,
+        "rows": rows,
+    }
+
+
+def _steps_taken(grid: Grid, cells: Sequence[Cell]) -> dict[str, list[int]]:
+    """Return the numbers of steps that the finished runs, and their sentence models, took."""
+    sentence = {grid.run(Cell(cell.seed, None)) for cell in cells}
+    runs = {SENTENCE: sentence, "document": {grid.run(cell) for cell in cells}}
+    return {
+        name: sorted({int(run.read()["steps"]) for run in some if run.description.exists()})
+        for name, some in runs.items()
+    }
+
+
+def _sentence_models(grid: Grid, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Describe the finished sentence models."""
+    runs = {seed: grid.run(Cell(seed, None)) for seed in seeds}
+    read = {seed: read_results(run.path) for seed, run in runs.items() if run.finished}
+    return [
+        {
+            "seed": seed,
+            "path": str(run.path.relative_to(grid.directory)),
+            **{key: run.description[key] for key in ("steps", "seconds", "settings")},
+            "perplexity": run.perplexity,
+        }
+        for seed, run in read.items()
+    ]
+
+
+def _part_and_signatures(grid: Grid, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return the part of the corpus that scores are of, and their signatures."""
+    if not cells:
+        return {"part": grid.layout.part}
+    first = _compared_part(grid, read_json(grid.run(cells[0]).results, error=RunError))
+    return {"part": first["set"], "signatures": {key: score["signature"] for key, score in first["scores"].items()}}
+
+
+def _compared_part(grid: Grid, found: Mapping[str, Any]) -> Any:
+    """Return the results on the part that rows are compared on; a corpus without a test part has only one."""
+    parts = found["parts"]
+    return parts.get(grid.layout.part, parts.get("test"))
+
+
+def _choices_setup(grid: Grid, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return how choices were measured, and the accuracy of chance."""
+    found = _contrastive(grid.run(cells[0])) if cells else None
+    return {
+        "check_every": grid.layout.check_every,
+        "probed_items": PROBED_ITEMS,
+        "learnt": LEARNT,
+        "items": found["items"] if found else 0,
+        "chance": found["chance"] if found else None,
+    }
+
+
+def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
+    """List the runs that were started or tried, but are not finished, with their states."""
+    cells = [Cell(seed, row) for seed in seeds for row in grid.layout.rows.values()]
+    begun = [cell for cell in cells if grid.run(cell).description.exists() or grid.attempts(cell).exists()]
+    states = {cell: state_of(grid, cell) for cell in begun}
+    return [
+        f"{cell.name} with seed {cell.seed} ({state.value})"
+        for cell, state in states.items()
+        if not grid.is_measured(cell) or state is CellState.FAILED
+    ]
+
+
+def _row(grid: Grid, row: GridRow, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Aggregate the runs of a row."""
+    measured = [read_json(grid.run(cell).results, error=RunError) for cell in cells]
+    scores = [_compared_part(grid, found)["scores"] for found in measured]
+    contrastive = [found for cell in cells if (found := _contrastive(grid.run(cell))) is not None]
+    choices = [float(found["accuracy"]["all"]) for found in contrastive]
+    baseline = row.baseline or grid.layout.baseline
+    return {
+        "row": row.name,
+        "title": row.title,
+        "system": row.system,
+        "value": row.changes.get(grid.layout.axis) if grid.layout.axis else None,
+        "runs": [_run(grid, cell, found) for cell, found in zip(cells, measured, strict=True)],
+        "means": {key: asdict(mean_of([found[key]["score"] for found in scores])) for key in scores[0]},
+        "baseline": None if baseline == row.name else baseline,
+        "choices": asdict(mean_of(choices)) if choices else None,
+    }
+
+
+def _run(grid: Grid, cell: Cell, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's path, command and numbers on both parts."""
+    numbers = {
+        part: {key: score["score"] for key, score in values["scores"].items()}
+        for part, values in found["parts"].items()
+    }
+    path = grid.run(cell).path.relative_to(grid.directory)
+    learning = _learning(grid, cell) if grid.layout.per_seed else {}
+    return {"seed": cell.seed, "path": str(path), "command": command_for(grid, cell), **numbers, **learning}
+
+
+def _learning(grid: Grid, cell: Cell) -> dict[str, Any]:
+    """Return what a run chose, how fast it learnt that, and what it cost."""
+    run, speed = grid.run(cell), grid.speed(cell)
+    description, contrastive = run.read(), _contrastive(run)
+    curve = [(row["step"], row["choices"]) for row in read_metrics(run.metrics) if "choices" in row]
+    return {
+        "parameters": description["parameters"],
+        "seconds": description["seconds"],
+        "speed": read_json(speed, error=RunError)["share"] if speed.exists() else None,
+        "accuracy": contrastive["accuracy"] if contrastive else None,
+        "steps_to_learn": steps_to_learn(curve),
+        "curve": curve,
+    }
+
+
+def _contrastive(run: Run) -> dict[str, Any] | None:
+    """Return the accuracy on contrastive items, if there are any."""
+    path = run.assessment / "contrastive.json"
+    return dict(read_json(path, error=RunError)) if path.exists() else None
+
+
+def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:
+    """Add to each row its interval over documents, and its differences to its baseline."""
+    counts = {
+        row["row"]: {cell.seed: _read_tables(_counts_path(grid, cell)) for cell in cells[row["row"]]} for row in rows
+    }
+    for row in rows:
+        own, base = counts[row["row"]], counts.get(row["baseline"] or "", {})
+        metrics = {metric.key: metric for metric in choose_metrics(Wishes(tuple(row["means"])))}
+        row["documents"] = {key: _interval(grid, metric, own) for key, metric in metrics.items()}
+        shared = sorted(own.keys() & base.keys())
+        if shared:
+            row["against"] = {key: _difference(grid, metric, base, own, shared) for key, metric in metrics.items()}
+
+
+def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:
+    """Add to each row its perplexities with each history, and their significance."""
+    found = {
+        name: {cell.seed: _read_tables(path) for cell in some if (path := grid.run(cell).likelihoods).exists()}
+        for name, some in cells.items()
+    }
+    for row in rows:
+        own, base = found[row["row"]], found.get(row["baseline"] or "", {})
+        if own:  # the seeds that were scored: another grid in the folder may have more
+            row["histories"] = compare_likelihoods(own, base, draws=DRAWS, seed=SEED)
+
+
+def _counts_path(grid: Grid, cell: Cell) -> Path:
+    run = grid.run(cell)
+    return path if (path := run.counts(grid.layout.part)).exists() else run.counts()
+
+
+def _read_tables(path: Path) -> dict[str, Table]:
+    found = read_json(path, error=RunError)
+    return {key: np.array(table, dtype=np.float64) for key, table in found.items()}
+
+
+def _interval(grid: Grid, metric: Metric, counts: CountsBySeed) -> dict[str, float] | None:
+    """Return the bootstrap interval of a score over documents; None for one document."""
+    table = _pooled(grid, metric, counts, sorted(counts))
+    return asdict(interval_of(table, metric.score, draws=DRAWS, seed=SEED)) if len(table) > 1 else None
+
+
+def _difference(
+    grid: Grid, metric: Metric, base: CountsBySeed, own: CountsBySeed, seeds: Sequence[int]
+) -> dict[str, float]:
+    """Compare a row with its baseline, document by document, on the seeds that both have."""
+    tables = _pooled(grid, metric, base, seeds), _pooled(grid, metric, own, seeds)
+    return compare(*tables, metric.score, draws=DRAWS, seed=SEED).as_dict()
+
+
+def _pooled(grid: Grid, metric: Metric, counts: CountsBySeed, seeds: Sequence[int]) -> Table:
+    """Pool the counts of seeds: added up for each document, or side by side if each seed has documents of its own."""
+    tables = [counts[seed][metric.key] for seed in seeds]
+    pooled: Table = np.concatenate(tables) if grid.layout.per_seed else np.sum(tables, axis=0)
+    return pooled

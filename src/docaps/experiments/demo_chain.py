@@ -1,0 +1,177 @@
+"""The demo: the whole chain on mini-documents, from nothing to a report.
+
+demo.json        the request: seed and recipe settings
+corpus/          mini-documents and contrastive items, as text
+prepared/        the same as token ids
+runs/sentence    the sentence-level Transformer
+runs/document    Transformer + QCN + regularisation, started from it
+report.html      the page
+summary.json     the numbers; written last, so it marks a finished demo
+"""
+
+import json
+import shlex
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docaps import progress
+from docaps.config import Recipe, load_recipe, recipe_path
+from docaps.corpus.minidocs import generate_corpus
+from docaps.errors import RunError
+from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
+from docaps.experiments.assess import assess
+from docaps.experiments.grid import is_same_request
+from docaps.experiments.minicorpus import items_path, labels_of_test, prepare_once, write_once
+from docaps.files import read_json, write_json
+from docaps.runs.card import write_card
+from docaps.runs.directory import Run
+from docaps.training.stages import train_recipe
+
+STAGES = ("sentence", "document")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoFolder:
+    """The paths of a demo directory."""
+
+    path: Path
+
+    @property
+    def request(self) -> Path:
+        """Path of the request."""
+        return self.path / "demo.json"
+
+    @property
+    def summary(self) -> Path:
+        """Path of the numbers, which exists only when the demo is finished."""
+        return self.path / "summary.json"
+
+    @property
+    def report(self) -> Path:
+        """Path of the page."""
+        return self.path / "report.html"
+
+    @property
+    def text(self) -> Path:
+        """Directory of the mini-documents as text."""
+        return self.path / "corpus"
+
+    @property
+    def items(self) -> Path:
+        """Path of the contrastive items."""
+        return items_path(self.text)
+
+    def run(self, stage: str) -> Run:
+        """Return the run of a stage."""
+        return Run(self.path / "runs" / stage)
+
+    def state(self) -> dict[str, bool]:
+        """Return for each part of the demo whether it exists."""
+        return {
+            "mini-documents": self.items.exists(),
+            "prepared corpus": (self.path / "prepared" / "manifest.json").exists(),
+            "sentence model": self.run("sentence").finished,
+            "document model": self.run("document").finished,
+            "report": self.report.exists(),
+            "summary": self.summary.exists(),
+        }
+
+
+def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: bool, overwrite: bool) -> None:
+    """Prepare the folder of a demo; refuse to destroy or mix up what is there."""
+    request = {"recipe": recipe.model_dump(), "documents": documents}
+    if overwrite and folder.request.exists():
+        shutil.rmtree(folder.path)
+    if not folder.path.exists() or not any(folder.path.iterdir()):
+        write_json(folder.request, request)
+        return
+    if not folder.request.exists():
+        raise RunError("exists and is not a demo: choose another --dir", path=folder.path)
+    if not resume:
+        there = ", ".join(name for name, done in folder.state().items() if done) or "nothing finished"
+        raise RunError(
+            f"an unfinished demo is here ({there}). Go on: --resume; start over: --overwrite", path=folder.path
+        )
+    if not is_same_request(read_json(folder.request, error=RunError), recipe, {"documents": documents}):
+        raise RunError(
+            "the demo here has another seed or other settings: start over with --overwrite", path=folder.path
+        )
+
+
+@contextmanager
+def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Record how long the block takes."""
+    start = time.monotonic()
+    yield
+    seconds[name] = time.monotonic() - start
+
+
+def train_and_assess(folder: DemoFolder, recipe: Recipe, documents: int) -> dict[str, float]:
+    """Run the parts of the chain that do not exist yet, up to both assessed models; return the seconds of each."""
+    seconds: dict[str, float] = {}
+    with timed(seconds, "corpus"):
+        corpus = generate_corpus(documents=documents, seed=recipe.seed)
+        write_once(folder.text, corpus)
+    with timed(seconds, "prepare"):
+        store = prepare_once(folder.text, recipe.preparation, folder.path / "prepared")
+    with timed(seconds, "train"):
+        for stage in STAGES:
+            train_recipe(recipe, store, folder.path / "runs", stages=[stage])
+            seconds[f"train_{stage}"] = float(folder.run(stage).read()["seconds"])
+    with timed(seconds, "assess"):
+        for stage in STAGES:
+            progress.say(f"assess the {stage} model")
+            assess(folder.run(stage), store, labels=labels_of_test(corpus))
+            write_card(folder.run(stage), command=command_for(folder, recipe, documents))
+    return seconds
+
+
+def write_summary(folder: DemoFolder, recipe: Recipe, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Write and return the numbers of both models, the level of chance and the times taken."""
+    models = {stage: _numbers(folder.run(stage)) for stage in STAGES}
+    contrastive = read_json(folder.run("document").assessment / "contrastive.json", error=RunError)
+    total = sum(value for name, value in seconds.items() if not name.startswith("train_"))  # these are part of train
+    rounded = {name: round(value, 1) for name, value in {**seconds, "total": total}.items()}
+    summary = {**models, "chance": contrastive["chance"], "seed": recipe.seed, "seconds": rounded}
+    write_json(folder.summary, summary)
+    return summary
+
+
+def _numbers(run: Run) -> Mapping[str, Any]:
+    """Return BLEU and contrastive accuracy of one run."""
+    scores = read_json(run.assessment / "scores.json", error=RunError)
+    contrastive = read_json(run.assessment / "contrastive.json", error=RunError)
+    return {
+        "bleu": scores["bleu"]["score"],
+        "bleu_signature": scores["bleu"]["signature"],
+        "contrastive": contrastive["accuracy"],
+    }
+
+
+def command_for(folder: DemoFolder, recipe: Recipe, documents: int, docaps: str = "docaps") -> str:
+    """Return the command that repeats a demo."""
+    words = ["demo", "--seed", str(recipe.seed)]
+    words += [] if folder.path == DEMO_DIRECTORY else ["--dir", str(folder.path)]
+    words += [] if documents == DOCUMENTS else ["--documents", str(documents)]
+    return f"{docaps} {shlex.join([*words, *changed_settings(recipe)])}"
+
+
+def changed_settings(recipe: Recipe) -> list[str]:
+    """Return, as options, the settings in which a recipe differs from `minidocs`, except for the seed."""
+    usual = load_recipe(recipe_path("minidocs"), [f"seed={recipe.seed}"])
+    changes = _differences(recipe.model_dump(mode="json"), usual.model_dump(mode="json"))
+    return [word for change in changes for word in ("--set", change)]
+
+
+def _differences(values: Mapping[str, Any], usual: Mapping[str, Any], table: str = "") -> Iterator[str]:
+    """Iterate over the settings that differ, as `table.key=value`; None cannot be set."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _differences(value, usual.get(key, {}), f"{table}{key}.")
+        elif value is not None and value != usual.get(key):
+            yield f"{table}{key}={json.dumps(value, ensure_ascii=False)}"

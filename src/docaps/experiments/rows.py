@@ -1,0 +1,250 @@
+"""Rows of experiments: one table in which a name has one meaning, and the layouts that select from it.
+
+A row is a document stage: a system and the settings that differ from the recipe's. Within a seed all rows start from
+one sentence model and are trained alike, the sentence-level rows included: without the second stage, the others would
+be ahead by its steps and its dropout.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from docaps.config import Recipe, SystemName
+
+SENTENCE = "sentence"
+"""The name of the sentence model, which rows start from."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """A system, and the settings in which its document stage differs from the recipe's."""
+
+    name: str
+    title: str
+    system: SystemName = "qcn"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Dotted keys of the recipe and their values; those of the document stage are `stage.document.KEY`."""
+    scaled: Mapping[str, float] = field(default_factory=dict)
+    """Dotted keys, and the factors that the recipe's values are multiplied by."""
+    starts_from: str = SENTENCE
+    """The row whose model it starts from."""
+    baseline: str | None = None
+    """The row that it is compared with, if not the layout's baseline."""
+
+    def apply(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with this row as its only stage after the sentence model; the stage has the row's name."""
+        values = recipe.model_dump()
+        for key, value in self.changes.items():
+            table, last = _find_table(values, key)
+            table[last] = value
+        for key, factor in self.scaled.items():
+            table, last = _find_table(values, key)
+            table[last] *= factor
+        stages = values["stage"]
+        values["stage"] = {SENTENCE: stages[SENTENCE], self.name: stages["document"] | {"system": self.system}}
+        return Recipe.model_validate(values)
+
+
+def _find_table(values: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """Return the table that a dotted key is in, and its name there."""
+    *tables, last = key.split(".")
+    for table in tables:
+        values = values[table]
+    return values, last
+
+
+STAGE = "stage.document"
+STEPS, LEARNING_RATE, INHERITED_RATE = (f"{STAGE}.{key}" for key in ("steps", "learning_rate", "inherited_rate"))
+LONGER = {STEPS: 4, f"{STAGE}.warmup": 4}
+"""What the rows scale that test whether training was too short."""
+NEW_WEIGHTS_ONLY = {INHERITED_RATE: 0.0, f"{STAGE}.inherited_exempt": ()}
+"""Zhang et al. train the new weights only; the other papers train all."""
+PAPER_SIZES = {"history.sentences": 3, "qcn.capsules": 4, "qcn.rounds": 4}
+"""The paper's choice; each figure varies one of them."""
+
+
+def _informed(
+    name: str, title: str, system: Literal["han", "san"], starts_from: str = SENTENCE, **more: Any
+) -> GridRow:
+    """Return a row of a rival that knows distances and trains the states of other sentences.
+
+    Pronouns of the mini-documents need both: which of two things was mentioned last, and the gender of a thing.
+    """
+    settings = {"gradient": True, "distances": True} | more
+    changes = {f"{system}.{key}": value for key, value in settings.items()}
+    return GridRow(name, title, system, changes, starts_from=starts_from)
+
+
+def _series(name: str, key: str, values: range, noun: str) -> list[GridRow]:
+    """Return a row of QCN with the regularisation term for each value of a setting."""
+    return [
+        GridRow(f"{name}-{value}", f"{value} {noun}{'s' * (value > 1)}", "qcn+reg", {**PAPER_SIZES, key: value})
+        for value in values
+    ]
+
+
+_TABLE = (
+    # The rows of the paper's Table 2.
+    GridRow("transformer", "Transformer", "transformer"),
+    GridRow("transformer+reg", "Transformer + regularisation", "transformer+reg"),
+    GridRow("qcn", "Transformer + QCN"),
+    GridRow("qcn+reg", "Transformer + QCN + regularisation", "qcn+reg"),
+    GridRow("zhang", "Transformer-DocNMT (Zhang et al. 2018)", "zhang", NEW_WEIGHTS_ONLY),
+    GridRow("han", "HAN-DocNMT (Miculicich et al. 2018)", "han", {"han.side": "joint"}),
+    GridRow("san", "SAN-DocNMT (Maruf et al. 2019)", "san", {"san.mode": "online"}),
+    # Concatenation, and controls of the paper's claims.
+    GridRow("concat", "concatenation, k to 1", "concat", {"concat.mode": "k-to-1"}),
+    GridRow("capsnet", "plain capsules, no query", "capsnet"),
+    GridRow("qcn-shuffled", "control: histories of other documents", "qcn-shuffled"),
+    GridRow("qcn-noise", "control: a random memory", "qcn-noise"),
+    # The rivals in other forms; zhang-all and han-encoder learnt best from mini-documents (docs/results.md).
+    GridRow("zhang-all", "Transformer-DocNMT, all weights trained", "zhang"),
+    _informed("han-encoder", "HAN-DocNMT, encoder, with distances and gradient", "han", side="encoder"),
+    _informed("han-decoder", "hierarchical attention, decoder", "han", side="decoder"),
+    _informed("han-joint", "hierarchical attention, both; as many steps more after han-encoder", "han", "han-encoder"),
+    _informed("han-at-once", "hierarchical attention, both from the beginning", "han"),
+    _informed("san-online", "selective attention, sentences before", "san"),
+    _informed("san-sparse", "selective attention, words by sparsemax too", "san", words="sparsemax"),
+    _informed("san-flat", "selective attention, all words at once", "san", attention="flat"),
+    _informed("san-decoder", "selective attention, decoder", "san", side="decoder"),
+    _informed("san-offline", "selective attention, after as well, a set", "san", mode="offline", distances=False),
+    # Concatenation has no new weights, and longer sentences than any before: it learns as the sentence model did.
+    GridRow(
+        "concat-full-rate",
+        "concatenation, k to 1, all weights at twice the rate",
+        "concat",
+        {"concat.mode": "k-to-1", INHERITED_RATE: 1.0},
+        {LEARNING_RATE: 2},
+    ),
+    GridRow(
+        "concat-2-to-2",
+        "concatenation, 2 to 2, likewise, in twice the steps; it sees one sentence before",
+        "concat",
+        {"concat.mode": "2-to-2", "history.sentences": 1, INHERITED_RATE: 1.0},
+        {LEARNING_RATE: 2, STEPS: 2},
+    ),
+    # The QCN with one setting changed: what the paper leaves open, and what may be chosen.
+    GridRow("joint", "all history words routed at once", changes={"qcn.scope": "joint"}),
+    GridRow("last", "gradient through the last iteration only", changes={"qcn.gradient": "last"}),
+    GridRow("detached", "votes detached in the agreement", changes={"qcn.gradient": "detached-votes"}),
+    GridRow("no-p-in-s", "p taken out of s (line 20)", changes={"qcn.guide_capsules": False}),
+    GridRow("no-p-in-alpha", "p taken out of alpha (line 27)", changes={"qcn.guide_agreement": False}),
+    GridRow("raw", "capsules not normalised before attention", changes={"qcn.normalise": False}),
+    GridRow("mean", "query from the mean of the words", changes={"qcn.query": "mean"}),
+    GridRow("positions", "history words with positions", changes={"history.positions": True}),
+    GridRow("gate", "a gate on the context sub-layer", changes={"qcn.gate": True}),
+    GridRow("silent", "context sub-layers add nothing at first", changes={"qcn.silent": True}),
+    GridRow("unsquashed", "input capsules not squashed", changes={"qcn.squash_words": False}),
+    GridRow("spread", "vote matrices started at 0.01", changes={"qcn.spread": 0.01}),
+    GridRow("weight-0.1", "regularisation of weight 0.1", "qcn+reg", {"regulariser.weight": 0.1}),
+    GridRow("weight-0.3", "regularisation of weight 0.3", "qcn+reg", {"regulariser.weight": 0.3}),
+    GridRow("new-3", "new weights learn 3 times as fast", scaled={LEARNING_RATE: 3, INHERITED_RATE: 1 / 3}),
+    GridRow("new-10", "new weights learn 10 times as fast", scaled={LEARNING_RATE: 10, INHERITED_RATE: 1 / 10}),
+    GridRow("routed-1", "1 routing iteration", changes={"qcn.rounds": 1}),
+    GridRow("routed-2", "2 routing iterations", changes={"qcn.rounds": 2}),
+    GridRow("routed-3", "3 routing iterations", changes={"qcn.rounds": 3}),
+    GridRow("exempt", "word vectors learn at the full rate", changes={f"{STAGE}.inherited_exempt": ("embeddings",)}),
+    GridRow("transformer-longer", "Transformer, 4 times the steps", "transformer", scaled=LONGER),
+    GridRow("longer", "4 times the steps", scaled=LONGER, baseline="transformer-longer"),
+    # The points of the paper's figures.
+    *_series("history", "history.sentences", range(1, 7), "history sentence"),
+    *_series("capsules", "qcn.capsules", range(1, 9), "capsule"),
+    *_series("rounds", "qcn.rounds", range(1, 7), "routing iteration"),
+)
+ROWS: Mapping[str, GridRow] = {row.name: row for row in _TABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class GridLayout:
+    """One experiment: its rows and how they are compared."""
+
+    name: str
+    title: str
+    rows: Mapping[str, GridRow]
+    axis: str | None = None
+    """For a figure, the setting that its rows differ in."""
+    baseline: str | None = None
+    """The row that the others are compared with."""
+    on_demand: frozenset[str] = frozenset()
+    """Rows that are trained only if named."""
+    part: Literal["dev", "test"] = "test"
+    """The held-out part whose scores are compared."""
+    check_every: int | None = None
+    """Steps between two checks of contrastive choices in training; None: no checks."""
+    timed: bool = False
+    """Whether training speed is measured as well."""
+
+    @property
+    def per_seed(self) -> bool:
+        """Whether each seed has mini-documents of its own, because rows are compared by choices in them."""
+        return self.check_every is not None
+
+    @property
+    def compares_histories(self) -> bool:
+        """Whether rows are also compared by likelihood with each history, as trials are."""
+        return self.part == "dev"
+
+    def skips_test(self, row: GridRow) -> bool:
+        """Return whether a row never sees the test part: one for choosing settings, and not of Table 2."""
+        return self.part == "dev" and row.name not in LAYOUTS["table2"].rows
+
+
+def _named(names: str) -> dict[str, GridRow]:
+    """Return the rows of some names, separated by spaces."""
+    return {name: ROWS[name] for name in names.split()}
+
+
+def _points(series: str) -> dict[str, GridRow]:
+    """Return the rows of a figure."""
+    return {name: row for name, row in ROWS.items() if name.rpartition("-")[0] == series}
+
+
+_LAYOUTS = (
+    GridLayout(
+        "table2",
+        "Table 2: the systems, and controls",
+        _named(
+            "transformer transformer+reg qcn qcn+reg zhang han san concat capsnet qcn-shuffled qcn-noise "
+            "zhang-all han-encoder"
+        ),
+        baseline="transformer",
+        on_demand=frozenset({"zhang-all", "han-encoder"}),
+    ),
+    GridLayout(
+        "history", "Figure 4: history sentences (M = 4, 4 iterations)", _points("history"), axis="history.sentences"
+    ),
+    GridLayout("capsules", "Figure 5: capsules (K = 3, 4 iterations)", _points("capsules"), axis="qcn.capsules"),
+    GridLayout("rounds", "Routing iterations (K = 3, M = 4)", _points("rounds"), axis="qcn.rounds"),
+    GridLayout(
+        "trials",
+        "Trials: the QCN with one setting changed",
+        _named(
+            "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
+            "routed-1 routed-2 routed-3 silent exempt transformer-longer longer"
+        ),
+        baseline="transformer",
+        part="dev",
+    ),
+    GridLayout(
+        "routing",
+        "Routing: what the paper leaves open, one option at a time",
+        _named(
+            "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
+            "unsquashed spread"
+        ),
+        baseline="qcn",
+        check_every=100,
+    ),
+    GridLayout(
+        "rivals",
+        "Rivals: the other systems, and controls",
+        _named(
+            "transformer qcn zhang-all zhang han-encoder han-decoder han-joint han-at-once han san-online san-sparse "
+            "san-flat san-decoder san-offline san concat-full-rate concat-2-to-2 qcn-shuffled qcn-noise"
+        ),
+        baseline="transformer",
+        check_every=100,
+        timed=True,
+    ),
+)
+LAYOUTS: Mapping[str, GridLayout] = {layout.name: layout for layout in _LAYOUTS}

@@ -1,0 +1,127 @@
+"""Aggregated numbers are those of the runs: means, intervals, differences."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.experiments.toy_grid import ROWS, read, toy
+
+from docaps.cli.experiment import write_table
+from docaps.evaluation.seeds import mean_of
+from docaps.experiments.aggregate import aggregate_folder, aggregate_grid
+from docaps.experiments.rows import LAYOUTS
+from docaps.experiments.runner import work
+
+pytestmark = pytest.mark.usefixtures("small")
+
+
+def test_the_numbers_of_the_grid_are_those_of_its_runs(made: Path) -> None:
+    found = read(made / "table2.json")
+    assert (found["seeds"], found["baseline"], [row["row"] for row in found["rows"]]) == (
+        [1, 2],
+        "transformer",
+        [*ROWS],
+    )
+    for row in found["rows"]:
+        for key in ("bleu", "meteor"):
+            scores = [
+                read(made / run["path"] / "results.json")["parts"]["test"]["scores"][key]["score"]
+                for run in row["runs"]
+            ]
+            assert [run["test"][key] for run in row["runs"]] == scores
+            assert row["means"][key]["mean"] == pytest.approx(sum(scores) / 2)
+            assert row["means"][key]["low"] <= row["means"][key]["mean"] <= row["means"][key]["high"]
+    assert "against" not in found["rows"][0]
+    assert set(found["rows"][1]["against"]) == {"bleu", "dbleu", "chrf", "meteor"}
+
+
+def test_the_difference_to_the_sentence_row_counts_all_seeds_together(made: Path) -> None:
+    counts = {row: [read(made / f"seed-{s}" / row / "counts.json")["bleu"] for s in (1, 2)] for row in ROWS[:2]}
+    from docaps.evaluation.statistics import bleu_of
+
+    score = {row: bleu_of(np.array(tables).sum(axis=(0, 1))[None], smooth=True)[0] for row, tables in counts.items()}
+    found = read(made / "table2.json")["rows"][1]["against"]["bleu"]
+    assert found["difference"] == pytest.approx(score["qcn+reg"] - score["transformer"])
+
+
+def test_a_row_with_a_baseline_of_its_own_is_compared_with_that(copy: Path) -> None:
+    rows = {name: LAYOUTS["trials"].rows[name] for name in ("transformer", "qcn+reg", "mean")}
+    changed = rows | {"qcn+reg": replace(rows["qcn+reg"], baseline="mean")}
+    grid = toy(copy, layout=replace(LAYOUTS["trials"], rows=changed), seeds=(1,), only=None)
+    work(grid)
+    results = aggregate_grid(grid)
+    found = {row["row"]: row for row in results["rows"]}
+    assert {name: row["baseline"] for name, row in found.items()} == {
+        "transformer": None,
+        "qcn+reg": "mean",
+        "mean": "transformer",
+    }
+    scores = {name: row["runs"][0]["dev"]["bleu"] for name, row in found.items()}
+    assert found["qcn+reg"]["against"]["bleu"]["difference"] == pytest.approx(scores["qcn+reg"] - scores["mean"])
+    perplexities = {name: row["histories"]["true"]["perplexity"] for name, row in found.items()}
+    assert found["qcn+reg"]["histories"]["true"]["against"]["difference"] == pytest.approx(
+        perplexities["qcn+reg"] - perplexities["mean"]
+    )
+    assert "against `transformer` (`qcn+reg`: `mean`); perplexity" in write_table(copy, results)
+
+
+def test_the_whole_table_and_a_point_of_each_figure_are_made(copy: Path) -> None:
+    grid = toy(copy, seeds=(1,), only=None)
+    assert not {row.name for row in grid.rows} & {"zhang-all", "han-encoder"}
+    work(grid)
+    work(toy(copy, seeds=(1,), only=("zhang-all", "han-encoder")))
+    for name in ("history", "capsules", "rounds"):
+        grid = toy(copy, layout=LAYOUTS[name], seeds=(1,), only=(f"{name}-1",))
+        work(grid)
+    assert aggregate_folder(copy) == [
+        read(copy / f"{name}.json") for name in ("table2", "history", "capsules", "rounds")
+    ]
+    assert [row["row"] for row in read(copy / "table2.json")["rows"]] == list(LAYOUTS["table2"].rows)
+    assert [row["row"] for row in read(copy / "rounds.json")["rows"]] == ["rounds-1"]
+    found = read(copy / "table2.json")
+    text = write_table(copy, found)
+    assert (copy / "table2.md").read_text(encoding="utf-8") == text
+    for row in found["rows"]:
+        mean = np.mean([run["dev"]["bleu"] for run in row["runs"]])
+        assert f"| {row['row']} | {mean:.2f} |" in text
+    scores = read(copy / "seed-1" / "qcn+reg" / "results.json")["parts"]["test"]["scores"]
+    assert f"BLEU `{scores['bleu']['signature']}`" in text
+    assert found["unfinished"] == []
+    assert found["taken"] == {"sentence": [2], "document": [2]}
+    assert [model["seed"] for model in found["sentence_models"]] == [1, 2]
+
+
+def test_unfinished_runs_are_listed(copy: Path) -> None:
+    (copy / "seed-1" / "san" / "results.json").unlink()
+    (copy / "seed-1.bak").mkdir()
+    found = aggregate_grid(toy(copy))
+    assert found["unfinished"] == ["san with seed 1 (to train)"]
+    assert "Not finished: san with seed 1 (to train)." in write_table(copy, found)
+    assert not (copy / "history.json").exists()
+    aggregate_folder(copy)
+    assert not (copy / "history.json").exists()
+
+
+def test_a_report_of_an_unfinished_grid_shows_what_is_there(copy: Path) -> None:
+    from docaps.experiments.pages import collect
+
+    (copy / "table2.json").unlink()
+    for seed in (1, 2):
+        shutil.rmtree(copy / f"seed-{seed}" / "san")
+    found = collect([copy], corpus=None, docaps="docaps")
+    assert [row["row"] for row in found.grids[0]["rows"]] == ["transformer", "qcn+reg"]
+    assert len(found.results) == len(found.commands) == 4
+
+
+def test_means_over_seeds_have_students_interval() -> None:
+    from scipy import stats
+
+    values = [31.0, 33.5, 32.2, 30.9]
+    low, high = stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
+    found = mean_of(values)
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
+    assert mean_of([5.0]).low is None
+    many = [float(value) for value in range(40)]
+    assert mean_of(many).high == pytest.approx(stats.t.interval(0.95, 39, np.mean(many), stats.sem(many))[1], abs=0.3)

@@ -1,0 +1,167 @@
+"""Each row is the recipe with what it names changed, and nothing else."""
+
+import json
+from operator import attrgetter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.unit.experiments.toy_grid import toy
+
+from docaps.config import load_recipe, recipe_path
+from docaps.experiments import rows as table
+from docaps.experiments.grid import Cell, CorpusSource, Grid
+from docaps.experiments.rows import LAYOUTS, ROWS, GridLayout, GridRow
+
+RECIPE = load_recipe(recipe_path("minidocs"))
+RECIPE_FIELDS = SimpleNamespace(stage=SimpleNamespace(document=RECIPE.stage["document"]))
+
+
+def test_a_name_has_one_meaning_in_all_experiments() -> None:
+    assert [row.name for row in table._TABLE] == list(ROWS)
+    for layout in LAYOUTS.values():
+        assert all(row is ROWS[name] for name, row in layout.rows.items())
+    assert "sentence" not in ROWS  # a row is a run beside the sentence model
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_a_row_changes_what_it_says_and_nothing_else(row: GridRow) -> None:
+    changes = {key: value for key, value in row.changes.items() if not key.startswith("stage.")}
+    words = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
+    found = row.apply(RECIPE)
+    assert found.model_copy(update={"stage": RECIPE.stage}) == load_recipe(recipe_path("minidocs"), words)
+    stage = {key.split(".")[-1]: value for key, value in row.changes.items() if key.startswith("stage.document.")}
+    stage |= {key.split(".")[-1]: attrgetter(key)(RECIPE_FIELDS) * factor for key, factor in row.scaled.items()}
+    document = RECIPE.stage["document"].model_copy(update={"system": row.system, **stage})
+    assert found.stage == {"sentence": RECIPE.stage["sentence"], row.name: document}
+
+
+@pytest.mark.parametrize("name", LAYOUTS["routing"].rows.keys() - {"qcn", "qcn+reg", "capsnet"})
+def test_an_option_of_the_routing_is_not_the_recipes(name: str) -> None:
+    changes = ROWS[name].changes
+    assert changes
+    assert [key for key, value in changes.items() if attrgetter(key)(RECIPE) == value] == []
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_no_two_rows_of_an_experiment_are_the_same_or_have_one_title(layout: GridLayout) -> None:
+    recipe = load_recipe(recipe_path("europarl-small" if layout.name == "trials" else "minidocs"))
+    applied = [(row.apply(recipe), row) for row in layout.rows.values()]
+    described = [(one.system(row.name), one.stage[row.name], one.regulariser, row.starts_from) for one, row in applied]
+    assert [one for number, one in enumerate(described) if one in described[:number]] == []
+    titles = [row.title for row in layout.rows.values()]
+    assert len(set(titles)) == len(titles)
+    assert not any("|" in title for title in titles)  # they stand in Markdown tables
+
+
+def test_rows_start_from_rows_of_their_experiment() -> None:
+    for layout in LAYOUTS.values():
+        started = {row.starts_from for row in layout.rows.values()} - {"sentence"}
+        assert started <= layout.rows.keys()
+        assert all(layout.rows[name].starts_from == "sentence" for name in started)
+
+
+def test_every_system_of_table_2_and_every_control_is_a_rival() -> None:
+    systems = {row.system for row in LAYOUTS["rivals"].rows.values()}
+    assert systems >= {"zhang", "han", "san", "concat", "qcn-shuffled", "qcn-noise"}
+
+
+def test_the_recipe_is_left_as_it_was() -> None:
+    before = RECIPE.model_dump()
+    ROWS["joint"].apply(RECIPE)
+    assert RECIPE.model_dump() == before
+
+
+def test_later_stages_of_the_recipe_are_left_out() -> None:
+    recipe = load_recipe(recipe_path("minidocs"), ["stage.third.init_from=document"])
+    assert list(ROWS["qcn"].apply(recipe).stage) == ["sentence", "qcn"]
+
+
+def test_every_row_of_the_paper_is_there_and_both_sentence_rows_have_a_second_stage() -> None:
+    from docaps.report.paper import TABLE2
+
+    rows = LAYOUTS["table2"].rows
+    assert rows.keys() >= TABLE2.keys() | {"capsnet", "qcn-shuffled", "qcn-noise"}
+    grid = toy(Path("nowhere"), only=None)
+    stages = {row.name: grid.recipe_of(Cell(1, row)).stage[row.name] for row in grid.rows}
+    fixed = {name: stage.model_copy(update={"system": "qcn"}) for name, stage in stages.items() if name != "zhang"}
+    assert {stage.init_from for stage in stages.values()} == {"sentence"}
+    assert len({stage.model_dump_json() for stage in fixed.values()}) == 1  # steps, dropout and all the rest
+    assert stages["zhang"].inherited_rate == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "fixed"),
+    [
+        ("history", range(1, 7), (None, 4, 4)),
+        ("capsules", range(1, 9), (3, None, 4)),
+        ("rounds", range(1, 7), (3, 4, None)),
+    ],
+)
+def test_figures_move_one_setting_and_hold_the_others(name: str, values: range, fixed: tuple[int | None, ...]) -> None:
+    grid = toy(Path("nowhere"), layout=LAYOUTS[name], only=None)
+    found = []
+    for row in grid.rows:
+        recipe = grid.recipe_of(Cell(1, row))
+        found.append((recipe.history.sentences, recipe.qcn.capsules, recipe.qcn.rounds))
+        assert recipe.stage[row.name].system == "qcn+reg"
+    assert found == [tuple(value if one is None else one for one in fixed) for value in values]
+
+
+CHANGED = {
+    "joint": {("qcn", "scope"): "joint"},
+    "mean": {("qcn", "query"): "mean"},
+    "gate": {("qcn", "gate"): True},
+    "positions": {("history", "positions"): True},
+    "raw": {("qcn", "normalise"): False},
+    "weight-0.1": {("regulariser", "weight"): 0.1},
+    "weight-0.3": {("regulariser", "weight"): 0.3},
+    "new-3": {("stage", "learning_rate"): 3e-3, ("stage", "inherited_rate"): 1 / 3 * 0.2},
+    "new-10": {("stage", "learning_rate"): 1e-2, ("stage", "inherited_rate"): 0.1 * 0.2},
+    "routed-1": {("qcn", "rounds"): 1},
+    "routed-2": {("qcn", "rounds"): 2},
+    "routed-3": {("qcn", "rounds"): 3},
+    "silent": {("qcn", "silent"): True},
+    "exempt": {("stage", "inherited_exempt"): ["embeddings"]},
+    "transformer-longer": {("stage", "steps"): 2000, ("stage", "warmup"): 200},
+    "longer": {("stage", "steps"): 2000, ("stage", "warmup"): 200},
+}
+
+
+USUAL = {"weight-0.1": "qcn+reg", "weight-0.3": "qcn+reg", "transformer-longer": "transformer"}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_trials_change_one_thing_and_leave_the_test_part_alone(name: str) -> None:
+    grid = Grid(Path("nowhere"), LAYOUTS["trials"], load_recipe(recipe_path("europarl-small")), CorpusSource(None, 30))
+    rows = grid.layout.rows
+    usual = rows[USUAL.get(name, "qcn")]
+    one, other = (_settings(grid, row) for row in (usual, rows[name]))
+    found = {key: value for key, value in other.items() if one[key] != value}
+    assert {
+        key: pytest.approx(value) if isinstance(value, float) else value for key, value in CHANGED[name].items()
+    } == found
+    assert grid.layout.skips_test(rows[name])
+    assert not grid.layout.skips_test(usual)
+
+
+def test_trials_are_all_there() -> None:
+    assert LAYOUTS["trials"].rows.keys() == CHANGED.keys() | {"transformer", "qcn", "qcn+reg"}
+
+
+def _settings(grid: Grid, row: GridRow) -> dict[tuple[str, str], Any]:
+    values = grid.recipe_of(Cell(1, row)).model_dump()
+    values["stage"] = values["stage"][row.name]
+    return {
+        (table, key): value
+        for table in ("qcn", "history", "regulariser", "stage")
+        for key, value in values[table].items()
+    }
+
+
+def test_rows_are_compared_with_rows_that_are_there() -> None:
+    for layout in LAYOUTS.values():
+        baselines = {row.baseline for row in layout.rows.values() if row.baseline}
+        assert baselines <= layout.rows.keys()
+    assert LAYOUTS["trials"].rows["longer"].baseline == "transformer-longer"
