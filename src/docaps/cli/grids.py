@@ -158,7 +158,7 @@ def _tell(failed: dict[str, str]) -> None:
 
 
 def _print_results(grid: "Grid", results: dict[str, Any]) -> None:
-    from docaps.report.grids import as_rows
+    from docaps.report.grid_tables import as_rows
 
     if results["rows"]:
         print_table(results["title"], *as_rows(results))

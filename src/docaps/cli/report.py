@@ -40,14 +40,14 @@ def report(
     Example: docaps report runs/demo/runs/document --sentence 48:2 --sentence 48:6
     """
     from docaps.experiments.pages import collect, report_runs
-    from docaps.report.plots import load_matplotlib, write_figures
+    from docaps.report.figures import load_converter, write_figures
 
     places = [_place(text) for text in sentence or ()]
     _check_absent([out, *([markdown] if markdown else [])], overwrite=overwrite)
     if figures is not None:
         if figures.is_dir() and any(figures.iterdir()):
             _check_absent([figures], overwrite=overwrite)
-        load_matplotlib()  # a fault is found now, not after the models were measured
+        load_converter()  # a fault is found now, not after the models were measured
     found = collect(runs, corpus=corpus, docaps=command_name(), places=places)
     report_runs(found, runs, out, docaps=command_name())
     written = [out]

@@ -18,7 +18,7 @@ from docaps.experiments.layouts import LAYOUTS
 from docaps.experiments.readings import Reading
 from docaps.experiments.work import State, command_for, state_of
 from docaps.files import read_json, write_json, write_text_atomically
-from docaps.report.grids import as_markdown
+from docaps.report.grid_tables import as_markdown
 from docaps.report.markdown import runs_table
 from docaps.runs.directory import Run
 from docaps.runs.results import read_results

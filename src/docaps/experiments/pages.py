@@ -16,7 +16,7 @@ from docaps.report.page import write_report
 from docaps.runs.card import write_card
 from docaps.runs.contrastive_results import HISTORIES
 from docaps.runs.directory import Run, open_run, own_corpus
-from docaps.runs.grid_results import Grid, beginnings_of, is_grid, read_grids, runs_of
+from docaps.runs.grid_results import Grid, sentence_models_of, is_grid, read_grids, runs_of
 from docaps.runs.results import RunResults, read_results
 
 
@@ -60,7 +60,7 @@ def _add_grid(found: Found, folder: Path, corpus: Path | None, places: Sequence[
         _show_routing(run, corpus, places)
     found.grids.extend(grids)
     found.results.extend(read_results(run.path) for run in runs)
-    found.beginnings.extend(read_results(path) for path in beginnings_of(folder, grids))
+    found.beginnings.extend(read_results(path) for path in sentence_models_of(folder, grids))
     found.commands.extend(_grid_commands(grids, docaps))
 
 

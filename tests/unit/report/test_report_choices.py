@@ -11,9 +11,9 @@ from fake_runs import write_document_run, write_json, write_kept, write_sentence
 
 from docaps.errors import RunError
 from docaps.report import build_page, read_results
-from docaps.report.choices import choices_section
+from docaps.report.sections.contrastive_choices import choices_section
 from docaps.report.markdown import build_markdown, runs_table
-from docaps.report.table import results_section
+from docaps.report.sections.run_table import results_section
 from docaps.runs.results import RunResults
 from docaps.runs.wording import percent
 

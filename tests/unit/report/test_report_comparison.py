@@ -4,7 +4,7 @@ from pathlib import Path
 from fake_runs import write_document_run, write_lines, write_sentence_run
 
 from docaps.report import RunResults, read_results
-from docaps.report.comparison import Stretch, Verdict, choose_documents, compare_sentence
+from docaps.report.sections.samples import Stretch, Verdict, choose_documents, compare_sentence
 
 
 def marks(words: Sequence[Stretch]) -> list[tuple[str, str]]:

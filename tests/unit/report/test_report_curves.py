@@ -9,7 +9,7 @@ from fake_grids import watch_bleu, write_sentence_model
 from fake_runs import write_document_run, write_run
 
 from docaps.report import build_page
-from docaps.report.curves import curves_section, thin
+from docaps.report.sections.learning_curves import curves_section, thin
 from docaps.runs.results import read_results
 
 

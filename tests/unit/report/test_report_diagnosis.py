@@ -10,7 +10,7 @@ from fake_runs import write_diagnosis, write_document_run, write_json, write_sen
 
 from docaps.errors import RunError
 from docaps.report import build_page, read_results
-from docaps.report.bars import Bar, bar_chart
+from docaps.report.drawing.charts import Bar, bar_chart
 
 EVIL = "<script>alert('x')</script>"
 

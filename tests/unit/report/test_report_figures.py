@@ -5,9 +5,11 @@ from itertools import pairwise
 
 import pytest
 
-from docaps.report.figures import DotRow, Series, dot_chart, heat_map, line_chart, spread
-from docaps.report.markup import Markup, element, escape, join
-from docaps.report.scales import ColourScale
+from docaps.report.drawing.charts import DotRow, Series, dot_chart, line_chart, spread
+from docaps.report.drawing.heat_maps import heat_map
+from docaps.report.markup import Markup, element, join
+from docaps.corpus.text.cutting import escape
+from docaps.report.drawing.heat_maps import ColourScale
 
 SCALE = ColourScale(0, 0.25, 1)
 

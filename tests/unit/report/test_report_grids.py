@@ -16,14 +16,15 @@ from test_report_page import Outline
 from docaps.config import Recipe, load_recipe, recipe_path
 from docaps.errors import DocapsError, RunError
 from docaps.report import build_page, read_results
-from docaps.report.grids import as_markdown, as_rows, caption, significance_mark
+from docaps.report.grid_tables import as_markdown, as_rows, caption, significance_mark
 from docaps.report.markdown import build_markdown, runs_table
 from docaps.report.paper import CORPORA, TABLE1, TABLE2, find_corpus
-from docaps.report.plots import write_figures
-from docaps.report.table2 import OUR_READINGS, PAPER_SETTINGS, state_differences
-from docaps.report.worth import KINDS, Rise, rises_of, span_of, worth_figure
+from docaps.report.figures import write_figures
+from docaps.report.paper import OUR_CHOICES, PAPER_SETTINGS, state_differences
+from docaps.report.sections.context_gain import KINDS, ContextGain, gains_of, span_of
+from docaps.report.worth import worth_figure
 from docaps.runs.card import as_card, flatten, markdown_table
-from docaps.runs.grid_results import Grid, arrange, beginnings_of, read_grids, runs_of
+from docaps.runs.grid_results import Grid, arrange, sentence_models_of, read_grids, runs_of
 from docaps.runs.results import RunResults
 from docaps.runs.wording import label_runs
 
@@ -76,7 +77,7 @@ def test_the_page_of_twenty_runs_with_long_sentences_is_small(tmp_path: Path) ->
     found = read_grids(folder)
     runs = [read_results(run) for run in runs_of(folder, found)]
     assert len(runs) == 22
-    beginnings = [read_results(run) for run in beginnings_of(folder, found)]
+    beginnings = [read_results(run) for run in sentence_models_of(folder, found)]
     assert len(beginnings) == 2
     page = build_page(runs, title="Report", grids=found, beginnings=beginnings)
     assert len(page.encode()) < 5 * MIB
@@ -281,7 +282,7 @@ def test_every_setting_that_is_compared_is_one_and_the_papers_recipe_differs_in_
     grids: list[Grid], results: list[RunResults]
 ) -> None:
     recipe = load_recipe(recipe_path("paper"))
-    assert {*PAPER_SETTINGS, *OUR_READINGS} <= flatten(settings_of(recipe, "document")).keys()
+    assert {*PAPER_SETTINGS, *OUR_CHOICES} <= flatten(settings_of(recipe, "document")).keys()
     runs = [
         described(next(run for run in results if run.system == system), **settings_of(recipe, stage))
         for system, stage in (("transformer", "sentence"), ("qcn+reg", "document"), ("capsnet", "document"))
@@ -290,7 +291,7 @@ def test_every_setting_that_is_compared_is_one_and_the_papers_recipe_differs_in_
         assert said_of(title, grids[0], runs) == ""
 
 
-@pytest.mark.parametrize("name", [*PAPER_SETTINGS, *OUR_READINGS])
+@pytest.mark.parametrize("name", [*PAPER_SETTINGS, *OUR_CHOICES])
 def test_every_setting_that_differs_is_said_of_the_run_that_has_everything(
     grids: list[Grid], results: list[RunResults], name: str
 ) -> None:
@@ -519,12 +520,12 @@ def test_what_a_history_is_worth_is_how_much_worse_everything_else_is(tmp_path: 
         "shuffled": {"perplexity": 14.334, "against": against(0.009, 0.005, 0.013)},
         "none": {"perplexity": 14.32, "against": against(-0.005, -0.008, 0.001)},  # better without
     }
-    rises = rises_of(found)
+    rises = gains_of(found)
     assert list(rises) == ["qcn", "mean"]  # not the sentence model's, which has no history
     assert rises["qcn"] == [
-        Rise("shuffled", 0.009, 0.005, 0.013),
-        Rise("none", -0.005, -0.008, 0.001),
-        Rise("baseline", 0.007, 0.002, 0.012),
+        ContextGain("shuffled", 0.009, 0.005, 0.013),
+        ContextGain("none", -0.005, -0.008, 0.001),
+        ContextGain("baseline", 0.007, 0.002, 0.012),
     ]
     figure = worth_figure(found)
     dots = dict(re.findall(r"<title>qcn, (.*?): (.*?)</title>", figure))
@@ -547,7 +548,7 @@ def test_a_baseline_far_off_does_not_squeeze_the_rest(tmp_path: Path) -> None:
         "shuffled": {"perplexity": 14.806, "against": against(0.006, 0.003, 0.009)},
         "none": {"perplexity": 14.797, "against": against(-0.003, -0.01, 0.003)},
     }
-    assert span_of(rises_of(found)) == pytest.approx((-0.02, 0.009))
+    assert span_of(gains_of(found)) == pytest.approx((-0.02, 0.009))
     figure = worth_figure(found)
     assert "<title>qcn, the row it is compared with: −0.237 [−0.265, −0.210]</title>← −0.237</text>" in figure
     assert figure.count('class="dot') == 2 + len(KINDS)  # and the legend's

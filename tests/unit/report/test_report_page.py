@@ -7,11 +7,11 @@ import pytest
 from fake_runs import write_document_run, write_json, write_lines, write_run, write_sentence_run
 
 from docaps.report import RunResults, build_page, read_results, write_report
-from docaps.report.curves import thin
+from docaps.report.sections.learning_curves import thin
 from docaps.report.headline import state_bleu, state_doubts, state_result
-from docaps.report.provenance import split_settings
-from docaps.report.routing import rejoin
-from docaps.report.table import best_text, ordered
+from docaps.report.sections.provenance import split_settings
+from docaps.report.sections.routing_maps import join_subwords
+from docaps.report.sections.run_table import best_text, ordered
 from docaps.runs.card import flatten
 from docaps.runs.wording import describe_system, duration, label_runs, listing, sees_context, thousands
 
@@ -162,7 +162,7 @@ def test_curves_are_thinned_by_averaging() -> None:
 
 
 def test_pieces_are_read_as_words() -> None:
-    assert rejoin(["An@@", "na", "s@@", "at", ".", "</s>"]) == "Anna sat ."
+    assert join_subwords(["An@@", "na", "s@@", "at", ".", "</s>"]) == "Anna sat ."
 
 
 def test_wording() -> None:

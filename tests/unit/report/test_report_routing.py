@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.unit.report.fake_runs import write_document_run, write_json
 
-from docaps.report.curves import curves_section
-from docaps.report.routing import count_cells, routing_section
+from docaps.report.sections.learning_curves import curves_section
+from docaps.report.sections.routing_maps import count_cells, routing_section
 from docaps.runs.results import read_results
 
 

@@ -2,16 +2,8 @@ import math
 
 import pytest
 
-from docaps.report.scales import (
-    Axis,
-    ColourScale,
-    Shade,
-    correlation_scale,
-    coupling_scale,
-    log_ticks,
-    nice_ceiling,
-    ticks,
-)
+from docaps.report.drawing.axes import Axis, log_ticks, nice_ceiling, ticks
+from docaps.report.drawing.heat_maps import ColourScale, Shade, correlation_scale, coupling_scale
 
 
 @pytest.mark.parametrize(

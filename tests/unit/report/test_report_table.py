@@ -10,7 +10,7 @@ from fake_runs import write_document_run, write_sentence_run
 from page_reading import read_page, rows_of
 
 from docaps.report import RunResults, build_page, read_results
-from docaps.report.table import results_section
+from docaps.report.sections.run_table import results_section
 from docaps.runs.grid_results import read_grids, runs_of
 
 ACCURACY = "Contrastive accuracy, %"

@@ -14,7 +14,7 @@ from page_reading import Node, read_page
 from tracing import OWN_WORDS, Files, Told, trace_page, trace_tree
 
 from docaps.report import build_page, read_results
-from docaps.runs.grid_results import beginnings_of, read_grids, runs_of
+from docaps.runs.grid_results import sentence_models_of, read_grids, runs_of
 
 COMMANDS = [("Table 2: qcn, seed 1", "docaps experiment table2 --dir runs/x --seeds 1 --only qcn"), ("b", "c 2")]
 
@@ -33,7 +33,7 @@ class Built:
 def of_grid(folder: Path) -> Built:
     """Build the page of a grid's folder."""
     grids = read_grids(folder)
-    paths, beginnings = runs_of(folder, grids), beginnings_of(folder, grids)
+    paths, beginnings = runs_of(folder, grids), sentence_models_of(folder, grids)
     page = build_page(
         [read_results(path) for path in paths],
         title="Report",

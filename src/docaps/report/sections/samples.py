@@ -1,18 +1,23 @@
-"""Where translations differ, word by word, and who agrees with the reference."""
+"""Sample documents: source, translations and reference side by side, with the words that differ marked."""
 
 import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
+from markupsafe import Markup
+
+from docaps.report.rendering import render
 from docaps.runs.results import Label, RunResults, TranslatedDocument
+from docaps.runs.wording import count, describe_system, label_runs, name_seeds, sentence_case
 
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
 class Verdict(StrEnum):
-    """What a stretch of a translation is to the reader."""
+    """How a stretch of a translation compares with the others and with the reference."""
 
     SAME = "same"
     RIGHT = "right"
@@ -21,7 +26,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Words in a row with one verdict; joined together, the stretches are the sentence."""
+    """Consecutive words with one verdict; the stretches of a sentence joined are the sentence."""
 
     text: str
     verdict: Verdict
@@ -29,9 +34,9 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class ComparedSentence:
-    """A source sentence, what each run made of it, and the reference."""
+    """A source sentence, its translation by each run, and the reference."""
 
-    number: int  # from 1, as people count
+    number: int  # counted from 1
     source: str
     translations: tuple[tuple[Stretch, ...], ...]
     reference: str
@@ -39,13 +44,13 @@ class ComparedSentence:
 
     @property
     def differs(self) -> bool:
-        """Tell whether any word is marked."""
+        """Return whether any word is marked."""
         return any(stretch.verdict is not Verdict.SAME for words in self.translations for stretch in words)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedDocument:
-    """A document as all runs translated it; `sentences` may be a part of it."""
+    """A document as all runs translated it; `sentences` may be an excerpt."""
 
     id: str
     length: int
@@ -53,16 +58,58 @@ class ComparedDocument:
     sentences: tuple[ComparedSentence, ...]
 
 
+def samples_section(every: Sequence[RunResults], *, detailed: int | None = None) -> Markup:
+    """Show up to five documents, first those that the first `detailed` runs translate most differently."""
+    results = every[:detailed]
+    translated = [(index, run) for index, run in enumerate(results) if run.translations]
+    documents = choose_documents(results)
+    return render(
+        "samples.html",
+        documents=[_document(document) for document in documents],
+        selection=_selection(translated, len(documents)),
+        runs=[_column(run, index, every, results) for index, run in translated],
+        missing=[f"{run.name}/assessment/translations.jsonl" for run in results if not run.translations],
+    )
+
+
+def _selection(translated: Sequence[tuple[int, RunResults]], shown: int) -> str:
+    """Say how the documents were chosen, unless all are shown."""
+    documents = len(translated[0][1].translations) if translated else 0
+    if shown >= documents:
+        return ""
+    several = "that the first and the last run translate most differently"
+    choice = several if len(translated) > 1 else "furthest from the reference"
+    return f"The {shown} of {count(documents, 'document')} {choice}. "
+
+
+def _column(run: RunResults, index: int, every: Sequence[RunResults], shown: Sequence[RunResults]) -> dict[str, Any]:
+    """Name a run, with its seed where the page has several and the label does not contain it."""
+    label, seed = label_runs(shown)[index], name_seeds(every, [run])
+    name = label if label.endswith(seed) else f"{label}{seed}"
+    return {"index": index, "label": label, "name": name, "system": sentence_case(describe_system(run.system))}
+
+
+def _document(document: ComparedDocument) -> dict[str, Any]:
+    first, last = document.sentences[0].number, document.sentences[-1].number
+    whole = last - first + 1 == document.length
+    return {
+        "id": document.id,
+        "part": "" if whole else f", sentences {first} to {last} of {document.length}",
+        "differing": count(document.differences, "differing word"),
+        "sentences": document.sentences,
+    }
+
+
 def compare_sentence(hypotheses: Sequence[str], reference: str) -> list[tuple[Stretch, ...]]:
     """Mark in each translation the words in which the translations differ: right where the reference agrees.
 
-    A single translation has no rival: its words that depart from the reference are marked, as wrong.
+    The words of a single translation are compared with the reference, and marked wrong where they differ.
     """
     marked = []
     for index, hypothesis in enumerate(hypotheses):
-        rivals = [*hypotheses[:index], *hypotheses[index + 1 :]] or [reference]
+        others = [*hypotheses[:index], *hypotheses[index + 1 :]] or [reference]
         agreed = _agreeing(hypothesis, reference)
-        differing = set[int]().union(*(_differing(hypothesis, rival) for rival in rivals))
+        differing = set[int]().union(*(_differing(hypothesis, other) for other in others))
         marked.append(_stretches(hypothesis, differing, agreed))
     return marked
 
@@ -70,7 +117,7 @@ def compare_sentence(hypotheses: Sequence[str], reference: str) -> list[tuple[St
 def choose_documents(
     results: Sequence[RunResults], *, documents: int = 5, sentences: int = 30
 ) -> list[ComparedDocument]:
-    """Choose the documents that the first and the last run translate most differently; cut out long ones' best part."""
+    """Choose the documents that the first and the last run translate most differently; excerpt long ones."""
     shared = _shared_documents([run.translations for run in results if run.translations])
     ranked = sorted(shared, key=count_differences, reverse=True)[:documents]
     return [_compare_document(versions, sentences) for versions in ranked]
@@ -82,7 +129,7 @@ def count_differences(versions: Sequence[TranslatedDocument]) -> int:
 
 
 def _shared_documents(runs: Sequence[Sequence[TranslatedDocument]]) -> list[list[TranslatedDocument]]:
-    """Collect what every run translated from the same source."""
+    """Return the documents that every run translated from the same source."""
     if not runs:
         return []
     tables = [{(document.id, document.source): document for document in run} for run in runs]
@@ -126,8 +173,8 @@ def _words(text: str) -> list[str]:
 
 
 def _agreeing(text: str, other: str) -> set[int]:
-    """Find the positions of words that stand in `other` too, in the same order."""
-    # autojunk would drop frequent words of long sentences, and with them the articles and pronouns we look for.
+    """Return the positions of words that also occur in `other`, in the same order."""
+    # autojunk would ignore frequent words of long sentences, among them the articles and pronouns we look for.
     matcher = difflib.SequenceMatcher(None, _words(text), _words(other), autojunk=False)
     return {position for block in matcher.get_matching_blocks() for position in range(block.a, block.a + block.size)}
 
@@ -137,7 +184,7 @@ def _differing(text: str, other: str) -> set[int]:
 
 
 def _stretches(text: str, differing: set[int], agreed: set[int]) -> tuple[Stretch, ...]:
-    """Cut a sentence where the verdict changes; spaces inside a stretch belong to it, others to neither."""
+    """Split a sentence where the verdict changes; spaces inside a stretch belong to it."""
     stretches: list[Stretch] = []
     end = 0
     for position, match in enumerate(_TOKEN.finditer(text)):
