@@ -25,20 +25,26 @@ from docaps.runs.results import RoutedHistory, RunResults
 from docaps.runs.wording import label_runs, sentence_case
 
 _GAP, _CAPTION, _LEGEND = 24.0, 34.0, 22.0
+_FONTS = "Helvetica, Arial, sans-serif"
+_NEEDS_MORE = re.compile("[^\\x00-\\xff−←→…‘’“”–—€Œœ]")
+"""Characters that Helvetica, which every PDF reader has, does not cover."""
 Convert = Callable[[str], bytes]
 
 
 def load_converter() -> Convert:
     """Return a function that turns SVG into PDF, or explain how to install it."""
     try:
+        from reportlab import rl_config
         from reportlab.graphics import renderPDF
         from svglib.svglib import svg2rlg
     except ImportError:
         raise DocapsError("--figures needs svglib: pip install 'docaps[plots]'") from None
 
     def convert(svg: str) -> bytes:
-        drawing = svg2rlg(io.BytesIO(svg.encode()))
-        return bytes(renderPDF.drawToString(drawing))
+        rl_config.invariant = 1  # no time stamps: the same results give the same bytes
+        if _NEEDS_MORE.search(svg):
+            svg = svg.replace(_FONTS, "DejaVu Sans")
+        return bytes(renderPDF.drawToString(svg2rlg(io.BytesIO(svg.encode()))))
 
     return convert
 
@@ -135,15 +141,15 @@ def _legend(labels: Sequence[str], width: float) -> tuple[Markup, float]:
 def _style() -> str:
     """Return the page's rules for charts with light colours filled in: few programs know CSS variables."""
     css = read_asset("page.css")
-    colours: dict[str, str] = dict(re.findall(r"--([\w-]+): ([^;]+);", css.partition("}")[0])) | {"paper": "#ffffff"}
+    colours: dict[str, str] = dict(re.findall(r"--([\w-]+): ([^;]+);", css.partition("}")[0])) | {"paper": "#ffffff", "sans": _FONTS}
     charts = css.partition("/* charts")[2].partition("*/")[2].partition("/* end of charts")[0]
     rules = []
     for selector, declarations in re.findall(r"([^{}]+)\{([^{}]*)\}", charts):
         # A run's class sets the variable of its colour: write a rule for each run instead.
         for run in range(COLOURS) if "var(--run)" in declarations else [None]:
             own = selector.strip() if run is None else f"{selector.strip()}.run-{run}"
-            filled = declarations.replace("var(--run)", f"var(--run-{run})")
+            filled = declarations.replace("var(--run)", f"var(--run-{run})").replace("600", "bold")
             filled = re.sub(r"var\(--([\w-]+)\)", lambda name: colours[name[1]], filled)
             rules.append(f"{own} {{{filled}}}")
     rules = [rule for rule in rules if not re.match(r"\.run-|svg \{|\.(chart|heatmap) \{|.*:hover|\.bar \{", rule)]
-    return "\n".join([*rules, ".title { fill: #1c1b19; font-weight: 600 }"])
+    return "\n".join([*rules, f".title {{ fill: {colours['ink']}; font-weight: bold }}"])

@@ -699,7 +699,7 @@ def test_means_over_seeds_have_students_interval() -> None:
 
 
 def test_a_report_of_an_unfinished_grid_shows_what_is_there(copy: Path) -> None:
-    from docaps.experiments.pages import collect
+    from docaps.experiments.collect import collect
 
     (copy / "table2.json").unlink()
     for seed in (1, 2):

@@ -94,7 +94,7 @@ def distance_panel(results: Sequence[RunResults]) -> Panel | None:
     if not tested:
         return None
     values = [run.contrastive.accuracy.by_distance if run.contrastive else {} for run in results]
-    return _distances(results, values, tested[0].chance.by_distance, "Contrastive accuracy", "")
+    return _distances(results, values, tested[0].chance.by_distance, "Contrastive accuracy", "by distance, %; dashed: chance")
 
 
 def _panel(results: Sequence[RunResults], phenomenon: str, seeds: str) -> Panel:
@@ -102,7 +102,7 @@ def _panel(results: Sequence[RunResults], phenomenon: str, seeds: str) -> Panel:
     values = [(table or {}).get(phenomenon, {}) for table in tables]
     tested = next((run.contrastive for run in results if run.contrastive), None)
     chance = tested.chance.by_phenomenon_and_distance.get(phenomenon, {}) if tested else {}
-    return _distances(results, values, chance, phenomenon, seeds)
+    return _distances(results, values, chance, phenomenon, f" accuracy, %{seeds}", seeds)
 
 
 def _distances(
@@ -110,7 +110,8 @@ def _distances(
     values: Sequence[Mapping[str, float]],
     chance: Mapping[str, float],
     name: str,
-    seeds: str,
+    note: str,
+    seeds: str = "",
 ) -> Panel:
     """Draw a row of dots for each distance."""
     rows = [
@@ -118,7 +119,7 @@ def _distances(
         for distance in ordered(_keys(values))
     ]
     title = f"{name}: accuracy in percent by distance, for each run{seeds}; the dots' titles give the values"
-    return Panel(name, f" accuracy, %{seeds}", dot_chart(rows, label_runs(results), title=title))
+    return Panel(name, note, dot_chart(rows, label_runs(results), title=title))
 
 
 def _keys(mappings: Sequence[Mapping[str, object]]) -> list[str]:

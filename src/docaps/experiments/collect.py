@@ -1,4 +1,4 @@
-"""Pages about runs: measure what is missing, then hand the files to the report."""
+"""Collect the results that a report shows, measuring what is missing first."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,6 @@ from docaps.experiments.assess import trace_chosen
 from docaps.experiments.gathering import gather_all
 from docaps.experiments.grid import SENTENCE
 from docaps.experiments.measuring import measure_test_part, measured_hash
-from docaps.report.page import write_report
 from docaps.runs.card import write_card
 from docaps.runs.contrastive_results import HISTORIES
 from docaps.runs.directory import Run, open_run, own_corpus
@@ -21,24 +20,24 @@ from docaps.runs.results import RunResults, read_results
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a report is about: runs, the grids they belong to, and the commands that make it all again."""
+class ReportData:
+    """The runs and grids of a report, and the commands that reproduce them."""
 
     results: list[RunResults]
     grids: list[Grid]
     commands: list[tuple[str, str]]
-    beginnings: list[RunResults] = field(default_factory=list)
-    """The sentence models that the rows of grids start from."""
+    sentence_models: list[RunResults] = field(default_factory=list)
+    """The models that the rows of grids start from."""
 
 
 def collect(
     paths: Sequence[Path], *, corpus: Path | None, docaps: str, places: Sequence[tuple[int, int]] = ()
-) -> Found:
-    """Read runs and grids; runs that have not been measured are measured first.
+) -> ReportData:
+    """Read runs and grids, measuring runs that have not been measured.
 
-    The routing is shown for the sentences at `places`: (document, sentence) of the test part, counted from 1.
+    Routing is traced for the sentences at `places`: (document, sentence) of the test part, counted from 1.
     """
-    found = Found([], [], [])
+    found = ReportData([], [], [])
     for path in paths:
         if is_grid(path):
             _add_grid(found, path, corpus, places, docaps)
@@ -49,42 +48,42 @@ def collect(
     return found
 
 
-def _add_grid(found: Found, folder: Path, corpus: Path | None, places: Sequence[tuple[int, int]], docaps: str) -> None:
-    """Read a grid: its numbers, its runs, and the sentence models that they start from."""
-    gather_all(folder)  # a grid that is not through has something to show too
+def _add_grid(found: ReportData, folder: Path, corpus: Path | None, places: Sequence[tuple[int, int]], docaps: str) -> None:
+    """Read the results of a grid, its runs, and the sentence models that they start from."""
+    gather_all(folder)  # an unfinished grid has results to show too
     grids = read_grids(folder)
     runs = [open_run(path) for path in runs_of(folder, grids)]
     for run in runs:
-        check_kept(run, folder, corpus)
+        check_measured(run, folder, corpus)
         write_card(run)
-        _show_routing(run, corpus, places)
+        _trace_routing(run, corpus, places)
     found.grids.extend(grids)
     found.results.extend(read_results(run.path) for run in runs)
-    found.beginnings.extend(read_results(path) for path in sentence_models_of(folder, grids))
+    found.sentence_models.extend(read_results(path) for path in sentence_models_of(folder, grids))
     found.commands.extend(_grid_commands(grids, docaps))
 
 
-def _add_run(found: Found, run: Run, corpus: Path | None, places: Sequence[tuple[int, int]], docaps: str) -> None:
-    """Read a run, measured first; a row of a grid has been, and keeps its numbers."""
+def _add_run(found: ReportData, run: Run, corpus: Path | None, places: Sequence[tuple[int, int]], docaps: str) -> None:
+    """Read a run, measuring it first unless it is a row of a grid, which keeps its results."""
     if folder := grid_of(run):
-        check_kept(run, folder, corpus)
+        check_measured(run, folder, corpus)
     else:
         measure_test_part(run, open_store(corpus or own_corpus(run)))
-    _show_routing(run, corpus, places)
+    _trace_routing(run, corpus, places)
     write_card(run)
     found.results.append(read_results(run.path))
     found.commands.extend(_run_commands(found.results[-1], docaps))
 
 
 def grid_of(run: Run) -> Path | None:
-    """Return the folder of the grid that a run is a row of; a sentence model is none."""
+    """Return the folder of the grid that a run is a row of; None for other runs and for sentence models."""
     path = run.path.resolve()
     folder = path.parent.parent
     return folder if path.name != SENTENCE and is_grid(folder) else None
 
 
-def check_kept(run: Run, folder: Path, corpus: Path | None) -> None:
-    """Refuse to measure a row of a grid: the grid does that, once, and its tables are made of what it found."""
+def check_measured(run: Run, folder: Path, corpus: Path | None) -> None:
+    """Refuse a row that its grid has not measured, or measured on another corpus: only the grid measures its rows."""
     if not run.results.exists():
         raise RunError(
             f"a row of the grid {folder} that has not been measured yet: run its `docaps experiment` command first",
@@ -98,8 +97,8 @@ def check_kept(run: Run, folder: Path, corpus: Path | None) -> None:
         )
 
 
-def _show_routing(run: Run, corpus: Path | None, places: Sequence[tuple[int, int]]) -> None:
-    """Let the routing be shown for some sentences, which the translations must be of."""
+def _trace_routing(run: Run, corpus: Path | None, places: Sequence[tuple[int, int]]) -> None:
+    """Trace the routing of chosen sentences of the corpus that the run was measured on."""
     if not places:
         return
     store = open_store(corpus or own_corpus(run))
@@ -112,24 +111,24 @@ def _show_routing(run: Run, corpus: Path | None, places: Sequence[tuple[int, int
 
 
 def preparing_commands(results: Sequence[RunResults], docaps: str) -> list[tuple[str, str]]:
-    """Return how the corpora were prepared that runs were measured on and learnt from, where that is known."""
+    """Return the commands that prepared the corpora of the runs, where known."""
     known: dict[str, str] = {}
     for run in results:
-        for data in ((run.measured or {}).get("data", {}), _own_manifest(run)):
+        for data in ((run.measured or {}).get("data", {}), _training_manifest(run)):
             if data.get("command"):
                 known.setdefault(str(data.get("hash")), str(data["command"]))
     return [("Prepare the corpus", _called(command, docaps)) for command in known.values()]
 
 
-def _own_manifest(run: RunResults) -> Mapping[str, Any]:
-    """Look into the corpus that a run learnt from, if it is still where it was and what it was."""
+def _training_manifest(run: RunResults) -> Mapping[str, Any]:
+    """Return the manifest of a run's training corpus, if it is still in place and unchanged."""
     path = Path(str(run.corpus.get("path")))
     found = open_store(path).manifest if (path / "manifest.json").is_file() else {}
     return found if found.get("hash") == run.corpus.get("hash") else {}
 
 
 def _run_commands(run: RunResults, docaps: str) -> list[tuple[str, str]]:
-    """Return how a run was made, where it says so, and how to use it."""
+    """Return the commands that train a run, where known, and translate with it."""
     made = str(run.description.get("command") or "")
     found = [(f"Train {run.path.name}", _called(made, docaps))] if made else []
     return [
@@ -139,19 +138,22 @@ def _run_commands(run: RunResults, docaps: str) -> list[tuple[str, str]]:
 
 
 def _measuring_commands(run: RunResults, docaps: str) -> list[tuple[str, str]]:
-    """Return how the numbers beside the scores were measured."""
-    found = [(f"Choices of {run.path.name}: {kept.name}, {HISTORIES[kept.history]}", kept.command) for kept in run.kept]
+    """Return the commands of the contrastive tests and the diagnosis of a run."""
+    found = [
+        (f"Choices of {run.path.name}: {test.name}, {HISTORIES[test.history]}", test.command)
+        for test in run.contrastive_sets
+    ]
     found += [(f"Diagnosis of {run.path.name}", run.diagnosis.command)] if run.diagnosis else []
     return [(purpose, _called(command, docaps)) for purpose, command in found if command]
 
 
 def _called(command: str, docaps: str) -> str:
-    """Write a command as docaps is called here."""
+    """Replace `docaps` by the way docaps was called."""
     return command.replace("docaps", docaps, 1) if command.startswith("docaps ") else command
 
 
 def _grid_commands(grids: Sequence[Grid], docaps: str) -> list[tuple[str, str]]:
-    """Return, for each row, the commands whose runs its numbers come from; of what grids share, the first's."""
+    """Return the command of each run of the grids, once if grids share it."""
     found: dict[str, tuple[str, str]] = {}
     for grid in grids:
         for row in grid["rows"]:
@@ -159,19 +161,3 @@ def _grid_commands(grids: Sequence[Grid], docaps: str) -> list[tuple[str, str]]:
                 purpose = f"{grid['title']}: {row['title']}, seed {run['seed']}"
                 found.setdefault(run["path"], (purpose, _called(run["command"], docaps)))
     return list(found.values())
-
-
-def report_runs(found: Found, paths: Sequence[Path], out: Path, *, docaps: str) -> None:
-    """Write the page about what was found."""
-    names = shlex.join(map(str, paths))
-    commands = [*found.commands, ("Write this page", f"{docaps} report {names} --out {shlex.quote(str(out))}")]
-    titles = [str(grid["title"]) for grid in found.grids]
-    write_report(
-        out,
-        found.results,
-        title="docaps report",
-        subtitle="; ".join(titles) if titles else ", ".join(path.name for path in paths),
-        commands=commands,
-        grids=found.grids,
-        beginnings=found.beginnings,
-    )

@@ -1,4 +1,4 @@
-"""Reports about runs: what is measured for them, and what of a grid is never measured again."""
+"""Collecting results for a report: what is measured, and that rows of a grid are never measured again."""
 
 import json
 import shutil
@@ -19,8 +19,9 @@ from docaps.experiments import work as working
 from docaps.experiments.gathering import gather
 from docaps.experiments.grid import Grid, Source, shape, write_request
 from docaps.experiments.layouts import LAYOUTS
-from docaps.experiments.pages import Found, collect, preparing_commands, report_runs
+from docaps.experiments.collect import ReportData, collect, preparing_commands
 from docaps.experiments.work import make_minidocs, work
+from docaps.report import build_page
 from docaps.runs.results import read_results
 
 
@@ -65,7 +66,7 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def reported(path: Path, corpus: Path | None = None, **options: Any) -> Found:
+def reported(path: Path, corpus: Path | None = None, **options: Any) -> ReportData:
     return collect([path], corpus=corpus, docaps="docaps", **options)
 
 
@@ -137,13 +138,12 @@ def test_sentences_are_shown_of_the_corpus_that_was_translated_alone(copy: Path,
         reported(run, places=[(1, 1)])
 
 
-def test_the_page_of_a_grid_has_the_curves_of_its_sentence_models(copy: Path, tmp_path: Path) -> None:
+def test_the_page_of_a_grid_has_the_curves_of_its_sentence_models(copy: Path) -> None:
     found = reported(copy)
-    assert [run.path for run in found.beginnings] == [copy / "seed-1" / "sentence"]
+    assert [run.path for run in found.sentence_models] == [copy / "seed-1" / "sentence"]
     assert [run.name for run in found.results] == ["transformer", "qcn"]
-    report_runs(found, [copy], tmp_path / "page.html", docaps="docaps")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    last = found.beginnings[0].validation[-1]["dev_perplexity"]
+    page = build_page(found.results, title="T", grids=found.grids, sentence_models=found.sentence_models)
+    last = found.sentence_models[0].validation[-1]["dev_perplexity"]
     assert f"over training steps. sentence model ends at {last:.3g}" in page
     assert "run sentence" not in page
 
