@@ -21,7 +21,7 @@ from docaps.report.sections.learning_curves import PERPLEXITY, curve_panels
 from docaps.report.sections.routing_maps import routing_kinds, routing_steps
 from docaps.report.sections.run_table import distance_panel
 from docaps.runs.grid_results import Grid, arrange
-from docaps.runs.results import RoutedHistory, RunResults
+from docaps.runs.results import RoutingSample, RunResults
 from docaps.runs.wording import label_runs, sentence_case
 
 _GAP, _CAPTION, _LEGEND = 24.0, 34.0, 22.0
@@ -83,15 +83,15 @@ def _routing_figures(runs: Sequence[RunResults]) -> dict[str, str]:
     names = Counter(run.name for run in runs)
     found = {}
     for run, label in zip(runs, label_runs(runs), strict=True):
-        for history in run.routing[0].history[:1] if run.routing else ():
+        if run.routing and run.routing[0].history:
             name = re.sub(r"\W+", "-", f"routing-{run.name if names[run.name] == 1 else label}")
-            found[name] = compose(*_routing_panels(history))
+            found[name] = compose(*_routing_panels(run.routing[0]))
     return found
 
 
-def _routing_panels(history: RoutedHistory) -> tuple[list[Panel], int]:
+def _routing_panels(sample: RoutingSample) -> tuple[list[Panel], int]:
     """Return the panels of all iterations, row by row, and the number of columns."""
-    kinds = routing_kinds([history])
+    kinds, history = routing_kinds(sample.history), sample.history[0]
     columns = [
         [Panel(kind.title, f"iteration {step}, {values}", picture) for step, (picture, values) in enumerate(steps)]
         for kind in kinds

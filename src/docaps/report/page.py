@@ -58,7 +58,7 @@ def build_page(
         ("data", "Data", data_section(ordered)),
         ("provenance", "How it was made", provenance_section(ordered[:detailed], commands, ordered)),
     ]
-    return render(
+    page = render(
         "page.html",
         title=title,
         subtitle=subtitle,
@@ -69,6 +69,7 @@ def build_page(
         style=Markup(read_asset("page.css")),
         script=Markup(read_asset("page.js")),
     )
+    return str(page)
 
 
 def anchors(grids: Sequence[Grid]) -> list[str]:

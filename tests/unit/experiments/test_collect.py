@@ -16,10 +16,10 @@ from docaps.corpus.minidocs import generate_corpus
 from docaps.corpus.store import open_store
 from docaps.errors import RunError
 from docaps.experiments import work as working
+from docaps.experiments.collect import ReportData, collect, preparing_commands
 from docaps.experiments.gathering import gather
 from docaps.experiments.grid import Grid, Source, shape, write_request
 from docaps.experiments.layouts import LAYOUTS
-from docaps.experiments.collect import ReportData, collect, preparing_commands
 from docaps.experiments.work import make_minidocs, work
 from docaps.report import build_page
 from docaps.runs.results import read_results

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from page_reading import Node, cells, numbers, rows_of, tidy
+from tests.unit.report.page_reading import Node, cells, numbers, rows_of, tidy
 
 PAPER_DATA = {
     "Training": ["206 126", "121.39", "236 287", "38.93", "1 666 904", "14.14"],
@@ -286,7 +286,7 @@ def fact(run: Any, name: str) -> str:
     about, measured = run.about, run.read("results.json") or {}
     if name == "run directory":
         return str(run.path)
-    if name == "began with the weights of":
+    if name == "initialised from":
         return str(about["init_from"] or "–")
     if name == "measured on":
         return ", ".join(f"{key} {value}" for key, value in measured["machine"].items() if value is not None)

@@ -1,16 +1,16 @@
-"""Each number of the table of results stands under its own heading, in the row of its run."""
+"""The table of runs: each number stands under its heading, in the row of its run."""
 
 import json
 import re
 from pathlib import Path
 
 import pytest
-from fake_grids import write_grid
-from fake_runs import write_document_run, write_sentence_run
-from page_reading import read_page, rows_of
+from tests.unit.report.fake_grids import write_grid
+from tests.unit.report.fake_runs import write_document_run, write_sentence_run
+from tests.unit.report.page_reading import read_page, rows_of
 
 from docaps.report import RunResults, build_page, read_results
-from docaps.report.sections.run_table import results_section
+from docaps.report.sections.run_table import best_text, results_section
 from docaps.runs.grid_results import read_grids, runs_of
 
 ACCURACY = "Contrastive accuracy, %"
@@ -70,19 +70,19 @@ def captions(page: str) -> set[str]:
     return set(re.findall(r'<figcaption>\w+<span class="quiet"> (accuracy, %[^<]*)</span>', page))
 
 
-def test_the_accuracy_charts_say_whose_seed_they_show(results: list[RunResults]) -> None:
+def test_accuracy_charts_name_their_seed(results: list[RunResults]) -> None:
     page = build_page(results, title="T")
     assert captions(page) == {"accuracy, %, seed 1"}
-    assert "pronoun: accuracy in per cent by distance, for each run, seed 1; the values" in page
+    assert "pronoun: accuracy in percent by distance, for each run, seed 1; the dots&#39; titles" in page
     assert captions(str(results_section(results))) == {"accuracy, %, seeds 1 and 2"}
     single = [run for run in results if run.description["seed"] == 1]
     assert captions(build_page(single, title="T")) == {"accuracy, %"}
 
 
-def test_charts_of_choices_and_curves_say_whose_seed_they_show(results: list[RunResults]) -> None:
+def test_charts_of_choices_and_curves_name_their_seed(results: list[RunResults]) -> None:
     page = build_page(results, title="T")
     assert '<figcaption>geneval<span class="quiet"> right choices, %, seed 1</span>' in page
-    assert "geneval: right choices in per cent, for each run, seed 1; the values" in page
+    assert "geneval: right choices in percent, for each run, seed 1; the dots&#39; titles" in page
     assert '<figcaption>Perplexity<span class="quiet">of the development set, seed 1</span>' in page
     assert "Perplexity, of the development set, seed 1, over training steps. " in page
     assert "run qcn, seed 1</h3>" in page.partition('id="routing"')[2]
@@ -110,12 +110,26 @@ def test_runs_of_no_grid_have_a_table_of_all_scores(tmp_path: Path) -> None:
     assert 'id="scores"' not in build_page(runs, title="Report", grids=read_grids(folder))
 
 
-def test_a_trial_is_not_said_to_lack_what_it_must_not_have(tmp_path: Path) -> None:
+def test_a_trial_lacks_no_test_results(tmp_path: Path) -> None:
     run = write_document_run(tmp_path / "trial")
     for path in (run / "assessment").iterdir():
         path.unlink()
-    assert "Not assessed yet" in str(results_section([read_results(run)]))
+    assert "Not measured yet" in str(results_section([read_results(run)]))
     part = {"set": "dev", "scores": {}}
     results = {"parts": {"dev": part}, "data": {"hash": "x", "parts": {}}, "machine": {}}
     (run / "results.json").write_text(json.dumps(results), encoding="utf-8")
-    assert "Not assessed yet" not in str(results_section([read_results(run)]))
+    assert "Not measured yet" not in str(results_section([read_results(run)]))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[RunResults]:
+    return [read_results(write_sentence_run(tmp_path)), read_results(write_document_run(tmp_path))]
+
+
+def test_the_best_value_is_bold_and_ties_share_it(runs: list[RunResults]) -> None:
+    page = build_page(runs, title="T")
+    assert "<strong>88.4</strong>" in page
+    assert "<strong>61.2</strong>" not in page
+    assert best_text(["9.9", "10.0", "–"]) == "10.0"
+    assert best_text(["9.9", "–"]) is None
+    assert best_text(["9.9", "9.9"]) is None

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fake_grids import write_grid, write_trials
-from fake_runs import write_diagnosis, write_document_run, write_kept, write_sentence_run
-from page_reading import Node, read_page
-from tracing import OWN_WORDS, Files, Told, trace_page, trace_tree
+from tests.unit.report.fake_grids import write_grid, write_trials
+from tests.unit.report.fake_runs import write_diagnosis, write_document_run, write_kept, write_sentence_run
+from tests.unit.report.page_reading import Node, read_page
+from tests.unit.report.tracing import OWN_WORDS, Files, Told, trace_page, trace_tree
 
 from docaps.report import build_page, read_results
-from docaps.runs.grid_results import sentence_models_of, read_grids, runs_of
+from docaps.runs.grid_results import read_grids, runs_of, sentence_models_of
 
 COMMANDS = [("Table 2: qcn, seed 1", "docaps experiment table2 --dir runs/x --seeds 1 --only qcn"), ("b", "c 2")]
 
@@ -39,7 +39,7 @@ def of_grid(folder: Path) -> Built:
         title="Report",
         commands=COMMANDS,
         grids=grids,
-        beginnings=[read_results(path) for path in beginnings],
+        sentence_models=[read_results(path) for path in beginnings],
     )
     return Built(page, Told([*map(Files, paths)], grids, [*map(Files, beginnings)], COMMANDS))
 
@@ -232,7 +232,7 @@ def test_the_tracing_notices_what_is_changed_of_a_grid(grid: Built, name: str) -
 
 TRIAL_MUTATIONS: dict[str, Callable[[str], str]] = {
     "perplexity": raised(r'id="trials".*?<td>([\d.]+)'),
-    "histories": lambda page: swap(page, "perplexity, no history", "perplexity, another&#x27;s history"),
+    "histories": lambda page: swap(page, "perplexity, no history", "perplexity, another&#39;s history"),
     "worth": raised(r"<title>qcn, no history: \+([\d.]+)"),
     "end of an interval": raised(r"<title>mean, no history: \+[\d.]+ \[[+−][\d.]+, [+−]([\d.]+)"),
     "baseline": lambda page: swap(page, "mean, the row it is compared with", "mean, no history"),

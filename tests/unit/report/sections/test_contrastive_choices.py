@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_runs import write_document_run, write_json, write_kept, write_sentence_run
+from tests.unit.report.fake_runs import write_document_run, write_json, write_kept, write_sentence_run
 
 from docaps.errors import RunError
 from docaps.report import build_page, read_results
-from docaps.report.sections.contrastive_choices import choices_section
 from docaps.report.markdown import build_markdown, runs_table
+from docaps.report.sections.contrastive_choices import choices_section
 from docaps.report.sections.run_table import results_section
 from docaps.runs.results import RunResults
 from docaps.runs.wording import percent
@@ -66,20 +66,20 @@ def test_without_a_kept_set_there_is_nothing(tmp_path: Path) -> None:
     assert "Choices that need context" not in page
 
 
-def test_what_cannot_be_compared_is_doubted(runs: list[Path]) -> None:
+def test_results_that_are_not_comparable_are_flagged(runs: list[Path]) -> None:
     assert "doubt" not in choices_section(read(runs))
     write_kept(runs[1], "geneval", "own", accuracy=0.6, created="2025-01-01T00:00:00+00:00")
-    assert "Trained anew since: document" in choices_section(read(runs))
+    assert "Retrained since: document" in choices_section(read(runs))
     write_kept(runs[0], "other", "own", accuracy=0.6)
     (runs[0] / "contrast" / "other.own.json").replace(runs[0] / "contrast" / "geneval.own.json")
-    assert "took different items" in choices_section(read(runs))
+    assert "tested on different items" in choices_section(read(runs))
 
 
-def test_a_stale_set_is_doubted_alone(runs: list[Path]) -> None:
+def test_only_the_stale_set_is_flagged(runs: list[Path]) -> None:
     write_kept(runs[1], "stale", "own", accuracy=0.6, created="2025-01-01T00:00:00+00:00")
     first, second = choices_section(read(runs)).split("<h3>stale</h3>")
-    assert "Trained anew" not in first
-    assert "Trained anew" in second
+    assert "Retrained" not in first
+    assert "Retrained" in second
 
 
 def test_markdown_has_the_same_shares_and_what_a_run_cost(runs: list[Path]) -> None:
@@ -97,7 +97,7 @@ def test_markdown_has_the_same_shares_and_what_a_run_cost(runs: list[Path]) -> N
 
 def test_groups_of_a_set_have_a_table_of_their_own_in_markdown(runs: list[Path]) -> None:
     results = read(runs)
-    kept = next(one for one in results[1].kept if one.history == "own")
+    kept = next(one for one in results[1].contrastive_sets if one.history == "own")
     assert kept.groups
     assert not any(group in runs_table(results).splitlines()[0] for group in kept.groups)
     table = build_markdown(results, title="Report").partition("Right choices in geneval by group, %:\n\n")[2]

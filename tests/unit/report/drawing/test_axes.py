@@ -1,9 +1,10 @@
+"""Axes have round ticks and are logarithmic only where that helps."""
+
 import math
 
 import pytest
 
 from docaps.report.drawing.axes import Axis, log_ticks, nice_ceiling, ticks
-from docaps.report.drawing.heat_maps import ColourScale, Shade, correlation_scale, coupling_scale
 
 
 @pytest.mark.parametrize(
@@ -53,38 +54,3 @@ def test_an_axis_over_a_single_value_has_room() -> None:
     axis = Axis.over([2.0], start=100, end=0)
     assert axis.low < 2 < axis.high
     assert axis.place(2) == pytest.approx(50)
-
-
-def test_coupling_colours_uniform_is_neutral_one_is_blue_low_is_red() -> None:
-    scale = coupling_scale([0.0, 1.0], capsules=4)
-    assert scale.shade(0.25) == Shade("neutral", 0)
-    assert scale.shade(1.0) == Shade("high", 1)
-    assert scale.shade(0.0) == Shade("low", 1)
-    assert scale.shade(0.125) == Shade("low", 0.5)
-
-
-def test_correlation_colours_are_symmetric_about_zero() -> None:
-    scale = correlation_scale([-0.4, 0.1])
-    assert (scale.low, scale.neutral, scale.high) == (-0.5, 0, 0.5)
-    assert scale.shade(0) == Shade("neutral", 0)
-    assert scale.shade(0.25) == Shade("high", 0.5)
-    assert scale.shade(-0.25) == Shade("low", 0.5)
-
-
-def test_a_scale_fits_small_deviations_but_does_not_blow_up_rounding_noise() -> None:
-    assert coupling_scale([0.24, 0.262], capsules=4).high == pytest.approx(0.27)
-    noise = coupling_scale([0.25 + 1e-9], capsules=4)
-    assert noise.high - noise.neutral >= 0.01
-
-
-def test_colours_end_at_full_strength_and_mark_the_undefined() -> None:
-    scale = ColourScale(-0.5, 0, 0.5)
-    assert scale.shade(0.9) == Shade("high", 1)
-    assert scale.shade(math.nan).hue == "undefined"
-    assert correlation_scale([math.nan]).high > 0
-
-
-def test_one_capsule_takes_everything_and_still_has_a_scale() -> None:
-    scale = coupling_scale([1.0], capsules=1)
-    assert scale.shade(1.0) == Shade("neutral", 0)
-    assert scale.shade(0.995).hue == "low"

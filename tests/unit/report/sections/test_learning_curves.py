@@ -5,8 +5,8 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from fake_grids import watch_bleu, write_sentence_model
-from fake_runs import write_document_run, write_run
+from tests.unit.report.fake_grids import watch_bleu, write_sentence_model
+from tests.unit.report.fake_runs import write_document_run, write_run
 
 from docaps.report import build_page
 from docaps.report.sections.learning_curves import curves_section, thin
@@ -45,7 +45,7 @@ def test_sentence_models_have_curves_and_nothing_else(tmp_path: Path) -> None:
     for seed in (1, 2):
         write_sentence_model(tmp_path, seed)
     first = [read_results(tmp_path / f"seed-{seed}" / "sentence") for seed in (1, 2)]
-    page = build_page(rows, title="T", beginnings=first)
+    page = build_page(rows, title="T", sentence_models=first)
     before, _, curves = page.partition('<section id="curves"')
     rest, _, own = curves.partition("<h3>The sentence models that the rows start from</h3>")
     ends = [
@@ -55,7 +55,7 @@ def test_sentence_models_have_curves_and_nothing_else(tmp_path: Path) -> None:
     assert own.partition("</section>")[0].count("<figure>") == 2
     assert rest.count("<figure>") == 3
     assert "run sentence" not in before + own.partition("</section>")[2]
-    single = str(curves_section(rows, beginnings=first[1:]))
+    single = str(curves_section(rows, sentence_models=first[1:]))
     assert "over training steps. sentence model ends at " in single
     assert "sentence model" not in str(curves_section(rows))
 
@@ -64,7 +64,7 @@ def test_the_labels_of_sentence_models_do_not_lie_on_each_other(tmp_path: Path) 
     for seed in range(1, 6):
         write_sentence_model(tmp_path, seed)
     models = [read_results(tmp_path / f"seed-{seed}" / "sentence") for seed in range(1, 6)]
-    chart = str(curves_section([], beginnings=models)).split("<figure>")[2]
+    chart = str(curves_section([], sentence_models=models)).split("<figure>")[2]
     places = sorted(float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)" class="label', chart))
     assert len(places) == 5
     assert all(after - before >= 13.9 for before, after in pairwise(places))
