@@ -15,8 +15,12 @@ from docaps.experiments.measuring import measure_test_part, measured_hash
 from docaps.runs.card import write_card
 from docaps.runs.contrastive_results import HISTORIES
 from docaps.runs.directory import Run, open_run, own_corpus
-from docaps.runs.grid_results import Grid, sentence_models_of, is_grid, read_grids, runs_of
+from docaps.runs.grid_results import Grid, is_grid, read_grids, runs_of, sentence_models_of
 from docaps.runs.results import RunResults, read_results
+
+
+Places = Sequence[tuple[int, int]]
+"""Documents and sentences of the test part, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +34,10 @@ class ReportData:
     """The models that the rows of grids start from."""
 
 
-def collect(
-    paths: Sequence[Path], *, corpus: Path | None, docaps: str, places: Sequence[tuple[int, int]] = ()
-) -> ReportData:
+def collect(paths: Sequence[Path], *, corpus: Path | None, docaps: str, places: Places = ()) -> ReportData:
     """Read runs and grids, measuring runs that have not been measured.
 
-    Routing is traced for the sentences at `places`: (document, sentence) of the test part, counted from 1.
+    Routing is traced for the sentences at `places`.
     """
     found = ReportData([], [], [])
     for path in paths:
@@ -48,7 +50,7 @@ def collect(
     return found
 
 
-def _add_grid(found: ReportData, folder: Path, corpus: Path | None, places: Sequence[tuple[int, int]], docaps: str) -> None:
+def _add_grid(found: ReportData, folder: Path, corpus: Path | None, places: Places, docaps: str) -> None:
     """Read the results of a grid, its runs, and the sentence models that they start from."""
     gather_all(folder)  # an unfinished grid has results to show too
     grids = read_grids(folder)
@@ -63,7 +65,7 @@ def _add_grid(found: ReportData, folder: Path, corpus: Path | None, places: Sequ
     found.commands.extend(_grid_commands(grids, docaps))
 
 
-def _add_run(found: ReportData, run: Run, corpus: Path | None, places: Sequence[tuple[int, int]], docaps: str) -> None:
+def _add_run(found: ReportData, run: Run, corpus: Path | None, places: Places, docaps: str) -> None:
     """Read a run, measuring it first unless it is a row of a grid, which keeps its results."""
     if folder := grid_of(run):
         check_measured(run, folder, corpus)
@@ -97,7 +99,7 @@ def check_measured(run: Run, folder: Path, corpus: Path | None) -> None:
         )
 
 
-def _trace_routing(run: Run, corpus: Path | None, places: Sequence[tuple[int, int]]) -> None:
+def _trace_routing(run: Run, corpus: Path | None, places: Places) -> None:
     """Trace the routing of chosen sentences of the corpus that the run was measured on."""
     if not places:
         return

@@ -15,11 +15,10 @@ from docaps.errors import DocapsError
 from docaps.files import replacing
 from docaps.report.drawing.svg import COLOURS, LETTER, Panel, group, marker, number, shape, text
 from docaps.report.page import anchors, read_asset
-from docaps.report.sections.context_gain import KINDS, gain_panel
-from docaps.report.sections.experiment_results import points_of, sweep_panels
-from docaps.report.sections.learning_curves import PERPLEXITY, curve_panels
+from docaps.report.sections.experiment_results import KINDS, gain_panel, sweep_panels
+from docaps.report.sections.learning_curves import curve_panels
 from docaps.report.sections.routing_maps import routing_kinds, routing_steps
-from docaps.report.sections.run_table import distance_panel
+from docaps.report.sections.run_table import accuracy_panels
 from docaps.runs.grid_results import Grid, arrange
 from docaps.runs.results import RoutingSample, RunResults
 from docaps.runs.wording import label_runs, sentence_case
@@ -67,14 +66,14 @@ def _figures(results: Sequence[RunResults], grids: Sequence[Grid]) -> dict[str, 
     labels = label_runs(runs[:charted])
     found: dict[str, str] = {}
     for grid, anchor in zip(grids, anchors(grids), strict=True):
-        if grid.get("axis") and points_of(grid, "bleu"):
-            found[anchor] = compose(sweep_panels(grid), columns=2)
+        if grid.get("axis") and (sweep := sweep_panels(grid)):
+            found[anchor] = compose(sweep, columns=2)
         if gain := gain_panel(grid):
             found[f"{anchor}-context-gain"] = compose([gain], legend=list(KINDS.values()))
-    if curves := curve_panels(runs[:charted], labels, "", [PERPLEXITY]):
-        found["curves"] = compose(curves)
-    if distances := distance_panel(runs[:charted]):
-        found["distances"] = compose([distances], legend=labels)
+    if curves := curve_panels(runs[:charted], labels, ""):
+        found["curves"] = compose(curves, columns=2)
+    if distances := accuracy_panels(runs[:charted], ""):
+        found["distances"] = compose(distances, columns=2, legend=labels)
     return found | _routing_figures(runs[:detailed])
 
 
@@ -113,7 +112,11 @@ def compose(panels: Sequence[Panel], columns: int = 1, legend: Sequence[str] = (
     size = (2 * _GAP + columns * (width + _GAP) - _GAP, 2 * _GAP + top + rows * (height + _GAP) - _GAP)
     title = "; ".join(panel.picture.title for panel in panels)
     content = shape("g", *body, transform=f"translate({number(_GAP)} {number(_GAP)})")
-    view = {"width": size[0], "height": size[1], "viewBox": f"0 0 {number(size[0])} {number(size[1])}"}
+    view: dict[str, str | float] = {
+        "width": size[0],
+        "height": size[1],
+        "viewBox": f"0 0 {number(size[0])} {number(size[1])}",
+    }
     style = Markup(f"<style>\n{_style()}\n</style>")
     svg = shape("svg", style, content, xmlns="http://www.w3.org/2000/svg", role="img", aria_label=title, **view)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{svg}\n'
@@ -141,7 +144,8 @@ def _legend(labels: Sequence[str], width: float) -> tuple[Markup, float]:
 def _style() -> str:
     """Return the page's rules for charts with light colours filled in: few programs know CSS variables."""
     css = read_asset("page.css")
-    colours: dict[str, str] = dict(re.findall(r"--([\w-]+): ([^;]+);", css.partition("}")[0])) | {"paper": "#ffffff", "sans": _FONTS}
+    light = dict(re.findall(r"--([\w-]+): ([^;]+);", css.partition("}")[0]))
+    colours = {**light, "paper": "#ffffff", "sans": _FONTS}
     charts = css.partition("/* charts")[2].partition("*/")[2].partition("/* end of charts")[0]
     rules = []
     for selector, declarations in re.findall(r"([^{}]+)\{([^{}]*)\}", charts):
@@ -151,5 +155,6 @@ def _style() -> str:
             filled = declarations.replace("var(--run)", f"var(--run-{run})").replace("600", "bold")
             filled = re.sub(r"var\(--([\w-]+)\)", lambda name: colours[name[1]], filled)
             rules.append(f"{own} {{{filled}}}")
-    rules = [rule for rule in rules if not re.match(r"\.run-|svg \{|\.(chart|heatmap) \{|.*:hover|\.bar \{", rule)]
+    only_on_page = re.compile(r"\.run-|svg \{|\.(chart|heatmap|bar) \{|.*:hover")
+    rules = [rule for rule in rules if not only_on_page.match(rule)]
     return "\n".join([*rules, f".title {{ fill: {colours['ink']}; font-weight: bold }}"])

@@ -1,8 +1,9 @@
 """The results of a grid in words and as a Markdown table: means over seeds, intervals, significance marks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from docaps.report.rendering import Cell
 from docaps.runs.card import markdown_table
 from docaps.runs.grid_results import Grid
 from docaps.runs.wording import MISSING, decimal, duration
@@ -32,59 +33,70 @@ def _mark(against: Mapping[str, float] | None, smallest: float) -> str:
     return next((mark for level, mark in LEVELS if worst < level), "")
 
 
-def interval_text(row: Row, key: str) -> str:
-    """Format the interval over seeds, or over documents if there is one seed."""
-    mean = row["means"][key]
+def as_rows(grid: Grid) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of the table as text."""
+    header, rows = grid_cells(grid)
+    return header, [[str(cell) for cell in row] for row in rows]
+
+
+def grid_cells(grid: Grid) -> tuple[list[str], list[list[Cell]]]:
+    """Return header and rows of the table: name, perplexities of trials, scores, right choices, seeds."""
+    keys, chosen = metric_keys(grid), any(row.get("choices") for row in grid["rows"])
+    histories = ("true", *OTHER_HISTORIES) if is_trial(grid) else ()
+    perplexities = ["perplexity", *(f"perplexity, {name}" for name in OTHER_HISTORIES.values())] if histories else []
+    choices = ["right choices, %"] * chosen
+    rows = [
+        [
+            Cell(f"{row['row']}: {row['title']}"),
+            *(_perplexity_cell(row, history) for history in histories),
+            *(_score_cell(row, key) for key in keys),
+            *[_choices_cell(row)] * chosen,
+            Cell(", ".join(str(run["seed"]) for run in row["runs"])),
+        ]
+        for row in grid["rows"]
+    ]
+    return ["row", *perplexities, *(METRIC_NAMES[key] for key in keys), *choices, "seeds"], rows
+
+
+def _score_cell(row: Row, key: str) -> Cell:
+    """Format a mean with its interval over seeds, or over documents if there is one seed."""
+    mean = row["means"].get(key)
+    if mean is None:
+        return Cell(MISSING)
     ends = mean if mean["low"] is not None else (row.get("documents") or {}).get(key)
-    return f"[{ends['low']:.2f}, {ends['high']:.2f}]" if ends else ""
+    interval = f"[{ends['low']:.2f}, {ends['high']:.2f}]" if ends else ""
+    mark = significance_mark(row, key)
+    return Cell(
+        f"{mean['mean']:.2f}", interval=interval, mark=mark, title=_explain(row["against"][key]) if mark else ""
+    )
 
 
-def has_choices(grid: Grid) -> bool:
-    """Return whether any row was tested on contrastive items."""
-    return any(row.get("choices") for row in grid["rows"])
-
-
-def right_choices(row: Row) -> tuple[str, str]:
-    """Format the percentage of right choices and its interval over seeds, which is empty for one seed."""
+def _choices_cell(row: Row) -> Cell:
+    """Format the percentage of right choices with its interval over seeds, if there are several."""
     found = row.get("choices")
     if not found:
-        return MISSING, ""
-    ends = f"[{100 * found['low']:.1f}, {100 * found['high']:.1f}]" if found["low"] is not None else ""
-    return f"{100 * found['mean']:.1f}", ends
+        return Cell(MISSING)
+    interval = f"[{100 * found['low']:.1f}, {100 * found['high']:.1f}]" if found["low"] is not None else ""
+    return Cell(f"{100 * found['mean']:.1f}", interval=interval)
 
 
-def as_rows(grid: Grid) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of the table."""
-    keys = metric_keys(grid)
-    chosen = has_choices(grid)
-    header = ["row", *(METRIC_NAMES[key] for key in keys), *(["right choices, %"] if chosen else []), "seeds"]
-    rows = [_cells(row, keys, chosen) for row in grid["rows"]]
-    if is_trial(grid):
-        header[1:1] = ["perplexity", *(f"perplexity, {name}" for name in OTHER_HISTORIES.values())]
-        for cells, row in zip(rows, grid["rows"], strict=True):
-            cells[1:1] = [_perplexity(row, history) for history in ("true", *OTHER_HISTORIES)]
-    return header, rows
-
-
-def _perplexity(row: Row, history: str) -> str:
+def _perplexity_cell(row: Row, history: str) -> Cell:
     """Format a perplexity with its mark; perplexities differ less than scores, so the threshold is lower."""
     found = (row.get("histories") or {}).get(history)
-    return f"{found['perplexity']:.3f}{_mark(found['against'], SMALLEST / 10)}" if found else MISSING
+    if not found:
+        return Cell(MISSING)
+    mark = _mark(found["against"], SMALLEST / 10)
+    return Cell(f"{found['perplexity']:.3f}", mark=mark, title=_explain(found["against"], 3) if mark else "")
+
+
+def _explain(found: Mapping[str, float], places: int = 2) -> str:
+    p = f"p = {found['p_bootstrap']:.4f} (bootstrap), {found['p_randomisation']:.4f} (randomisation)"
+    return f"difference {found['difference']:+.{places}f}, {p}"
 
 
 def is_trial(grid: Grid) -> bool:
     """Return whether the grid is for choosing settings; its scores are then of the development part."""
     return str(grid["experiment"]) == "trials"
-
-
-def _cells(row: Row, keys: Sequence[str], chosen: bool) -> list[str]:
-    cells = [f"{row['row']}: {row['title']}"]
-    for key in keys:
-        mean = f"{row['means'][key]['mean']:.2f}{significance_mark(row, key)}"
-        cells.append(f"{mean} {interval_text(row, key)}".strip())
-    if chosen:
-        cells.append(" ".join(right_choices(row)).strip())
-    return [*cells, ", ".join(str(run["seed"]) for run in row["runs"])]
 
 
 def caption(grid: Grid) -> str:

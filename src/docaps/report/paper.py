@@ -170,7 +170,7 @@ def _concerns(name: str, system: str) -> bool:
 
 
 def _sentence_models(grid: Grid, corpus: str | None) -> list[Compared]:
-    """Return the stage settings of each seed's sentence model, where the grid has them; rows cover the model settings."""
+    """Return the stage settings of the sentence models, where the grid has them; the rows cover the rest."""
     known = [model for model in grid.get("sentence_models") or [] if "settings" in model]
     papers = _paper_settings("transformer", corpus)
     wanted = {name: values for name, values in papers.items() if name.startswith("stage.")}

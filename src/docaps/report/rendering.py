@@ -29,6 +29,10 @@ class Cell:
     columns: int = 1
     rows: int = 1
 
+    def __str__(self) -> str:
+        """Return the value with its mark and interval as plain text."""
+        return f"{self.text}{self.mark} {self.interval}".strip()
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

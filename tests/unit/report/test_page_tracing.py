@@ -233,7 +233,7 @@ def test_the_tracing_notices_what_is_changed_of_a_grid(grid: Built, name: str) -
 TRIAL_MUTATIONS: dict[str, Callable[[str], str]] = {
     "perplexity": raised(r'id="trials".*?<td>([\d.]+)'),
     "histories": lambda page: swap(page, "perplexity, no history", "perplexity, another&#39;s history"),
-    "worth": raised(r"<title>qcn, no history: \+([\d.]+)"),
+    "context gain": raised(r"<title>qcn, no history: \+([\d.]+)"),
     "end of an interval": raised(r"<title>mean, no history: \+[\d.]+ \[[+−][\d.]+, [+−]([\d.]+)"),
     "baseline": lambda page: swap(page, "mean, the row it is compared with", "mean, no history"),
     "side of the line": lambda page: page.replace(

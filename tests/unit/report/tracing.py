@@ -255,14 +255,14 @@ def trace_rows(section: Node, grid: Mapping[str, Any], told: Told) -> None:
         scores = {key: score_of(row, key, grid, told) for key in METRICS.values()}
         wanted = {(title,): f"{scores[key][0]} {scores[key][2]}" for title, key in METRICS.items()}
         if trial:
-            wanted = {(title,): "{}{} {}".format(*scores[key]) for title, key in METRICS.items()}
+            wanted = {(title,): " ".join(filter(None, scores[key])) for title, key in METRICS.items()}
             wanted |= perplexities(row)
             wanted["seeds",] = ", ".join(str(run["seed"]) for run in row["runs"])
         assert {heading: cell.text for heading, cell in found.items()} == wanted
     table.traced = True
     for figure in section.all("figure"):
         if trial:
-            trace_worth(figure, grid)
+            trace_gain(figure, grid)
         else:
             trace_points(figure, grid, told)
 
@@ -270,8 +270,8 @@ def trace_rows(section: Node, grid: Mapping[str, Any], told: Told) -> None:
 REPLACED = {"shuffled": "another's history", "none": "no history", "true": "the row it is compared with"}
 
 
-def trace_worth(figure: Node, grid: Mapping[str, Any]) -> None:
-    """What the history of each trial is worth: each dot says its row, what is in the history's place, and the rise."""
+def trace_gain(figure: Node, grid: Mapping[str, Any]) -> None:
+    """The context gain of each trial: the title of a dot names its row, what replaces the history, and the gain."""
     wanted = []
     for row in grid["rows"]:
         found = {history: one["against"] for history, one in row["histories"].items() if one["against"]}
@@ -291,7 +291,7 @@ def perplexities(row: Mapping[str, Any]) -> dict[tuple[str], str]:
     wanted = {}
     for history, title in titles.items():
         found = row["histories"].get(history)
-        wanted[title,] = f"{found['perplexity']:.3f}{mark_of(found['against'])}" if found else "–"
+        wanted[title,] = f"{found['perplexity']:.3f} {mark_of(found['against'])}".strip() if found else "–"
     return wanted
 
 

@@ -83,7 +83,7 @@ def heat_map(
     background = shape("rect", x=left, y=0, width=cell * len(words), height=bottom, class_="ground")
     body = [shape("g", background, aria_hidden="true"), *rows, shape("g", *axis, aria_hidden="true")]
     style = f"width:{number(width)}px;min-width:{number(_SMALLEST * width)}px"
-    attributes = {"data_kind": kind, "data_iteration": iteration, "style": style}
+    attributes: dict[str, str | float] = {"data_kind": kind, "data_iteration": iteration, "style": style}
     return Picture(width, bottom + longest + 18, title, group(body), "heatmap", "table", attributes)
 
 

@@ -26,10 +26,9 @@ class Curve:
     may_be_log: bool = False
 
 
-PERPLEXITY = Curve("Perplexity", "of the development set", ("dev_perplexity",), may_be_log=True)
-CURVES = (
+_CURVES = (
     Curve("Training loss", "cross-entropy per token", ("cross_entropy", "loss"), may_be_log=True),
-    PERPLEXITY,
+    Curve("Perplexity", "of the development set", ("dev_perplexity",), may_be_log=True),
     Curve("BLEU", "of the development set, greedy search", ("dev_bleu",)),
     Curve("Right choices", "share on some contrastive items", ("choices",)),
     Curve("Correlation (PCC)", "solid: own translation, dashed: another's", ("pcc",), "pcc_mismatched"),
@@ -58,11 +57,9 @@ def label_sentence_models(models: Sequence[RunResults]) -> list[str]:
     return ["sentence model"] if len(models) == 1 else number_equals(seeds)
 
 
-def curve_panels(
-    results: Sequence[RunResults], labels: Sequence[str], seeds: str, curves: Sequence[Curve] = CURVES
-) -> list[Panel]:
+def curve_panels(results: Sequence[RunResults], labels: Sequence[str], seeds: str) -> list[Panel]:
     """Draw the charts for which something was logged; `seeds` names the seeds that are shown."""
-    drawn = [(curve, _series(results, labels, curve)) for curve in curves]
+    drawn = [(curve, _series(results, labels, curve)) for curve in _CURVES]
     return [_panel(curve, series, seeds) for curve, series in drawn if series]
 
 

@@ -116,7 +116,7 @@ def _initial_run(run: RunResults) -> str | None:
 
 
 def _facts(title: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[Any]]]) -> Table:
-    body = [[name, *_cells(values)] for name, values in rows]
+    body: list[list[Cell | str]] = [[name, *_cells(values)] for name, values in rows]
     return Table(title, [["", *columns]], body, caption=title, hide_caption=True, style="facts")
 
 

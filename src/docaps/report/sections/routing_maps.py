@@ -28,19 +28,10 @@ class Kind:
     neutral_words: str
 
     @property
-    def low(self) -> str:
-        """The lower end of the scale, as text."""
-        return _end(self.scale.low)
-
-    @property
-    def neutral(self) -> str:
-        """The neutral value of the scale, as text."""
-        return _end(self.scale.neutral)
-
-    @property
-    def high(self) -> str:
-        """The upper end of the scale, as text."""
-        return _end(self.scale.high)
+    def ends(self) -> list[str]:
+        """Lower end, neutral value and upper end of the scale, as text."""
+        ends = (self.scale.low, self.scale.neutral, self.scale.high)
+        return [f"{value:.3g}".replace("-", "−") for value in ends]
 
 
 def routing_section(every: Sequence[RunResults], *, detailed: int | None = None) -> Markup:
@@ -135,10 +126,6 @@ def _map(kind: Kind, matrix: Matrix, iteration: int, part: RoutedHistory) -> Pic
 
 def _values(matrices: Iterable[Matrix]) -> list[float]:
     return [value for matrix in matrices for row in matrix for value in row]
-
-
-def _end(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
 
 
 def _range(kind: Kind, matrix: Matrix) -> str:

@@ -84,42 +84,21 @@ def best_text(texts: Sequence[str]) -> str | None:
 
 def accuracy_panels(results: Sequence[RunResults], seeds: str) -> list[Panel]:
     """Draw a chart of accuracy by distance for each phenomenon."""
-    breakdowns = [run.contrastive.accuracy.by_phenomenon_and_distance for run in results if run.contrastive]
-    return [_panel(results, name, seeds) for name in _keys(breakdowns)]
+    tested = [run.contrastive for run in results if run.contrastive]
+    chances = tested[0].chance.by_phenomenon_and_distance if tested else {}
+    phenomena = _keys([contrastive.accuracy.by_phenomenon_and_distance for contrastive in tested])
+    return [_panel(results, name, chances.get(name, {}), seeds) for name in phenomena]
 
 
-def distance_panel(results: Sequence[RunResults]) -> Panel | None:
-    """Draw a chart of accuracy by distance over all phenomena; None if no run has one."""
-    tested = [run.contrastive for run in results if run.contrastive and run.contrastive.accuracy.by_distance]
-    if not tested:
-        return None
-    values = [run.contrastive.accuracy.by_distance if run.contrastive else {} for run in results]
-    return _distances(results, values, tested[0].chance.by_distance, "Contrastive accuracy", "by distance, %; dashed: chance")
-
-
-def _panel(results: Sequence[RunResults], phenomenon: str, seeds: str) -> Panel:
+def _panel(results: Sequence[RunResults], phenomenon: str, chance: Mapping[str, float], seeds: str) -> Panel:
     tables = [run.contrastive and run.contrastive.accuracy.by_phenomenon_and_distance for run in results]
     values = [(table or {}).get(phenomenon, {}) for table in tables]
-    tested = next((run.contrastive for run in results if run.contrastive), None)
-    chance = tested.chance.by_phenomenon_and_distance.get(phenomenon, {}) if tested else {}
-    return _distances(results, values, chance, phenomenon, f" accuracy, %{seeds}", seeds)
-
-
-def _distances(
-    results: Sequence[RunResults],
-    values: Sequence[Mapping[str, float]],
-    chance: Mapping[str, float],
-    name: str,
-    note: str,
-    seeds: str = "",
-) -> Panel:
-    """Draw a row of dots for each distance."""
     rows = [
         DotRow(f"{distance} back", [value.get(distance) for value in values], chance.get(distance))
         for distance in ordered(_keys(values))
     ]
-    title = f"{name}: accuracy in percent by distance, for each run{seeds}; the dots' titles give the values"
-    return Panel(name, note, dot_chart(rows, label_runs(results), title=title))
+    title = f"{phenomenon}: accuracy in percent by distance, for each run{seeds}; the dots' titles give the values"
+    return Panel(phenomenon, f" accuracy, %{seeds}", dot_chart(rows, label_runs(results), title=title))
 
 
 def _keys(mappings: Sequence[Mapping[str, object]]) -> list[str]:
@@ -138,7 +117,7 @@ def _table(results: Sequence[RunResults]) -> Table:
     columns = accuracy_columns(results)
     scores = [[decimal(run.scores.bleu if run.scores else None), *accuracies(run, columns)] for run in results]
     best = [best_text(column) for column in zip(*scores, strict=True)]
-    rows = [
+    rows: list[list[Cell | str]] = [
         [run_heading(run, index, results), *_plain_cells(run), *map(_score, texts, best)]
         for index, (run, texts) in enumerate(zip(results, scores, strict=True))
     ]

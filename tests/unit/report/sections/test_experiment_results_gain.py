@@ -8,7 +8,7 @@ from markupsafe import escape
 from tests.unit.report.fake_grids import write_trials
 
 from docaps.report.figures import write_figures
-from docaps.report.sections.context_gain import ContextGain, gain_panel, gains_of, span_of
+from docaps.report.sections.experiment_results import ContextGain, gain_panel, gains_of, span_of
 from docaps.runs.grid_results import Grid, read_grids
 
 
