@@ -18,7 +18,6 @@ from docaps.runs.directory import Run, open_run, own_corpus
 from docaps.runs.grid_results import Grid, is_grid, read_grids, runs_of, sentence_models_of
 from docaps.runs.results import RunResults, read_results
 
-
 Places = Sequence[tuple[int, int]]
 """Documents and sentences of the test part, counted from 1."""
 

@@ -1,6 +1,6 @@
 """The table of all runs, accuracy by phenomenon and distance, and all scores of the test part."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -18,16 +18,19 @@ _CAPTION = (
     "All runs. Training: wall-clock time. Tokens/s: target tokens, median. Perplexity: lowest on the development part."
 )
 _ACCURACY = " Accuracy: percentage of contrastive items whose correct translation got the best score."
-Pick = Callable[[Breakdown], float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of accuracies: its group, its heading and the value to show."""
+    """A column of accuracies: all items, or one phenomenon or distance."""
 
     group: str
     heading: str
-    pick: Pick
+
+    def pick(self, found: Breakdown) -> float | None:
+        """Return the value of the column."""
+        groups = {"by phenomenon": found.by_phenomenon, "by distance": found.by_distance, "": {"all": found.all}}
+        return groups[self.group].get(self.heading)
 
 
 def results_section(results: Sequence[RunResults], *, charted: int | None = None) -> Markup:
@@ -65,10 +68,11 @@ def accuracy_columns(results: Sequence[RunResults]) -> list[Column]:
         return []
     phenomena = _keys([breakdown.by_phenomenon for breakdown in breakdowns])
     distances = ordered(_keys([breakdown.by_distance for breakdown in breakdowns]))
-    columns = [Column("", "all", lambda breakdown: breakdown.all)]
-    columns += [Column("by phenomenon", name, _picker("by_phenomenon", name)) for name in phenomena]
-    columns += [Column("by distance", name, _picker("by_distance", name)) for name in distances]
-    return columns
+    return [
+        Column("", "all"),
+        *(Column("by phenomenon", name) for name in phenomena),
+        *(Column("by distance", name) for name in distances),
+    ]
 
 
 def ordered(distances: Sequence[str]) -> list[str]:
@@ -103,14 +107,6 @@ def _panel(results: Sequence[RunResults], phenomenon: str, chance: Mapping[str, 
 
 def _keys(mappings: Sequence[Mapping[str, object]]) -> list[str]:
     return list(dict.fromkeys(key for mapping in mappings for key in mapping))
-
-
-def _picker(attribute: str, key: str) -> Pick:
-    def pick(breakdown: Breakdown) -> float | None:
-        mapping: Mapping[str, float] = getattr(breakdown, attribute)
-        return mapping.get(key)
-
-    return pick
 
 
 def _table(results: Sequence[RunResults]) -> Table:

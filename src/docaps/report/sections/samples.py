@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from docaps.report.rendering import render
 from docaps.runs.results import Label, RunResults, TranslatedDocument
-from docaps.runs.wording import count, describe_system, label_runs, name_seeds, sentence_case
+from docaps.runs.wording import describe_system, label_runs, name_seeds, sentence_case
 
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
@@ -62,24 +62,13 @@ def samples_section(every: Sequence[RunResults], *, detailed: int | None = None)
     """Show up to five documents, first those that the first `detailed` runs translate most differently."""
     results = every[:detailed]
     translated = [(index, run) for index, run in enumerate(results) if run.translations]
-    documents = choose_documents(results)
     return render(
         "samples.html",
-        documents=[_document(document) for document in documents],
-        selection=_selection(translated, len(documents)),
+        documents=choose_documents(results),
+        translated=len(translated[0][1].translations) if translated else 0,
         runs=[_column(run, index, every, results) for index, run in translated],
         missing=[f"{run.name}/assessment/translations.jsonl" for run in results if not run.translations],
     )
-
-
-def _selection(translated: Sequence[tuple[int, RunResults]], shown: int) -> str:
-    """Say how the documents were chosen, unless all are shown."""
-    documents = len(translated[0][1].translations) if translated else 0
-    if shown >= documents:
-        return ""
-    several = "that the first and the last run translate most differently"
-    choice = several if len(translated) > 1 else "furthest from the reference"
-    return f"The {shown} of {count(documents, 'document')} {choice}. "
 
 
 def _column(run: RunResults, index: int, every: Sequence[RunResults], shown: Sequence[RunResults]) -> dict[str, Any]:
@@ -87,17 +76,6 @@ def _column(run: RunResults, index: int, every: Sequence[RunResults], shown: Seq
     label, seed = label_runs(shown)[index], name_seeds(every, [run])
     name = label if label.endswith(seed) else f"{label}{seed}"
     return {"index": index, "label": label, "name": name, "system": sentence_case(describe_system(run.system))}
-
-
-def _document(document: ComparedDocument) -> dict[str, Any]:
-    first, last = document.sentences[0].number, document.sentences[-1].number
-    whole = last - first + 1 == document.length
-    return {
-        "id": document.id,
-        "part": "" if whole else f", sentences {first} to {last} of {document.length}",
-        "differing": count(document.differences, "differing word"),
-        "sentences": document.sentences,
-    }
 
 
 def compare_sentence(hypotheses: Sequence[str], reference: str) -> list[tuple[Stretch, ...]]:
