@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from docaps.errors import DocapsError
 from docaps.files import replacing
-from docaps.report.drawing.svg import COLOURS, LETTER, Panel, group, marker, number, shape, text
+from docaps.report.drawing.svg import COLOURS, LETTER, Panel, group, marker, number, rule, shape, text
 from docaps.report.page import anchors, read_asset
 from docaps.report.sections.experiment_results import KINDS, gain_panel, sweep_panels
 from docaps.report.sections.learning_curves import curve_panels
@@ -24,8 +24,9 @@ from docaps.runs.results import RoutingSample, RunResults
 from docaps.runs.wording import label_runs, sentence_case
 
 _GAP, _CAPTION, _LEGEND = 24.0, 34.0, 22.0
+_CHANCE = "chance"
 _FONTS = "Helvetica, Arial, sans-serif"
-_NEEDS_MORE = re.compile("[^\\x00-\\xff−←→…‘’“”–—€Œœ]")
+_NEEDS_MORE = re.compile(r"[^\x00-\xff\u202f−←→…‘’“”–—€Œœ]")
 """Characters that Helvetica, which every PDF reader has, does not cover."""
 Convert = Callable[[str], bytes]
 
@@ -73,7 +74,7 @@ def _figures(results: Sequence[RunResults], grids: Sequence[Grid]) -> dict[str, 
     if curves := curve_panels(runs[:charted], labels, ""):
         found["curves"] = compose(curves, columns=2)
     if distances := accuracy_panels(runs[:charted], ""):
-        found["distances"] = compose(distances, columns=2, legend=labels)
+        found["distances"] = compose(distances, columns=2, legend=[*labels, _CHANCE])
     return found | _routing_figures(runs[:detailed])
 
 
@@ -136,7 +137,8 @@ def _legend(labels: Sequence[str], width: float) -> tuple[Markup, float]:
         room = 18 + len(label) * LETTER + 14
         if x and x + room > width:
             x, y = 0.0, y + _LEGEND
-        parts += [marker(run, x + 6, y + 6), text(label, x + 18, y + 10)]
+        key = rule(x + 6, y - 1, x + 6, y + 13, "chance") if label == _CHANCE else marker(run, x + 6, y + 6)
+        parts += [key, text(label, x + 18, y + 10)]
         x += room
     return group(parts), y + _LEGEND + 8 if labels else 0.0
 
@@ -156,5 +158,5 @@ def _style() -> str:
             filled = re.sub(r"var\(--([\w-]+)\)", lambda name: colours[name[1]], filled)
             rules.append(f"{own} {{{filled}}}")
     only_on_page = re.compile(r"\.run-|svg \{|\.(chart|heatmap|bar) \{|.*:hover")
-    rules = [rule for rule in rules if not only_on_page.match(rule)]
+    rules = [one for one in rules if not only_on_page.match(one)]
     return "\n".join([*rules, f".title {{ fill: {colours['ink']}; font-weight: bold }}"])
