@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from docaps.report.rendering import Cell
+from docaps.report.templating import TableCell
 from docaps.runs.card import markdown_table
 from docaps.runs.grid_results import Grid
 from docaps.runs.wording import MISSING, decimal, duration
@@ -39,7 +39,7 @@ def as_rows(grid: Grid) -> tuple[list[str], list[list[str]]]:
     return header, [[str(cell) for cell in row] for row in rows]
 
 
-def grid_cells(grid: Grid) -> tuple[list[str], list[list[Cell]]]:
+def grid_cells(grid: Grid) -> tuple[list[str], list[list[TableCell]]]:
     """Return header and rows of the table: name, perplexities of trials, scores, right choices, seeds."""
     keys, chosen = metric_keys(grid), any(row.get("choices") for row in grid["rows"])
     histories = ("true", *OTHER_HISTORIES) if is_trial(grid) else ()
@@ -47,46 +47,46 @@ def grid_cells(grid: Grid) -> tuple[list[str], list[list[Cell]]]:
     choices = ["right choices, %"] * chosen
     rows = [
         [
-            Cell(f"{row['row']}: {row['title']}"),
+            TableCell(f"{row['row']}: {row['title']}"),
             *(_perplexity_cell(row, history) for history in histories),
             *(_score_cell(row, key) for key in keys),
             *[_choices_cell(row)] * chosen,
-            Cell(", ".join(str(run["seed"]) for run in row["runs"])),
+            TableCell(", ".join(str(run["seed"]) for run in row["runs"])),
         ]
         for row in grid["rows"]
     ]
     return ["row", *perplexities, *(METRIC_NAMES[key] for key in keys), *choices, "seeds"], rows
 
 
-def _score_cell(row: Row, key: str) -> Cell:
+def _score_cell(row: Row, key: str) -> TableCell:
     """Format a mean with its interval over seeds, or over documents if there is one seed."""
     mean = row["means"].get(key)
     if mean is None:
-        return Cell(MISSING)
+        return TableCell(MISSING)
     ends = mean if mean["low"] is not None else (row.get("documents") or {}).get(key)
     interval = f"[{ends['low']:.2f}, {ends['high']:.2f}]" if ends else ""
     mark = significance_mark(row, key)
-    return Cell(
+    return TableCell(
         f"{mean['mean']:.2f}", interval=interval, mark=mark, title=_explain(row["against"][key]) if mark else ""
     )
 
 
-def _choices_cell(row: Row) -> Cell:
+def _choices_cell(row: Row) -> TableCell:
     """Format the percentage of right choices with its interval over seeds, if there are several."""
     found = row.get("choices")
     if not found:
-        return Cell(MISSING)
+        return TableCell(MISSING)
     interval = f"[{100 * found['low']:.1f}, {100 * found['high']:.1f}]" if found["low"] is not None else ""
-    return Cell(f"{100 * found['mean']:.1f}", interval=interval)
+    return TableCell(f"{100 * found['mean']:.1f}", interval=interval)
 
 
-def _perplexity_cell(row: Row, history: str) -> Cell:
+def _perplexity_cell(row: Row, history: str) -> TableCell:
     """Format a perplexity with its mark; perplexities differ less than scores, so the threshold is lower."""
     found = (row.get("histories") or {}).get(history)
     if not found:
-        return Cell(MISSING)
+        return TableCell(MISSING)
     mark = _mark(found["against"], SMALLEST / 10)
-    return Cell(f"{found['perplexity']:.3f}", mark=mark, title=_explain(found["against"], 3) if mark else "")
+    return TableCell(f"{found['perplexity']:.3f}", mark=mark, title=_explain(found["against"], 3) if mark else "")
 
 
 def _explain(found: Mapping[str, float], places: int = 2) -> str:

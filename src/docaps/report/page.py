@@ -8,7 +8,6 @@ from markupsafe import Markup
 
 from docaps.files import write_text_atomically
 from docaps.report.headline import state_bleu, state_result
-from docaps.report.rendering import render
 from docaps.report.sections.context_use import diagnosis_section
 from docaps.report.sections.contrastive_choices import choices_section
 from docaps.report.sections.experiment_results import grid_section
@@ -17,6 +16,7 @@ from docaps.report.sections.provenance import data_section, provenance_section
 from docaps.report.sections.routing_maps import routing_section
 from docaps.report.sections.run_table import results_section, scores_section
 from docaps.report.sections.samples import samples_section
+from docaps.report.templating import render
 from docaps.runs.grid_results import Grid, arrange, own_runs
 from docaps.runs.results import RunResults
 

@@ -10,7 +10,7 @@ _GROUPS = {"by_phenomenon": "{}", "by_distance": "{} back", "by_pronoun": "{}", 
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class AccuracyShare:
     """The share of right choices among a group of items, with its 95 % interval and the chance level."""
 
     accuracy: float
@@ -27,8 +27,8 @@ class ContrastiveResult:
     name: str
     history: str
     created: str  # time stamp of the run: a retrained run needs new results
-    whole: Share
-    groups: Mapping[str, Share]
+    whole: AccuracyShare
+    groups: Mapping[str, AccuracyShare]
     signature: str
     command: str
 
@@ -55,6 +55,6 @@ def parse_contrastive_result(name: str, data: Any) -> ContrastiveResult:
     )
 
 
-def _share(data: Mapping[str, Any]) -> Share:
+def _share(data: Mapping[str, Any]) -> AccuracyShare:
     accuracy, low, high, chance = (float(data[key]) for key in ("accuracy", "low", "high", "chance"))
-    return Share(accuracy, low, high, chance, int(data["items"]))
+    return AccuracyShare(accuracy, low, high, chance, int(data["items"]))

@@ -38,7 +38,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Breakdown:
+class AccuracyBreakdown:
     """A number (accuracy, chance level, count) for all items, and by phenomenon and distance."""
 
     all: float
@@ -53,13 +53,13 @@ class Contrastive:
 
     file: Text
     items: int
-    accuracy: Breakdown
-    chance: Breakdown
-    counts: Breakdown
+    accuracy: AccuracyBreakdown
+    chance: AccuracyBreakdown
+    counts: AccuracyBreakdown
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class SentenceLabel:
     """The phenomenon that a sentence tests, and how many sentences back the answer lies."""
 
     phenomenon: Text
@@ -74,7 +74,9 @@ class TranslatedDocument:
     source: tuple[Text, ...]
     reference: tuple[Text, ...]
     hypothesis: tuple[Text, ...]
-    labels: Annotated[Mapping[int, Label], BeforeValidator(lambda labels: labels or {})] = field(default_factory=dict)
+    labels: Annotated[Mapping[int, SentenceLabel], BeforeValidator(lambda labels: labels or {})] = field(
+        default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         """Refuse documents whose parts differ in length."""
@@ -85,7 +87,7 @@ class TranslatedDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedHistory:
+class HistoryRouting:
     """The routing of a history sentence's words: one matrix per iteration (Figs. 6 and 7)."""
 
     distance: int | None  # None: all history sentences were routed together
@@ -110,7 +112,7 @@ class RoutingSample:
     sentence: int
     source: Text
     translation: Text
-    history: tuple[RoutedHistory, ...]
+    history: tuple[HistoryRouting, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.report.fake_grids import write_grid, write_trials
 from tests.unit.report.fake_runs import write_diagnosis, write_document_run, write_kept, write_sentence_run
 from tests.unit.report.page_reading import Node, read_page
-from tests.unit.report.tracing import OWN_WORDS, Files, Told, trace_page, trace_tree
+from tests.unit.report.tracing import OWN_WORDS, Files, PageSources, trace_page, trace_tree
 
 from docaps.report import build_page, read_results
 from docaps.runs.grid_results import read_grids, runs_of, sentence_models_of
@@ -24,30 +24,30 @@ class Built:
     """A page, and what it may speak of."""
 
     page: str
-    told: Told
+    sources: PageSources
 
     def trace(self, page: str | None = None) -> int:
-        return trace_page(self.page if page is None else page, self.told)
+        return trace_page(self.page if page is None else page, self.sources)
 
 
 def of_grid(folder: Path) -> Built:
     """Build the page of a grid's folder."""
     grids = read_grids(folder)
-    paths, beginnings = runs_of(folder, grids), sentence_models_of(folder, grids)
+    paths, sentence_models = runs_of(folder, grids), sentence_models_of(folder, grids)
     page = build_page(
         [read_results(path) for path in paths],
         title="Report",
         commands=COMMANDS,
         grids=grids,
-        sentence_models=[read_results(path) for path in beginnings],
+        sentence_models=[read_results(path) for path in sentence_models],
     )
-    return Built(page, Told([*map(Files, paths)], grids, [*map(Files, beginnings)], COMMANDS))
+    return Built(page, PageSources([*map(Files, paths)], grids, [*map(Files, sentence_models)], COMMANDS))
 
 
 def of_runs(paths: list[Path], commands: list[tuple[str, str]]) -> Built:
     """Build the page of runs of no grid."""
     page = build_page([read_results(path) for path in paths], title="Report", commands=commands)
-    return Built(page, Told([*map(Files, paths)], commands=commands))
+    return Built(page, PageSources([*map(Files, paths)], commands=commands))
 
 
 def two_runs(folder: Path) -> list[Path]:
@@ -91,7 +91,7 @@ def test_every_number_of_a_page_of_trials_is_in_its_place(trials: Built) -> None
 def test_every_number_of_a_page_of_single_runs_is_in_its_place(small: Built, grid: Built) -> None:
     assert small.trace() > 500
     chosen = [
-        run.path for run in grid.told.runs if run.path.parts[-2:] in (("seed-1", "transformer"), ("seed-1", "qcn"))
+        run.path for run in grid.sources.runs if run.path.parts[-2:] in (("seed-1", "transformer"), ("seed-1", "qcn"))
     ]
     measured = of_runs(chosen, COMMANDS * 4)
     assert 'id="scores"' in measured.page
@@ -201,7 +201,7 @@ def test_no_digit_of_the_page_can_change_unnoticed(small: Built, number: int) ->
     assert len(parts) == 8
     raise_digit(*random.Random(number).choice(parts[number % len(parts)]))
     with pytest.raises((AssertionError, KeyError)):
-        trace_tree(tree, small.told)
+        trace_tree(tree, small.sources)
 
 
 GRID_MUTATIONS: dict[str, Callable[[str], str]] = {
@@ -256,4 +256,4 @@ def test_no_two_runs_of_the_grid_have_the_same_numbers(grid: Built) -> None:
         lambda run: json.dumps(run.read("assessment/contrastive.json")["accuracy"]),
         lambda run: run.read("contrast/geneval.own.json")["accuracy"],
     ):
-        assert len({look_up(run) for run in grid.told.runs}) == len(grid.told.runs)
+        assert len({look_up(run) for run in grid.sources.runs}) == len(grid.sources.runs)

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from docaps.report.drawing.charts import Bar, bar_chart
 from docaps.report.drawing.svg import Panel
-from docaps.report.rendering import Table, render
+from docaps.report.templating import Table, render
 from docaps.runs.diagnosis_results import ConditionResult, Diagnosis, MarkedSentence
 from docaps.runs.results import RunResults
 from docaps.runs.wording import MISSING, decimal, describe_system, name_seeds, percent, sentence_case

@@ -8,12 +8,12 @@ from markupsafe import Markup
 
 from docaps.report.drawing.charts import DotRow, dot_chart
 from docaps.report.drawing.svg import Panel
-from docaps.report.rendering import Cell, Table, render, run_heading
-from docaps.runs.contrastive_results import HISTORIES, ContrastiveResult, Share
+from docaps.report.templating import Table, TableCell, render, run_heading
+from docaps.runs.contrastive_results import HISTORIES, AccuracyShare, ContrastiveResult
 from docaps.runs.results import RunResults
 from docaps.runs.wording import MISSING, label_runs, name_seeds, percent, thousands
 
-Pick = Callable[[RunResults], Share | None]
+Pick = Callable[[RunResults], AccuracyShare | None]
 
 
 def choices_section(results: Sequence[RunResults], *, charted: int | None = None) -> Markup:
@@ -45,12 +45,12 @@ def group_columns(results: Sequence[RunResults], name: str) -> dict[str, Pick]:
     return {group: partial(_group, name, group) for found in own for group in found.groups}
 
 
-def _whole(name: str, history: str, run: RunResults) -> Share | None:
+def _whole(name: str, history: str, run: RunResults) -> AccuracyShare | None:
     found = result_on(run, name, history)
     return found.whole if found else None
 
 
-def _group(name: str, group: str, run: RunResults) -> Share | None:
+def _group(name: str, group: str, run: RunResults) -> AccuracyShare | None:
     found = result_on(run, name)
     return found.groups.get(group) if found else None
 
@@ -92,10 +92,10 @@ def _table(results: Sequence[RunResults], name: str, columns: dict[str, Pick]) -
     return Table(f"Choices of {name}", [["System", *columns]], rows, foot, caption)
 
 
-def _cell(share: Share | None) -> Cell:
+def _cell(share: AccuracyShare | None) -> TableCell:
     if share is None:
-        return Cell(MISSING)
-    return Cell(percent(share.accuracy), interval=f"[{percent(share.low)}, {percent(share.high)}]")
+        return TableCell(MISSING)
+    return TableCell(percent(share.accuracy), interval=f"[{percent(share.low)}, {percent(share.high)}]")
 
 
 def _foot(runs: Sequence[RunResults], columns: dict[str, Pick]) -> list[list[str]]:

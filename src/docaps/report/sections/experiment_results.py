@@ -20,7 +20,7 @@ from docaps.report.grid_tables import (
     state_unfinished,
 )
 from docaps.report.paper import FIGURES, corpus_of, paper_columns, paper_scores, state_differences
-from docaps.report.rendering import Cell, Table, render
+from docaps.report.templating import Table, TableCell, render
 from docaps.runs.grid_results import Grid
 from docaps.runs.results import RunResults
 
@@ -81,7 +81,7 @@ def sweep_section(grid: Grid, anchor: str) -> Markup:
     title, name = str(grid["title"]), str(grid["experiment"])
     header, cells = grid_cells(grid)
     scores = slice(1, 1 + len(metric_keys(grid)))
-    rows = [[Cell(row["title"]), *found[scores]] for row, found in zip(grid["rows"], cells, strict=True)]
+    rows = [[TableCell(row["title"]), *found[scores]] for row, found in zip(grid["rows"], cells, strict=True)]
     return _render(
         grid,
         anchor,
@@ -127,22 +127,22 @@ def _plain_caption(grid: Grid) -> str:
     return caption(grid).replace("`", "")
 
 
-def _table2_head(ours: Sequence[str], corpora: Sequence[str]) -> list[list[Cell]]:
-    first = [Cell("Row", rows=2), Cell("Ours", columns=len(ours), style="group")]
-    first += [Cell(f"Paper, {name}", columns=2, style="group") for name in corpora]
-    second = [Cell(name, style="" if place else "group") for place, name in enumerate(ours)]
-    second += [cell for _ in corpora for cell in (Cell("BLEU", style="group"), Cell("Meteor"))]
+def _table2_head(ours: Sequence[str], corpora: Sequence[str]) -> list[list[TableCell]]:
+    first = [TableCell("Row", rows=2), TableCell("Ours", columns=len(ours), style="group")]
+    first += [TableCell(f"Paper, {name}", columns=2, style="group") for name in corpora]
+    second = [TableCell(name, style="" if place else "group") for place, name in enumerate(ours)]
+    second += [cell for _ in corpora for cell in (TableCell("BLEU", style="group"), TableCell("Meteor"))]
     return [first, second]
 
 
-def _table2_row(row: Mapping[str, Any], cells: Sequence[Cell], corpora: Sequence[str]) -> list[Cell]:
+def _table2_row(row: Mapping[str, Any], cells: Sequence[TableCell], corpora: Sequence[str]) -> list[TableCell]:
     _, first, *ours, seeds = cells
     name = f"{row['row']} · seed{'s' if len(row['runs']) > 1 else ''} {seeds}"
     theirs = [
-        Cell(score, style="theirs" if place % 2 else "group theirs")
+        TableCell(score, style="theirs" if place % 2 else "group theirs")
         for place, score in enumerate(paper_scores(row["row"], corpora))
     ]
-    return [Cell(row["title"], quiet=name), replace(first, style="group"), *ours, *theirs]
+    return [TableCell(row["title"], quiet=name), replace(first, style="group"), *ours, *theirs]
 
 
 @dataclass(frozen=True, slots=True)

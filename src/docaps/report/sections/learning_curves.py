@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from docaps.report.drawing.charts import Series, line_chart
 from docaps.report.drawing.svg import Panel
-from docaps.report.rendering import render
+from docaps.report.templating import render
 from docaps.runs.results import RunResults
 from docaps.runs.wording import label_runs, name_seeds, number_equals
 

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from docaps.report.paper import CORPORA, TABLE1
-from docaps.report.rendering import Cell, Table, render
+from docaps.report.templating import Table, TableCell, render
 from docaps.runs.card import flatten
 from docaps.runs.results import RunResults
 from docaps.runs.wording import MISSING, label_runs, thousands
@@ -116,7 +116,7 @@ def _initial_run(run: RunResults) -> str | None:
 
 
 def _facts(title: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[Any]]]) -> Table:
-    body: list[list[Cell | str]] = [[name, *_cells(values)] for name, values in rows]
+    body: list[list[TableCell | str]] = [[name, *_cells(values)] for name, values in rows]
     return Table(title, [["", *columns]], body, caption=title, hide_caption=True, style="facts")
 
 
@@ -125,22 +125,24 @@ def _environment(results: Sequence[RunResults]) -> Table:
     rows = [(f"{name} signature", ", ".join(known)) for name, known in signatures(results).items()]
     for machine in machines(results):
         rows.append(("measured on", ", ".join(f"{key} {value}" for key, value in machine.items() if value is not None)))
-    return Table("Signatures and machines", [], [[name, Cell(value, code=True)] for name, value in rows], style="facts")
+    return Table(
+        "Signatures and machines", [], [[name, TableCell(value, code=True)] for name, value in rows], style="facts"
+    )
 
 
-def _cells(values: Sequence[Any]) -> list[Cell]:
+def _cells(values: Sequence[Any]) -> list[TableCell]:
     """Write a value that all runs share once, across their columns, so that differences stand out."""
     if all(value == values[0] for value in values):
         return [_cell(values[0], columns=len(values))]
     return [_cell(value) for value in values]
 
 
-def _cell(value: Any, columns: int = 1) -> Cell:
+def _cell(value: Any, columns: int = 1) -> TableCell:
     if value is None:
-        return Cell(MISSING, columns=columns)
+        return TableCell(MISSING, columns=columns)
     if isinstance(value, bool | list | dict):
-        return Cell(json.dumps(value, ensure_ascii=False), code=True, columns=columns)
+        return TableCell(json.dumps(value, ensure_ascii=False), code=True, columns=columns)
     if isinstance(value, int) and abs(value) >= 10_000:
-        return Cell(thousands(value), columns=columns)
+        return TableCell(thousands(value), columns=columns)
     text = str(value)
-    return Cell(text, code="/" in text or len(text) > 30, columns=columns)
+    return TableCell(text, code="/" in text or len(text) > 30, columns=columns)

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from docaps.report.drawing.heat_maps import LONG, ColourScale, correlation_scale, coupling_scale, heat_map, symbol
 from docaps.report.drawing.svg import Picture
-from docaps.report.rendering import render
-from docaps.runs.results import Matrix, RoutedHistory, RoutingSample, RunResults
+from docaps.report.templating import render
+from docaps.runs.results import HistoryRouting, Matrix, RoutingSample, RunResults
 from docaps.runs.wording import decimal, describe_system, distance_words, name_seeds, sees_context, sentence_case
 
 _SPECIAL = re.compile(r"</?s>|<pad>")
@@ -57,7 +57,7 @@ def join_subwords(pieces: Sequence[str]) -> str:
     return " ".join(piece for piece in pieces if not _SPECIAL.fullmatch(piece)).replace("@@ ", "")
 
 
-def routing_kinds(history: Sequence[RoutedHistory]) -> list[Kind]:
+def routing_kinds(history: Sequence[HistoryRouting]) -> list[Kind]:
     """Fix one colour scale per quantity over all sentences and iterations of a sample, so that maps compare."""
     capsules = max((len(matrix) for part in history for matrix in part.coupling), default=1)
     coupling = coupling_scale(_values(matrix for part in history for matrix in part.coupling), capsules)
@@ -68,7 +68,7 @@ def routing_kinds(history: Sequence[RoutedHistory]) -> list[Kind]:
     return kinds
 
 
-def routing_steps(kind: Kind, part: RoutedHistory) -> list[tuple[Picture, str]]:
+def routing_steps(kind: Kind, part: HistoryRouting) -> list[tuple[Picture, str]]:
     """Draw the map of each iteration; return it with its range of values."""
     matrices = part.coupling if kind.name == "coupling" else part.pcc
     return [(_map(kind, matrix, iteration, part), _range(kind, matrix)) for iteration, matrix in enumerate(matrices)]
@@ -109,7 +109,7 @@ def _sample(sample: RoutingSample) -> dict[str, Any]:
     }
 
 
-def _history(part: RoutedHistory, kinds: Sequence[Kind]) -> dict[str, Any]:
+def _history(part: HistoryRouting, kinds: Sequence[Kind]) -> dict[str, Any]:
     distance = distance_words(part.distance)
     figures = [(kind.title, f"{kind.title}, {distance}", routing_steps(kind, part)) for kind in kinds]
     return {
@@ -119,7 +119,7 @@ def _history(part: RoutedHistory, kinds: Sequence[Kind]) -> dict[str, Any]:
     }
 
 
-def _map(kind: Kind, matrix: Matrix, iteration: int, part: RoutedHistory) -> Picture:
+def _map(kind: Kind, matrix: Matrix, iteration: int, part: HistoryRouting) -> Picture:
     title = f"{kind.title}, iteration {iteration}, {distance_words(part.distance)}; {_range(kind, matrix)}"
     return heat_map(matrix, part.words, kind=kind.name, iteration=iteration, scale=kind.scale, title=title)
 

@@ -9,8 +9,8 @@ from docaps.report.drawing.charts import DotRow, dot_chart
 from docaps.report.drawing.svg import Panel
 from docaps.report.grid_tables import METRIC_NAMES
 from docaps.report.headline import state_doubts
-from docaps.report.rendering import Cell, Table, render, run_heading
-from docaps.runs.results import Breakdown, RunResults, score_of
+from docaps.report.templating import Table, TableCell, render, run_heading
+from docaps.runs.results import AccuracyBreakdown, RunResults, score_of
 from docaps.runs.wording import MISSING, decimal, duration, label_runs, name_seeds, percent, thousands
 
 _PLAIN = ("System", "Parameters", "Training", "Tokens/s", "Perplexity", "BLEU")
@@ -27,7 +27,7 @@ class Column:
     group: str
     heading: str
 
-    def pick(self, found: Breakdown) -> float | None:
+    def pick(self, found: AccuracyBreakdown) -> float | None:
         """Return the value of the column."""
         groups = {"by phenomenon": found.by_phenomenon, "by distance": found.by_distance, "": {"all": found.all}}
         return groups[self.group].get(self.heading)
@@ -113,7 +113,7 @@ def _table(results: Sequence[RunResults]) -> Table:
     columns = accuracy_columns(results)
     scores = [[decimal(run.scores.bleu if run.scores else None), *accuracies(run, columns)] for run in results]
     best = [best_text(column) for column in zip(*scores, strict=True)]
-    rows: list[list[Cell | str]] = [
+    rows: list[list[TableCell | str]] = [
         [run_heading(run, index, results), *_plain_cells(run), *map(_score, texts, best)]
         for index, (run, texts) in enumerate(zip(results, scores, strict=True))
     ]
@@ -132,22 +132,24 @@ def _plain_cells(run: RunResults) -> list[str]:
     return [thousands(parameters), duration(seconds), thousands(run.speed), decimal(run.perplexity, 2)]
 
 
-def _score(text: str, best: str | None) -> Cell:
-    return Cell(text, title="not measured" if text == MISSING else "", strong=text == best)
+def _score(text: str, best: str | None) -> TableCell:
+    return TableCell(text, title="not measured" if text == MISSING else "", strong=text == best)
 
 
-def _head(columns: Sequence[Column]) -> list[list[Cell | str]]:
+def _head(columns: Sequence[Column]) -> list[list[TableCell | str]]:
     if not columns:
         return [list(_PLAIN)]
     groups = list(dict.fromkeys(column.group for column in columns if column.group))
     sizes = {group: sum(column.group == group for column in columns) for group in groups}
-    first = [*(Cell(heading, rows=3) for heading in _PLAIN)]
-    first.append(Cell("Contrastive accuracy, %", columns=len(columns), style="group"))
-    second = [Cell("all", rows=2, style="group")]
-    second += [Cell(group, columns=size, style="group") for group, size in sizes.items()]
+    first = [*(TableCell(heading, rows=3) for heading in _PLAIN)]
+    first.append(TableCell("Contrastive accuracy, %", columns=len(columns), style="group"))
+    second = [TableCell("all", rows=2, style="group")]
+    second += [TableCell(group, columns=size, style="group") for group, size in sizes.items()]
     opening = [next(column for column in columns if column.group == group) for group in groups]
     third = [
-        Cell(_column_heading(column), style="group" if column in opening else "") for column in columns if column.group
+        TableCell(_column_heading(column), style="group" if column in opening else "")
+        for column in columns
+        if column.group
     ]
     return [[*first], [*second], [*third]]
 
@@ -156,12 +158,12 @@ def _column_heading(column: Column) -> str:
     return f"{column.heading} back" if column.group == "by distance" else column.heading
 
 
-def _foot(results: Sequence[RunResults], columns: Sequence[Column]) -> list[list[Cell | str]]:
+def _foot(results: Sequence[RunResults], columns: Sequence[Column]) -> list[list[TableCell | str]]:
     tested = next((run.contrastive for run in results if run.contrastive), None)
     if tested is None:
         return []
     lines = (("Chance", tested.chance, percent), ("Items", tested.counts, thousands))
-    empty = Cell("", columns=len(_PLAIN) - 1)
+    empty = TableCell("", columns=len(_PLAIN) - 1)
     return [[name, empty, *(write(column.pick(breakdown)) for column in columns)] for name, breakdown, write in lines]
 
 

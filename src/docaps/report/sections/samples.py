@@ -9,14 +9,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from docaps.report.rendering import render
-from docaps.runs.results import Label, RunResults, TranslatedDocument
+from docaps.report.templating import render
+from docaps.runs.results import RunResults, SentenceLabel, TranslatedDocument
 from docaps.runs.wording import describe_system, label_runs, name_seeds, sentence_case
 
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
-class Verdict(StrEnum):
+class WordVerdict(StrEnum):
     """How a stretch of a translation compares with the others and with the reference."""
 
     SAME = "same"
@@ -29,7 +29,7 @@ class Stretch:
     """Consecutive words with one verdict; the stretches of a sentence joined are the sentence."""
 
     text: str
-    verdict: Verdict
+    verdict: WordVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class ComparedSentence:
     source: str
     translations: tuple[tuple[Stretch, ...], ...]
     reference: str
-    label: Label | None
+    label: SentenceLabel | None
 
     @property
     def differs(self) -> bool:
         """Return whether any word is marked."""
-        return any(stretch.verdict is not Verdict.SAME for words in self.translations for stretch in words)
+        return any(stretch.verdict is not WordVerdict.SAME for words in self.translations for stretch in words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +166,18 @@ def _stretches(text: str, differing: set[int], agreed: set[int]) -> tuple[Stretc
     stretches: list[Stretch] = []
     end = 0
     for position, match in enumerate(_TOKEN.finditer(text)):
-        verdict = Verdict.SAME if position not in differing else Verdict.RIGHT if position in agreed else Verdict.WRONG
+        verdict = (
+            WordVerdict.SAME
+            if position not in differing
+            else WordVerdict.RIGHT
+            if position in agreed
+            else WordVerdict.WRONG
+        )
         space, end = text[end : match.start()], match.end()
         if stretches and stretches[-1].verdict is verdict:
             stretches[-1] = Stretch(stretches[-1].text + space + match.group(), verdict)
             continue
         if space:
-            stretches.append(Stretch(space, Verdict.SAME))
+            stretches.append(Stretch(space, WordVerdict.SAME))
         stretches.append(Stretch(match.group(), verdict))
-    return (*stretches, Stretch(text[end:], Verdict.SAME)) if text[end:] else tuple(stretches)
+    return (*stretches, Stretch(text[end:], WordVerdict.SAME)) if text[end:] else tuple(stretches)

@@ -14,7 +14,7 @@ from docaps.runs.wording import count, describe_system, sentence_case
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A cell of a table, where plain text is not enough."""
 
     text: str
@@ -39,9 +39,9 @@ class Table:
     """A table of the page: the first cell of a row is its heading; `name` is for screen readers."""
 
     name: str
-    head: Sequence[Sequence[Cell | str]]
-    rows: Sequence[Sequence[Cell | str]]
-    foot: Sequence[Sequence[Cell | str]] = ()
+    head: Sequence[Sequence[TableCell | str]]
+    rows: Sequence[Sequence[TableCell | str]]
+    foot: Sequence[Sequence[TableCell | str]] = ()
     caption: str = ""
     hide_caption: bool = False
     style: str = "numbers"
@@ -67,8 +67,10 @@ def _environment() -> Environment:
     return environment
 
 
-def run_heading(run: RunResults, index: int, results: Sequence[RunResults]) -> Cell:
+def run_heading(run: RunResults, index: int, results: Sequence[RunResults]) -> TableCell:
     """Name a run in a row heading, with its seed where the runs of the table differ in it."""
     several = len({one.description.get("seed") for one in results}) > 1
     seed = f", seed {run.description.get('seed')}" if several else ""
-    return Cell(sentence_case(describe_system(run.system)), run=index, quiet=f"{run.system} · run {run.name}{seed}")
+    return TableCell(
+        sentence_case(describe_system(run.system)), run=index, quiet=f"{run.system} · run {run.name}{seed}"
+    )
