@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_grids import write_grid, write_trials
+from tests.unit.report.fake_grids import write_grid, write_trials
 
 from docaps.report import build_page, read_results
-from docaps.runs.grid_results import beginnings_of, read_grids, runs_of
+from docaps.runs.grid_results import read_grids, runs_of, sentence_models_of
 
 pytestmark = pytest.mark.browser
 
@@ -20,9 +20,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         found = read_grids(folder)
         grids += found
         runs += [read_results(run) for run in runs_of(folder, found)]
-        first += [read_results(run) for run in beginnings_of(folder, found)]
+        first += [read_results(run) for run in sentence_models_of(folder, found)]
     path = folder / "report.html"
-    path.write_text(build_page(runs, title="Grid", grids=grids, beginnings=first), encoding="utf-8")
+    path.write_text(build_page(runs, title="Grid", grids=grids, sentence_models=first), encoding="utf-8")
     return path.as_uri()
 
 

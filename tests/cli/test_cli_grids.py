@@ -312,7 +312,7 @@ def test_a_report_of_a_grid_is_written_as_markdown_too(copy: Path, tmp_path: Pat
 
 
 def test_a_report_of_a_grid_has_figures_of_its_runs(copy: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("svglib")
     page, figures = tmp_path / "report.html", tmp_path / "my figures"
     words = ["report", copy, "--out", page, "--figures", figures, "--json"]
     written = json.loads(succeed(*words).out)["files"]
@@ -336,14 +336,14 @@ def check_refusal(words: list[str | Path], path: Path) -> None:
     assert listing(path.parent) == before
 
 
-def test_figures_without_matplotlib_are_refused_before_anything_is_written(
+def test_figures_without_svglib_are_refused_before_anything_is_written(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "svglib.svglib", None)
     page = tmp_path / "report.html"
     result = docaps("report", copy, "--out", page, "--figures", tmp_path / "figures")
     assert (result.code, result.out) == (1, "")
-    assert "docaps: --figures needs matplotlib: pip install 'docaps[plots]'" in result.err
+    assert "docaps: --figures needs svglib: pip install 'docaps[plots]'" in result.err
     assert not page.exists()
 
 

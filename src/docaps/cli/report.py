@@ -1,5 +1,6 @@
-"""`docaps report`: one page about runs."""
+"""`docaps report`: a page, Markdown tables and figures about runs."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,48 +9,48 @@ import typer
 from docaps.cli.console import JsonOption, command_name, print_json
 
 if TYPE_CHECKING:
-    from docaps.experiments.pages import Found
+    from docaps.experiments.collect import ReportData
 
 
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Finished run directories, the first compared with the last; or folders of grids."),
+        typer.Argument(help="Finished run directories (the first is compared with the last), or folders of grids."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("report.html"),
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the tables as Markdown as well.")] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write figures as SVG and PDF as well (needs matplotlib)."),
+        typer.Option(metavar="DIR", help="Write figures as SVG and PDF as well (needs 'docaps[plots]')."),
     ] = None,
     corpus: Annotated[Path | None, typer.Option(help="Prepared corpus to assess on (default: the run's own).")] = None,
     sentence: Annotated[
         list[str] | None,
-        typer.Option(metavar="D:S", help="Show the routing for sentence S of test document D (several times)."),
+        typer.Option(metavar="D:S", help="Show the routing for sentence S of test document D (repeatable)."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page if it exists.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Write a self-contained page: tables, learning curves, sample translations, heat maps of the routing.
 
-    What has not been measured yet is measured first (on the test part of the corpus) and kept; rows of a grid (`docaps
-    experiment`) keep what it measured. Of a grid, the page has Table 2 with the paper's numbers, and Figures 4 and 5.
+    Runs that have not been measured are measured first, on the test part of the corpus; rows of a grid (`docaps
+    experiment`) keep their results. For a grid, the page has Table 2 with the paper's scores, and Figures 4 and 5.
 
     Example: docaps report runs/demo/runs/sentence runs/demo/runs/document --out report.html
 
     Example: docaps report runs/demo/runs/document --sentence 48:2 --sentence 48:6
     """
-    from docaps.experiments.pages import collect, report_runs
-    from docaps.report.plots import load_matplotlib, write_figures
+    from docaps.experiments.collect import collect
+    from docaps.report.figures import load_converter, write_figures
 
     places = [_place(text) for text in sentence or ()]
     _check_absent([out, *([markdown] if markdown else [])], overwrite=overwrite)
     if figures is not None:
         if figures.is_dir() and any(figures.iterdir()):
             _check_absent([figures], overwrite=overwrite)
-        load_matplotlib()  # a fault is found now, not after the models were measured
+        load_converter()  # fail now rather than after measuring the models
     found = collect(runs, corpus=corpus, docaps=command_name(), places=places)
-    report_runs(found, runs, out, docaps=command_name())
+    _write_page(found, runs, out)
     written = [out]
     if markdown is not None:
         _write_markdown(found, markdown)
@@ -64,7 +65,7 @@ def report(
 
 
 def _place(text: str) -> tuple[int, int]:
-    """Read the numbers of a document and of a sentence in it."""
+    """Parse the numbers of a document and a sentence in it."""
     from docaps.errors import ConfigError
 
     document, colon, sentence = text.partition(":")
@@ -74,7 +75,7 @@ def _place(text: str) -> tuple[int, int]:
 
 
 def _check_absent(paths: list[Path], *, overwrite: bool) -> None:
-    """Refuse to replace what is there, unless that is wanted."""
+    """Refuse to replace existing files without --overwrite."""
     from docaps.errors import DocapsError
 
     for path in paths:
@@ -82,7 +83,22 @@ def _check_absent(paths: list[Path], *, overwrite: bool) -> None:
             raise DocapsError("exists already: give --overwrite to replace it", path=path)
 
 
-def _write_markdown(found: "Found", path: Path) -> None:
+def _write_page(found: "ReportData", runs: list[Path], out: Path) -> None:
+    from docaps.report.page import write_report
+
+    names, target = shlex.join(map(str, runs)), shlex.quote(str(out))
+    write_report(
+        out,
+        found.results,
+        title="docaps report",
+        subtitle="; ".join(str(grid["title"]) for grid in found.grids) or ", ".join(run.name for run in runs),
+        commands=[*found.commands, ("Write this page", f"{command_name()} report {names} --out {target}")],
+        grids=found.grids,
+        sentence_models=found.sentence_models,
+    )
+
+
+def _write_markdown(found: "ReportData", path: Path) -> None:
     from docaps.files import write_text_atomically
     from docaps.report.markdown import build_markdown
 

@@ -1,4 +1,4 @@
-"""The result in plain sentences, drawn from the data, whichever way it came out."""
+"""The main result in sentences, whichever way it came out, and warnings about comparability."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from docaps.runs.wording import (
 
 
 def state_result(results: Sequence[RunResults]) -> str:
-    """Say in one sentence what context brought; empty unless two runs took the contrastive test."""
+    """State what context gained; empty unless two runs took the contrastive test."""
     measured = [(run, run.contrastive) for run in results if run.contrastive is not None]
     with_context = [pair for pair in measured if sees_context(pair[0].system) and not is_control(pair[0].system)]
     without = [pair for pair in measured if not sees_context(pair[0].system)]
@@ -29,7 +29,7 @@ def state_result(results: Sequence[RunResults]) -> str:
 
 
 def state_bleu(results: Sequence[RunResults]) -> str:
-    """Say what the same runs scored on whole documents; of many, the lowest and the highest."""
+    """State the BLEU scores of the runs; of many, the lowest and the highest."""
     scored = [(run.scores, describe_system(run.system)) for run in results if run.scores]
     if not scored:
         return ""
@@ -50,16 +50,16 @@ def _on_what(results: Sequence[RunResults]) -> str:
 
 
 def state_doubts(results: Sequence[RunResults]) -> list[str]:
-    """Say why rows may not be comparable: other items, other text, other scoring, or training cut short."""
+    """List why runs may not be comparable: other items, text or scoring, or unfinished training."""
     items = {(run.contrastive.file, run.contrastive.items) for run in results if run.contrastive}
     sets = {(run.scores.set, run.scores.documents, run.scores.sentences) for run in results if run.scores}
     signatures = {run.scores.signature for run in results if run.scores}
     corpora = {run.corpus.get("hash") for run in results}
     unfinished = [run.name for run in results if run.status != "finished"]
     doubts = {
-        "The runs took different contrastive tests; their accuracies cannot be compared.": len(items) > 1,
-        "The runs translated different test sets; their BLEU scores cannot be compared.": len(sets) > 1,
-        "BLEU was computed in different ways (see the signatures); the scores cannot be compared.": len(signatures) > 1,
+        "The runs took different contrastive tests; their accuracies are not comparable.": len(items) > 1,
+        "The runs translated different test sets; their BLEU scores are not comparable.": len(sets) > 1,
+        "BLEU was computed in different ways (see the signatures); the scores are not comparable.": len(signatures) > 1,
         "The runs were trained on different corpora (see the hashes below).": len(corpora) > 1,
         f"Training has not finished: {', '.join(unfinished)}.": bool(unfinished),
     }
@@ -67,7 +67,7 @@ def state_doubts(results: Sequence[RunResults]) -> list[str]:
 
 
 def history_size(settings: Mapping[str, Any]) -> int | None:
-    """Find the number of history sentences (K) in a run's settings."""
+    """Return the number of history sentences (K) from a run's settings."""
     history = settings.get("history")
     if isinstance(history, Mapping) and isinstance(history.get("sentences"), int):
         return int(history["sentences"])
@@ -85,11 +85,13 @@ def _best(pairs: Sequence[Measured]) -> Measured:
 def _with_and_without(context: Measured, plain: Measured, contexts: int, plains: int) -> str:
     (run, contrastive), (_, other) = context, plain
     model = "the model" if contexts == 1 else f"the best of {small_number(contexts)} models ({run.name})"
-    rival = "without context" if plains == 1 else f"the best of {small_number(plains)} without context"
+    baseline = "without context" if plains == 1 else f"the best of {small_number(plains)} without context"
     share = percent_with_sign(contrastive.accuracy.all)
     chance = percent_with_sign(other.chance.all)
     start = f"With {_view(run)} in view, {model} gets {share} of context-dependent choices right"
-    return f"{start}; {rival} {percent_with_sign(other.accuracy.all)} (chance {chance}){_verdict(contrastive, other)}."
+    return (
+        f"{start}; {baseline} {percent_with_sign(other.accuracy.all)} (chance {chance}){_verdict(contrastive, other)}."
+    )
 
 
 def _view(run: RunResults) -> str:
@@ -100,7 +102,7 @@ def _view(run: RunResults) -> str:
 
 
 def _verdict(one: Contrastive, other: Contrastive) -> str:
-    """Speak up where the numbers alone could mislead: context hurt, or the gap is within chance."""
+    """Say so if context hurt, or if the difference is within two standard errors."""
     gap = one.accuracy.all - other.accuracy.all
     if abs(gap) <= 2 * math.hypot(_error(one), _error(other)):
         return f": no clear difference on {count(one.items, 'item')}"
@@ -117,9 +119,9 @@ def _first_and_best(measured: Sequence[Measured]) -> str:
     labels = label_runs([run for run, _ in measured])
     by_accuracy = sorted(range(len(measured)), key=lambda place: measured[place][1].accuracy.all, reverse=True)
     best = by_accuracy[0]
-    rival = by_accuracy[1] if best == 0 else 0
-    one, other = measured[best][1], measured[rival][1]
+    baseline = by_accuracy[1] if best == 0 else 0
+    one, other = measured[best][1], measured[baseline][1]
     shares = [f"{percent_with_sign(contrastive.accuracy.all)}" for contrastive in (one, other)]
     chance = percent_with_sign(other.chance.all)
-    start = f"Of context-dependent choices, {labels[best]} gets {shares[0]} right and {labels[rival]} {shares[1]}"
+    start = f"Of context-dependent choices, {labels[best]} gets {shares[0]} right and {labels[baseline]} {shares[1]}"
     return f"{start} (chance {chance}){_verdict(one, other)}."

@@ -1,6 +1,12 @@
-"""The numbers of Yang et al. (2019): Tables 1 and 2, and what its text says of Figures 4 and 5."""
+"""The paper (Yang et al. 2019): its Tables 1 and 2, its settings, and where our experiments differ from them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from docaps.runs.card import flatten
+from docaps.runs.grid_results import Grid
+from docaps.runs.results import RunResults
+from docaps.runs.wording import MISSING, is_regularised, listing, sees_context
 
 CORPORA = ("TED", "News", "Europarl")
 
@@ -22,7 +28,7 @@ TABLE1: Mapping[str, tuple[tuple[int, float], ...]] = {
     "test": ((2_271, 98.74), (2_999, 19.35), (5_134, 14.26)),
 }
 
-# What the text says of the figures, whose values are not printed.
+# What the paper's text says about its figures, whose values it does not print.
 FIGURES: Mapping[str, str] = {
     "history": "The paper (on TED) has its best Meteor with one history sentence and its best BLEU with two; it chose "
     "three.",
@@ -30,10 +36,169 @@ FIGURES: Mapping[str, str] = {
     "rounds": "The paper gives no figure for this; it has four iterations.",
 }
 
+# The paper's settings, by the names that runs have for them (section 4.1, Eqs. 5 and 11, Alg. 1).
+PAPER_SETTINGS: Mapping[str, Any] = {
+    "preparation.subwords": "bpe",
+    "preparation.truecase": True,
+    "preparation.merges": 30_000,
+    "system.model.encoder_layers": 4,
+    "system.model.decoder_layers": 4,
+    "system.model.size": 512,
+    "system.model.feed_forward": 2048,
+    "system.model.heads": 8,
+    "system.history.sentences": 3,
+    "system.qcn.capsules": 4,
+    "system.qcn.rounds": 4,
+    "system.qcn.normalise": False,
+    "system.qcn.query": "sum",
+    "system.qcn.guide_capsules": True,
+    "system.qcn.guide_agreement": True,
+    "system.regulariser.weight": 1.0,  # Eq. 11 adds the PCC as it is
+    "stage.learning_rate": 1e-4,
+    "stage.schedule": "fixed",
+    "stage.warmup": 0,
+    "stage.dropout": 0.2,
+    "stage.inherited_rate": 1.0,
+    "stage.optimizer": "adam",
+    "stage.beta2": 0.999,  # Adam's default
+    "stage.accumulate": 1,
+    "stage.extra": False,
+}
+OUR_CHOICES: Mapping[str, Any] = {
+    "system.model.norm": "post",
+    "system.history.positions": False,
+    "system.qcn.scope": "sentence",
+    "system.qcn.squash_words": True,
+    "system.qcn.gradient": "all",
+    "system.qcn.gate": False,
+    "system.qcn.silent": False,
+    "system.regulariser.correlation": "capsules",
+    "system.regulariser.positions": True,
+}
+"""Our interpretation where the paper is silent or unclear (docs/equations.md)."""
+DROPOUT_WITHOUT_CONTEXT = 0.1
+BATCHES = {"TED": 1500, "News": 900, "Europarl": 900}
+_OF_QUERIES = ("system.qcn.query", "system.qcn.guide_capsules", "system.qcn.guide_agreement")
+_STARTED_OTHERWISE = (
+    "zhang",
+)  # the paper does not say how it was trained; the note below the table says how we did it
+
 
 def find_corpus(sentences: Mapping[str, int]) -> str | None:
-    """Tell which corpus of the paper has parts of these sizes; None: another one."""
+    """Return the corpus of the paper that has parts of these sizes; None if there is none."""
     for place, name in enumerate(CORPORA):
         if all(sentences.get(part) == sizes[place][0] for part, sizes in TABLE1.items()):
             return name
     return None
+
+
+def corpus_of(results: Sequence[RunResults]) -> str | None:
+    """Return the corpus of the paper that the runs were measured on, recognised by its sizes; None if another one."""
+    data = next((run.measured["data"] for run in results if run.measured), None)
+    sizes = {name: part["sentences"] for name, part in data["parts"].items()} if data else {}
+    return find_corpus(sizes)
+
+
+def paper_columns(corpus: str | None) -> list[str]:
+    """Return the corpora whose scores to show beside ours: the same one, or else all."""
+    return [corpus] if corpus else list(CORPORA)
+
+
+def state_differences(grid: Grid, results: Sequence[RunResults]) -> list[str]:
+    """List how our experiment differs from the paper's: data, settings, metrics."""
+    corpus = corpus_of(results)
+    found = []
+    if corpus is None:
+        found.append(
+            f"Other data: our runs were trained and tested on {_corpus_name(grid)}, not on a corpus of the paper."
+        )
+    compared = [(run.name, _settings(run), _paper_settings(run.system, corpus)) for run in results]
+    choices = [(run.name, _settings(run), _our_choices(run.system)) for run in results]
+    for title, other in (
+        ("Other settings than the paper's", _list_others(compared, "paper")),
+        ("Other settings of the sentence models", _list_others(_sentence_models(grid, corpus), "paper")),
+        ("Settings that the paper does not give", _list_others(choices, "our choice")),
+    ):
+        found += [f"{title}: {listing(other)}."] if other else []
+    return [*found, _LONG_SENTENCES, _METRICS]
+
+
+_LONG_SENTENCES = "Long sentences: the authors left them out for lack of memory; our recipes keep them all."
+_METRICS = (
+    "Other metrics: we use sacreBLEU on raw text and our own METEOR 1.5 (signatures below); the paper does not say "
+    "which implementations it used. So compare rows within a column, not across columns."
+)
+Compared = tuple[str, Mapping[str, Any], Mapping[str, Sequence[Any]]]
+"""The name of a run, its settings, and the accepted values of each."""
+
+
+def _corpus_name(grid: Grid) -> str:
+    corpus = grid["corpus"]
+    return "mini-documents" if "documents" in corpus else str(corpus["path"])
+
+
+def _settings(run: RunResults) -> dict[str, Any]:
+    """Return the settings of a run and of the preparation of its corpus, where known."""
+    data = run.measured["data"] if run.measured else {}
+    return flatten({"preparation": data.get("preparation") or {}, **run.settings})
+
+
+def _our_choices(system: str) -> dict[str, Sequence[Any]]:
+    return {name: [value] for name, value in OUR_CHOICES.items() if _concerns(name, system)}
+
+
+def _paper_settings(system: str, corpus: str | None) -> dict[str, Sequence[Any]]:
+    """Return the paper's values for the settings that a system has."""
+    found: dict[str, Sequence[Any]] = {
+        name: [value] for name, value in PAPER_SETTINGS.items() if _concerns(name, system)
+    }
+    found["stage.batch_tokens"] = [BATCHES[corpus]] if corpus else sorted(set(BATCHES.values()))
+    return found if sees_context(system) else {**found, "stage.dropout": [DROPOUT_WITHOUT_CONTEXT]}
+
+
+def _concerns(name: str, system: str) -> bool:
+    """Return whether a system has a setting for which the paper gives a value."""
+    if name.startswith("system.regulariser."):
+        return is_regularised(system)
+    if name.startswith("system.history."):
+        return sees_context(system)
+    if name in _OF_QUERIES:
+        return system.startswith("qcn")
+    if name.startswith("system.qcn."):
+        return system.startswith(("qcn", "capsnet"))
+    return name != "stage.inherited_rate" or system not in _STARTED_OTHERWISE
+
+
+def _sentence_models(grid: Grid, corpus: str | None) -> list[Compared]:
+    """Return the stage settings of the sentence models, where the grid has them; the rows cover the rest."""
+    known = [model for model in grid.get("sentence_models") or [] if "settings" in model]
+    papers = _paper_settings("transformer", corpus)
+    wanted = {name: values for name, values in papers.items() if name.startswith("stage.")}
+    return [(f"seed {model['seed']}", flatten(model["settings"]), wanted) for model in known]
+
+
+def _list_others(compared: Sequence[Compared], whose: str) -> list[str]:
+    """List the settings that differ, naming the runs unless all differ."""
+    names = dict.fromkeys(name for _, _, wanted in compared for name in wanted)
+    return [text for name in names for text in _other_values(name, compared, whose)]
+
+
+def _other_values(name: str, compared: Sequence[Compared], whose: str) -> list[str]:
+    """Describe each value of a setting that is not a wanted one."""
+    known = [(run, flat[name], wanted[name]) for run, flat, wanted in compared if name in flat and name in wanted]
+    other = [(run, value, wanted) for run, value, wanted in known if value not in wanted]
+    found = []
+    for value in dict.fromkeys(value for _, value, _ in other):
+        runs = dict.fromkeys(run for run, own, _ in other if own == value)
+        wanted = dict.fromkeys(str(one) for _, own, papers in other if own == value for one in papers)
+        where = "" if len(runs) == len({run for run, _, _ in known}) else f"; only in {', '.join(runs)}"
+        found.append(f"{name.removeprefix('system.')} {value} ({whose}: {' or '.join(wanted)}{where})")
+    return found
+
+
+def paper_scores(row: str, corpora: Sequence[str]) -> list[str]:
+    """Return the paper's BLEU and Meteor of a row on some corpora, as text."""
+    found = TABLE2.get(row)
+    if found is None:
+        return [MISSING] * 2 * len(corpora)
+    return [f"{score:.2f}" for name in corpora for score in found[CORPORA.index(name)]]

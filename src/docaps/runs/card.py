@@ -1,21 +1,21 @@
-"""The model card of a run, as Markdown: what it is, what it learnt from, how good it is, what it cannot do."""
+"""The model card of a run, as Markdown: system, data, scores, settings, limits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docaps.config import SYSTEMS
 from docaps.files import write_text_atomically
-from docaps.runs.contrastive_results import HISTORIES, Kept
+from docaps.runs.contrastive_results import HISTORIES, ContrastiveResult
 from docaps.runs.directory import Run
 from docaps.runs.results import RunResults, read_results
 from docaps.runs.wording import describe_system, duration, is_control, percent_with_sign, sentence_case, thousands
 
-_KEPT = ("model.", "history.", "stage.steps", "stage.batch_tokens", "stage.accumulate", "stage.learning_rate")
-_KEPT_TOO = ("stage.schedule", "stage.warmup", "stage.dropout", "stage.label_smoothing", "decoding.")
+_STAGE = ("steps", "batch_tokens", "accumulate", "learning_rate", "schedule", "warmup", "dropout", "label_smoothing")
+_MAIN_SETTINGS = ("model.", "history.", "decoding.", *(f"stage.{name}" for name in _STAGE))
 
 
 def as_card(run: RunResults) -> str:
-    """Write the card from the files of the run, and from nothing else."""
+    """Return the model card of a run."""
     parts = [
         f"# {sentence_case(describe_system(run.system))}",
         _what(run),
@@ -34,7 +34,7 @@ def as_card(run: RunResults) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table; what would end a cell is escaped."""
+    """Format a Markdown table, escaping pipes."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
@@ -44,18 +44,18 @@ def _what(run: RunResults) -> str:
     sees = next((system.sees for name, system in SYSTEMS.items() if name == run.system), "–")
     facts = [
         ("system", f"`{run.system}`"),
-        ("looks at", "the sentence alone" if sees == "–" else f"the sentence and {sees}"),
+        ("input", "the sentence alone" if sees == "–" else f"the sentence and {sees}"),
         ("parameters", thousands(description.get("parameters"))),
         ("trained", f"{thousands(description.get('steps'))} steps, {duration(description.get('seconds'))}"),
         ("weights", str(description.get("weights", "of the last step"))),
-        ("started from", _beginning(description)),
+        ("initialised from", _initial_weights(description)),
         ("seed", str(description.get("seed"))),
         ("created", str(description.get("created"))),
     ]
     return markdown_table(["", ""], facts)
 
 
-def _beginning(description: Mapping[str, Any]) -> str:
+def _initial_weights(description: Mapping[str, Any]) -> str:
     begun = description.get("begun_from")
     return f"the run `{begun['run']}` of {begun['created']}" if isinstance(begun, Mapping) else "random weights"
 
@@ -77,22 +77,21 @@ def _measured(run: RunResults) -> str:
     rows = [*_scores(run)]
     losses = [row["dev_perplexity"] for row in run.validation if "dev_perplexity" in row]
     if losses:
-        rows.append(["dev", "perplexity, the lowest of training", f"{min(losses):.2f}", ""])
+        rows.append(["dev", "lowest perplexity during training", f"{min(losses):.2f}", ""])
     if run.contrastive:
         chance = percent_with_sign(run.contrastive.chance.all)
         name = f"right choices of {thousands(run.contrastive.items)} (chance {chance})"
         rows.append(["contrastive", name, percent_with_sign(run.contrastive.accuracy.all), f"`{run.contrastive.file}`"])
-    rows += [_choices(kept) for kept in run.kept]
+    rows += [_contrastive_row(found) for found in run.contrastive_sets]
     if not rows:
-        return "Nothing yet: `docaps report` or `docaps evaluate` measures it."
+        return "Not measured yet: run `docaps report` or `docaps evaluate`."
     return markdown_table(["on", "what", "value", "signature"], rows)
 
 
-def _choices(kept: Kept) -> list[str]:
-    """Write what a run chose in a contrastive set."""
-    chance = percent_with_sign(kept.whole.chance)
-    name = f"right choices of {thousands(kept.whole.items)}, {HISTORIES[kept.history]} (chance {chance})"
-    return [kept.name, name, percent_with_sign(kept.whole.accuracy), f"`{kept.signature}`"]
+def _contrastive_row(found: ContrastiveResult) -> list[str]:
+    chance = percent_with_sign(found.whole.chance)
+    name = f"right choices of {thousands(found.whole.items)}, {HISTORIES[found.history]} (chance {chance})"
+    return [found.name, name, percent_with_sign(found.whole.accuracy), f"`{found.signature}`"]
 
 
 def _scores(run: RunResults) -> list[list[str]]:
@@ -107,21 +106,21 @@ def _scores(run: RunResults) -> list[list[str]]:
 
 def _settings(run: RunResults) -> str:
     flat = flatten(run.settings)
-    shown = {name: value for name, value in flat.items() if name.removeprefix("system.").startswith(_KEPT + _KEPT_TOO)}
+    shown = {name: value for name, value in flat.items() if name.removeprefix("system.").startswith(_MAIN_SETTINGS)}
     rows = [[f"`{name}`", f"`{value}`"] for name, value in shown.items()]
-    return "All of them are in `run.json`; the main ones:\n\n" + markdown_table(["setting", "value"], rows)
+    return "The main ones; `run.json` has all:\n\n" + markdown_table(["setting", "value"], rows)
 
 
 def _limits(run: RunResults) -> str:
     limits = [
-        "The numbers above hold for the held-out parts of the same corpus; other text will be translated worse.",
-        "The model knows the words and constructions of its training text and nothing else.",
-        "It can be wrong fluently: do not use its output unread where a mistake can hurt.",
+        "The scores above are for held-out parts of the same corpus; other text will be translated worse.",
+        "The model knows only the words and constructions of its training text.",
+        "Its output can be fluent and wrong: have it checked where mistakes matter.",
     ]
     if is_control(run.system):
-        limits.insert(0, "It is a control: it was trained with a wrong history, and is not meant to be used.")
+        limits.insert(0, "It is a control, trained with a wrong history, and not meant for use.")
     if run.status != "finished":
-        limits.insert(0, f"Its training has not come to its end (status: {run.status}).")
+        limits.insert(0, f"Its training is not finished (status: {run.status}).")
     return "\n".join(f"- {limit}" for limit in limits)
 
 
@@ -133,7 +132,7 @@ def _made(run: RunResults) -> str:
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Write nested settings with dotted names, as `--set` takes them."""
+    """Flatten nested settings to dotted names, as `--set` takes them."""
     flat: dict[str, Any] = {}
     for key, value in settings.items():
         flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
@@ -141,7 +140,7 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def write_card(run: Run, *, command: str = "") -> None:
-    """Write the model card of a finished run; the command that made it is kept with the run, for later cards."""
+    """Write the model card of a finished run, and store the command in `run.json` for later cards."""
     description = run.read()
     if command and not description.get("command"):
         run.write({**description, "command": command})
@@ -151,6 +150,6 @@ def write_card(run: Run, *, command: str = "") -> None:
 
 
 def write_cards(runs: Sequence[Run], command: str) -> None:
-    """Write the cards of runs that one command made."""
+    """Write the model cards of all runs of one command."""
     for run in runs:
         write_card(run, command=command)

@@ -1,17 +1,17 @@
-"""What `docaps contrast --keep` has left in run directories: shares of right choices, by set, history and group."""
+"""Results on contrastive sets (`docaps contrast --keep`): accuracy by set, history and group of items."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 HISTORIES = {"own": "own history", "none": "no history", "shuffled": "another's"}
-"""The histories that a set can be taken with, and their names for people."""
+"""The histories that items can be scored with, and their names for readers."""
 _GROUPS = {"by_phenomenon": "{}", "by_distance": "{} back", "by_pronoun": "{}", "by_form": "{}"}
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """Right choices among items that have something in common, with the 95 % interval, beside guessing."""
+class AccuracyShare:
+    """The share of right choices among a group of items, with its 95 % interval and the chance level."""
 
     accuracy: float
     low: float
@@ -21,25 +21,25 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A set that a run has taken with one history."""
+class ContrastiveResult:
+    """The result of a run on a set with one history."""
 
     name: str
     history: str
-    created: str  # when the run was: a run trained anew has other answers
-    whole: Share
-    groups: Mapping[str, Share]
+    created: str  # time stamp of the run: a retrained run needs new results
+    whole: AccuracyShare
+    groups: Mapping[str, AccuracyShare]
     signature: str
     command: str
 
 
-def kept_choices(name: str, data: Any) -> Kept:
-    """Check what the file `NAME.HISTORY.json` holds."""
+def parse_contrastive_result(name: str, data: Any) -> ContrastiveResult:
+    """Check the content of `NAME.HISTORY.json`."""
     history = str(data["history"])
     if history not in HISTORIES:
         raise ValueError(f"unknown history {history!r}")
     details = data["details"]
-    return Kept(
+    return ContrastiveResult(
         name=name,
         history=history,
         created=str(data["created"]),
@@ -55,6 +55,6 @@ def kept_choices(name: str, data: Any) -> Kept:
     )
 
 
-def _share(data: Mapping[str, Any]) -> Share:
+def _share(data: Mapping[str, Any]) -> AccuracyShare:
     accuracy, low, high, chance = (float(data[key]) for key in ("accuracy", "low", "high", "chance"))
-    return Share(accuracy, low, high, chance, int(data["items"]))
+    return AccuracyShare(accuracy, low, high, chance, int(data["items"]))

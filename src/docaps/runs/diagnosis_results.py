@@ -1,4 +1,4 @@
-"""What `docaps diagnose` has left in a run directory, checked once: conditions, verdict, sentences, traces."""
+"""The result of `docaps diagnose` in a run directory: conditions, verdict, sentences, traces."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """A history and what came of it; what was not measured is None."""
+class ConditionResult:
+    """The scores with one history; None if not measured."""
 
     name: str
     perplexity: float
@@ -16,17 +16,8 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """How easily chance would make as large a difference of perplexity between two conditions."""
-
-    condition: str
-    baseline: str
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a sentence of the history adds to the nearer ones: the share by which perplexity falls."""
+class DistanceGain:
+    """The relative fall of perplexity when a sentence of the history is added to the nearer ones."""
 
     distance: int
     gain: float
@@ -34,8 +25,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence for which the history mattered; translations with and without it where some were made."""
+class MarkedSentence:
+    """A sentence for which the history mattered, with translations with and without it if they were made."""
 
     document: str
     number: int
@@ -47,8 +38,8 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A quantity that the model tells about its use of the history: place, mean and deviation."""
+class TraceSummary:
+    """A quantity measured inside the model: place, mean and deviation."""
 
     title: str
     places: tuple[tuple[str, float, float], ...]
@@ -56,7 +47,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Is context used?"""
+    """Whether a run uses context, and the evidence."""
 
     verdict: str
     code: str
@@ -64,32 +55,28 @@ class Diagnosis:
     created: str
     text: str
     against: str | None
-    conditions: tuple[Condition, ...]
-    comparisons: tuple[Comparison, ...]
-    steps: tuple[Step, ...]
-    bits_per_token: float
-    better: tuple[Sentence, ...]
-    worse: tuple[Sentence, ...]
-    told: tuple[Told, ...]
+    conditions: tuple[ConditionResult, ...]
+    p_values: Mapping[frozenset[str], float]
+    steps: tuple[DistanceGain, ...]
+    better: tuple[MarkedSentence, ...]
+    worse: tuple[MarkedSentence, ...]
+    traces: tuple[TraceSummary, ...]
     signature: str
     command: str
 
-    def condition(self, name: str) -> Condition:
-        """Return a condition by its name."""
-        return next(one for one in self.conditions if one.name == name)
-
     def change(self, name: str) -> float:
-        """Return by which share the perplexity of a condition lies above that without history."""
-        return self.condition(name).perplexity / self.condition("none").perplexity - 1
+        """Return the relative change of perplexity in a condition against no history."""
+        perplexity = {one.name: one.perplexity for one in self.conditions}
+        return perplexity[name] / perplexity["none"] - 1
 
     def p(self, one: str, other: str) -> float | None:
-        """Return the p-value of a difference, if it was tested."""
-        tested = {frozenset((row.condition, row.baseline)): row.p for row in self.comparisons}
-        return tested.get(frozenset((one, other)))
+        """Return the p-value of a difference in perplexity, if it was tested."""
+        return self.p_values.get(frozenset((one, other)))
 
 
-def diagnosis(data: Any) -> Diagnosis:
-    """Check what a file holds."""
+def parse_diagnosis(data: Any) -> Diagnosis:
+    """Check the content of `diagnosis.json`."""
+    float(data["cxmi"]["per_token"])
     found = Diagnosis(
         verdict=str(data["verdict"]),
         code=str(data["verdict_code"]),
@@ -98,14 +85,18 @@ def diagnosis(data: Any) -> Diagnosis:
         text=_text(data),
         against=None if data["against"] is None else str(data["against"]["name"]),
         conditions=tuple(_condition(row) for row in data["conditions"] if row["perplexity"] is not None),
-        comparisons=tuple(_comparison(row) for row in data["comparisons"] if row["measure"] == "perplexity"),
+        p_values={
+            frozenset((str(row["condition"]), str(row["baseline"]))): _larger_p(row)
+            for row in data["comparisons"]
+            if row["measure"] == "perplexity"
+        },
         steps=tuple(
-            Step(int(row["distance"]), float(row["gain"]), float(row["p"])) for row in data["by_distance"]["perplexity"]
+            DistanceGain(int(row["distance"]), float(row["gain"]), float(row["p"]))
+            for row in data["by_distance"]["perplexity"]
         ),
-        bits_per_token=float(data["cxmi"]["per_token"]),
         better=tuple(map(_sentence, data["better"])),
         worse=tuple(map(_sentence, data["worse"])),
-        told=tuple(map(_told, data["traces"])),
+        traces=tuple(map(_trace, data["traces"])),
         signature=str(data["signature"]),
         command=str(data.get("command", "")),
     )
@@ -115,28 +106,23 @@ def diagnosis(data: Any) -> Diagnosis:
 
 
 def _text(data: Mapping[str, Any]) -> str:
-    """Say what the model was diagnosed on."""
+    """Describe the text that the model was diagnosed on."""
     where = f"the {data['part']} part of its corpus" if "part" in data else str(data.get("source", "text"))
     return f"{int(data['documents']):,} documents ({int(data['sentences']):,} sentences) of {where}"
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _condition(row: Mapping[str, Any]) -> ConditionResult:
+    bleu, accuracy = (None if row.get(key) is None else float(row[key]) for key in ("bleu", "accuracy"))
+    return ConditionResult(str(row["condition"]), float(row["perplexity"]), bleu, accuracy)
 
 
-def _condition(row: Mapping[str, Any]) -> Condition:
-    numbers = float(row["perplexity"]), _number(row.get("bleu")), _number(row.get("accuracy"))
-    return Condition(str(row["condition"]), *numbers)
+def _larger_p(row: Mapping[str, Any]) -> float:
+    return max(float(row["p_bootstrap"]), float(row["p_randomisation"]))
 
 
-def _comparison(row: Mapping[str, Any]) -> Comparison:
-    p = max(float(row["p_bootstrap"]), float(row["p_randomisation"]))
-    return Comparison(str(row["condition"]), str(row["baseline"]), p)
-
-
-def _sentence(row: Mapping[str, Any]) -> Sentence:
+def _sentence(row: Mapping[str, Any]) -> MarkedSentence:
     made = "translation_true" in row and "translation_none" in row
-    return Sentence(
+    return MarkedSentence(
         document=str(row["document"]),
         number=int(row["sentence"]),
         history=tuple(map(str, row["history"])),
@@ -147,6 +133,6 @@ def _sentence(row: Mapping[str, Any]) -> Sentence:
     )
 
 
-def _told(row: Mapping[str, Any]) -> Told:
+def _trace(row: Mapping[str, Any]) -> TraceSummary:
     places = ((str(place["place"]), float(place["mean"]), float(place["deviation"])) for place in row["places"])
-    return Told(str(row["title"]), tuple(places))
+    return TraceSummary(str(row["title"]), tuple(places))

@@ -225,7 +225,8 @@ class MetricsLog:
 
 def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
     """Read the rows of a training log; a last line torn by a crash is left out."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    # A crash can tear a line inside a character: its bytes are replaced, and the line then fails to parse.
+    lines = path.read_bytes().decode("utf-8", errors="replace").splitlines() if path.exists() else []
     for number, line in enumerate(lines, start=1):
         try:
             yield json.loads(line)

@@ -1,4 +1,4 @@
-"""The numbers of grids, read from their folder and checked; the rest of the report draws what it is handed."""
+"""The results of grids of experiments, read from their folder and checked."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,29 +15,29 @@ Grid = Mapping[str, Any]
 
 
 def is_grid(path: Path) -> bool:
-    """Say whether a directory is the folder of a grid."""
+    """Return whether a directory is the folder of a grid."""
     return (path / "grid.json").is_file()
 
 
 def read_grids(directory: Path) -> list[Grid]:
-    """Read the numbers of all experiments in a grid's folder."""
-    found = [_read(path) for name in GRIDS if (path := directory / f"{name}.json").is_file()]
+    """Read the results of all experiments in the folder of a grid."""
+    found = [_read_grid(path) for name in GRIDS if (path := directory / f"{name}.json").is_file()]
     if not found:
-        raise RunError("the grid has no numbers yet: run its `docaps experiment` command first", path=directory)
+        raise RunError("the grid has no results yet: run its `docaps experiment` command first", path=directory)
     return found
 
 
-def _read(path: Path) -> Grid:
+def _read_grid(path: Path) -> Grid:
     found = read_json(path, error=RunError)
     missing = [key for key in _NEEDED if not isinstance(found, dict) or key not in found]
     missing += [key for row in (found["rows"] if not missing else ()) for key in _NEEDED_OF_ROWS if key not in row]
     if missing:
-        raise RunError(f"does not hold the numbers of a grid: {', '.join(dict.fromkeys(missing))} missing", path=path)
+        raise RunError(f"not the results of a grid: {', '.join(dict.fromkeys(missing))} missing", path=path)
     return {**found, "folder": str(path.parent)}
 
 
 def own_runs(grid: Grid, results: Sequence[RunResults]) -> list[RunResults]:
-    """Return the runs that a grid's numbers come from; all, if it does not say where it lies."""
+    """Return the runs of a grid; all runs if its folder is unknown."""
     if "folder" not in grid:
         return list(results)
     paths = {Path(grid["folder"]) / run["path"] for row in grid["rows"] for run in row["runs"]}
@@ -45,30 +45,30 @@ def own_runs(grid: Grid, results: Sequence[RunResults]) -> list[RunResults]:
 
 
 def runs_of(directory: Path, grids: Sequence[Grid]) -> list[Path]:
-    """Return the run directories that the grids are about, in the order of their rows, seed by seed, once each."""
+    """Return the run directories of grids, seed by seed in row order, once each."""
     runs = [(run["seed"], directory / run["path"]) for grid in grids for row in grid["rows"] for run in row["runs"]]
     return list(dict.fromkeys(path for _, path in sorted(runs, key=lambda run: run[0])))
 
 
-def beginnings_of(directory: Path, grids: Sequence[Grid]) -> list[Path]:
-    """Return the directories of the sentence models that the rows start from, as far as grids name them, once each."""
+def sentence_models_of(directory: Path, grids: Sequence[Grid]) -> list[Path]:
+    """Return the directories of the sentence models that rows start from, where known, once each."""
     models = [model for grid in grids for model in grid.get("sentence_models") or [] if "path" in model]
     return list(dict.fromkeys(directory / model["path"] for model in models))
 
 
-MOST = 4
-"""As many runs are shown in every detail; of more, a few."""
-_FIRST = ("transformer", "qcn+reg", "qcn")
+DETAILED = 4
+"""Up to this many runs are all shown in detail; of more, only a few are."""
+_PREFERRED = ("transformer", "qcn+reg", "qcn")
 CHARTED = 12
-"""As many lines a chart can label."""
+"""The number of lines that a chart can label."""
 
 
 def arrange(results: Sequence[RunResults]) -> tuple[list[RunResults], int, int]:
-    """Put the runs that are shown in detail first; return all, how many these are, and how many charts can show."""
-    if len(results) <= MOST:
+    """Put the runs to show in detail first; return all runs, the number of those, and the number to show in charts."""
+    if len(results) <= DETAILED:
         return list(results), len(results), len(results)
-    first = [next((run for run in results if run.system == system), None) for system in _FIRST]
-    chosen = [run for run in first if run is not None][:MOST] or list(results[:2])
+    first = [next((run for run in results if run.system == system), None) for system in _PREFERRED]
+    chosen = [run for run in first if run is not None][:DETAILED] or list(results[:2])
     rest = [run for run in results if all(run is not one for one in chosen)]
     seed = chosen[0].description.get("seed")
     rest.sort(key=lambda run: run.description.get("seed") != seed)

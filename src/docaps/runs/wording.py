@@ -1,4 +1,4 @@
-"""How numbers and systems are put into words: the same everywhere on the page."""
+"""Numbers and systems in words, for the model card and the report."""
 
 import math
 from collections import Counter
@@ -22,7 +22,7 @@ _SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "
 
 
 def describe_system(system: str) -> str:
-    """Say in words what a system is; an unknown name stands for itself."""
+    """Describe a system in words; an unknown name is returned as it is."""
     titles = {**dict[str, str](SYSTEM_TITLES.items()), **_OTHER_TITLES}
     base = system.removesuffix(_REGULARISED)
     if system in titles or base not in titles:
@@ -31,22 +31,22 @@ def describe_system(system: str) -> str:
 
 
 def sees_context(system: str) -> bool:
-    """Tell whether a system looks at the sentences before."""
+    """Return whether a system sees the previous sentences."""
     return system.removesuffix(_REGULARISED) != "transformer"
 
 
 def is_regularised(system: str) -> bool:
-    """Tell whether the capsules of source and target are pulled together in training."""
+    """Return whether a system is trained with the regularisation term."""
     return system.endswith(_REGULARISED)
 
 
 def is_control(system: str) -> bool:
-    """Tell whether a system is there only to be compared with."""
+    """Return whether a system is a control, only meant for comparison."""
     return any(one.control for name, one in SYSTEMS.items() if name == system)
 
 
 def label_runs(results: Sequence[RunResults]) -> list[str]:
-    """Give each run a short label: its system, or its name, with the seed if need be; at worst, with a number."""
+    """Give each run a unique short label: its system or name, with its seed or a number if needed."""
     systems = Counter(run.system for run in results)
     labels = [run.system if systems[run.system] == 1 else run.name for run in results]
     names = Counter(labels)
@@ -58,13 +58,13 @@ def label_runs(results: Sequence[RunResults]) -> list[str]:
 
 
 def number_equals(labels: Sequence[str]) -> list[str]:
-    """Give labels that occur more than once their place in the list."""
+    """Number labels that occur more than once by their position."""
     counts = Counter(labels)
-    return [label if counts[label] == 1 else f"{label} #{place}" for place, label in enumerate(labels, start=1)]
+    return [label if counts[label] == 1 else f"{label} #{position}" for position, label in enumerate(labels, start=1)]
 
 
 def name_seeds(results: Sequence[RunResults], shown: Sequence[RunResults]) -> str:
-    """Name the seeds of the runs that are shown, if the page has several: ", seed 1"; empty otherwise."""
+    """Name the seeds of the shown runs if the page has several: ", seed 1"; empty otherwise."""
     if len({run.description.get("seed") for run in results}) < 2:
         return ""
     seeds = list(dict.fromkeys(str(run.description.get("seed")) for run in shown))
@@ -72,27 +72,27 @@ def name_seeds(results: Sequence[RunResults], shown: Sequence[RunResults]) -> st
 
 
 def percent(share: float | None) -> str:
-    """0.981 -> 98.1 (the column says per cent)."""
+    """Format a share as percentage without sign: 0.981 -> 98.1."""
     return MISSING if share is None or not math.isfinite(share) else f"{100 * share:.1f}"
 
 
 def percent_with_sign(share: float) -> str:
-    """0.981 -> 98.1 %."""
+    """Format a share as percentage with sign: 0.981 -> 98.1 %."""
     return f"{percent(share)}{_NARROW_SPACE}%"
 
 
 def decimal(value: float | None, places: int = 1) -> str:
-    """Write a score with fixed decimals, so that a column lines up."""
+    """Format a number with fixed decimals."""
     return MISSING if value is None or not math.isfinite(value) else f"{value:.{places}f}"
 
 
 def thousands(value: float | None) -> str:
-    """1234567 -> 1 234 567, with spaces that do not break."""
+    """Group digits with narrow no-break spaces: 1234567 -> 1 234 567."""
     return MISSING if value is None else f"{round(value):,}".replace(",", _NARROW_SPACE)
 
 
 def duration(seconds: float | None) -> str:
-    """121.3 -> 2 min 1 s; the two largest units are enough."""
+    """Format a duration with its two largest units: 121.3 -> 2 min 1 s."""
     if seconds is None or not math.isfinite(seconds):
         return MISSING
     minutes, rest = divmod(round(seconds), 60)
@@ -103,22 +103,22 @@ def duration(seconds: float | None) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """2, document -> 2 documents."""
+    """Format a count with its noun: 2, document -> 2 documents."""
     return f"{thousands(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def sentence_case(text: str) -> str:
-    """Begin with a capital, and leave the other letters alone (QCN, Transformer)."""
+    """Capitalise the first letter only, to keep names such as QCN."""
     return text[:1].upper() + text[1:]
 
 
 def small_number(number: int) -> str:
-    """Spell out what a sentence would spell out."""
+    """Spell out numbers up to ten."""
     return _SMALL_NUMBERS[number] if 0 <= number < len(_SMALL_NUMBERS) else str(number)
 
 
 def distance_words(distance: int | str | None) -> str:
-    """Say how far back a history sentence lies."""
+    """Describe the distance of a history sentence."""
     if distance is None:
         return "all history sentences together"
     text = str(distance)
@@ -126,5 +126,5 @@ def distance_words(distance: int | str | None) -> str:
 
 
 def listing(words: Sequence[str]) -> str:
-    """a, b and c."""
+    """Join words: a, b and c."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -86,6 +86,27 @@ class Reader(HTMLParser):
         self.open[-1].children.append(data)
 
 
+class Outline(HTMLParser):
+    """Checks that tags close in order, and collects ids and headings."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.levels: list[int] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attributes if name == "id" and value]
+        if re.fullmatch("h[1-6]", tag):
+            self.levels.append(int(tag[1]))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
 def read_page(page: str) -> Node:
     reader = Reader()
     reader.feed(page)

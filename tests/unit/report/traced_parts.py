@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from page_reading import Node, cells, numbers, rows_of, tidy
+from tests.unit.report.page_reading import Node, cells, numbers, rows_of, tidy
 
 PAPER_DATA = {
     "Training": ["206 126", "121.39", "236 287", "38.93", "1 666 904", "14.14"],
@@ -16,12 +16,12 @@ PARTS = {"Training": "train", "Development": "dev", "Test": "test"}
 BACK = {"One": 1, "Two": 2, "Three": 3}
 
 
-def trace_data(tree: Node, told: Any) -> None:
+def trace_data(tree: Node, sources: Any) -> None:
     """The sizes of the corpora."""
     section = tree.place("data")
     if section is None:
         return
-    data = next(found["data"]["parts"] for run in told.runs if (found := run.read("results.json")))
+    data = next(found["data"]["parts"] for run in sources.runs if (found := run.read("results.json")))
     for row in section.one("tbody").all("tr"):
         name, *found = [cell.text for cell in cells(row)]
         own = data[PARTS[name]]
@@ -30,16 +30,16 @@ def trace_data(tree: Node, told: Any) -> None:
     section.one("table").traced = True
 
 
-def trace_diagnoses(tree: Node, told: Any) -> None:
+def trace_diagnoses(tree: Node, sources: Any) -> None:
     """Every diagnosis, in the order of the page."""
     section = tree.place("diagnosis")
     if section is None:
         return
     tables = section.all("table", "conditions")
     names = [heading.text.rpartition("run ")[2].partition(", ") for heading in section.all("h3")]
-    shown = [told.labelled(name, seed).read("diagnosis.json") for name, _, seed in names]
+    shown = [sources.labelled(name, seed).read("diagnosis.json") for name, _, seed in names]
     assert None not in shown
-    assert len(tables) == len(shown) == sum(run.read("diagnosis.json") is not None for run in told.runs)
+    assert len(tables) == len(shown) == sum(run.read("diagnosis.json") is not None for run in sources.runs)
     for table, one in zip(tables, shown, strict=True):
         trace_conditions(table, one)
     for code, one in zip(section.all("code"), shown, strict=True):
@@ -55,7 +55,7 @@ def trace_diagnoses(tree: Node, told: Any) -> None:
         assert [node.take().lower() for node in section.all("p", class_)] == [f"{text}.".lower() for text in sayings]
     trace_mattering(section, shown)
     for heading in section.all("h3"):
-        heading.take()  # its name and seed told which file it is of
+        heading.take()  # its name and seed sources which file it is of
 
 
 def share_above(found: Mapping[str, Any], condition: str) -> str:
@@ -126,25 +126,25 @@ def trace_mattering(section: Node, shown: Sequence[Mapping[str, Any]]) -> None:
         row.traced = True
 
 
-def trace_samples(tree: Node, told: Any) -> None:
+def trace_samples(tree: Node, sources: Any) -> None:
     """Translated documents: sentences as the files have them, and how many words differ."""
     section = tree.place("samples")
     assert section is not None
     tables = section.all("table")
     introduction = next(node for node in section.all("p") if "marked" in node.text)
-    documents = len(told.runs[0].lines("assessment/translations.jsonl"))
+    documents = len(sources.runs[0].lines("assessment/translations.jsonl"))
     wanted = [str(len(tables)), str(documents)] if len(tables) < documents else []
     assert numbers(introduction.take()) == wanted
     for table in tables:
-        trace_sample(table, told)
+        trace_sample(table, sources)
 
 
-def trace_sample(table: Node, told: Any) -> None:
+def trace_sample(table: Node, sources: Any) -> None:
     """One document, as all runs that are shown translated it."""
     identity = table.one("caption").one("b").text.removeprefix("Document ")
     labels = [cell.attributes["data-label"] for cell in cells(table.one("tbody").all("tr")[0])[1:-1]]
     caption = " ".join(heading.text for heading in table.one("thead").all("th"))
-    runs = [told.labelled(label, caption) for label in labels]
+    runs = [sources.labelled(label, caption) for label in labels]
     found = [document(run, identity) for run in runs]
     for number, row in enumerate(table.one("tbody").all("tr")):
         label = found[0]["labels"].get(str(number))
@@ -179,18 +179,18 @@ def differing(one: str, other: str) -> int:
     return len(left) + len(right) - 2 * longest[-1][-1]
 
 
-def trace_routing(tree: Node, told: Any) -> None:
+def trace_routing(tree: Node, sources: Any) -> None:
     """Heat maps: every square, and the range of every map."""
     section = tree.place("routing")
     assert section is not None
     routed = {
         (sample["source"], str(run.path)): sample
-        for run in told.runs
+        for run in sources.runs
         for sample in run.read("assessment/routing.json") or ()
     }
     for heading, details in by_heading(section):
         name, _, seed = heading.take().rpartition("run ")[2].partition(", seed ")
-        run = told.labelled(name, f"seed {seed}" if seed else "")
+        run = sources.labelled(name, f"seed {seed}" if seed else "")
         for node in details:
             trace_sentence(node, routed[node.one("q").text, str(run.path)])
 
@@ -239,12 +239,12 @@ def trace_maps(figure: Node, symbol: str, matrices: Sequence[Any], words: Sequen
         assert f"iteration {iteration}, " in said
 
 
-def trace_made(tree: Node, told: Any) -> None:
+def trace_made(tree: Node, sources: Any) -> None:
     """Circumstances, settings, signatures and commands."""
     section = tree.place("provenance")
     assert section is not None
     tables = section.all("table", "facts")
-    runs = runs_of_columns(tables[0], told)
+    runs = runs_of_columns(tables[0], sources)
     for table in tables:
         trace_facts(table, runs)
     for heading in section.all("h3"):
@@ -253,16 +253,16 @@ def trace_made(tree: Node, told: Any) -> None:
             rows = [*parent.all("li"), *(row for body in parent.all("tbody") for row in body.all("tr"))]
             assert int(count.group(1)) == len(rows)
             heading.take()
-    assert [(node.one("p").text, node.one("code").text) for node in section.all("li")] == list(told.commands)
+    assert [(node.one("p").text, node.one("code").text) for node in section.all("li")] == list(sources.commands)
     for node in section.all("li"):
         node.take()
 
 
-def runs_of_columns(table: Node, told: Any) -> list[Any]:
+def runs_of_columns(table: Node, sources: Any) -> list[Any]:
     """Find the runs of the columns, by their labels and by the row that has their seeds."""
     labels = [cell.text for cell in table.one("thead").all("th")]
     seeds = next(values(row) for row in table.one("tbody").all("tr") if row.text.startswith("seed "))
-    return [told.labelled(label, f"seed {seed}") for label, seed in zip(labels, seeds, strict=True)]
+    return [sources.labelled(label, f"seed {seed}") for label, seed in zip(labels, seeds, strict=True)]
 
 
 def values(row: Node) -> list[str]:
@@ -286,7 +286,7 @@ def fact(run: Any, name: str) -> str:
     about, measured = run.about, run.read("results.json") or {}
     if name == "run directory":
         return str(run.path)
-    if name == "began with the weights of":
+    if name == "initialised from":
         return str(about["init_from"] or "–")
     if name == "measured on":
         return ", ".join(f"{key} {value}" for key, value in measured["machine"].items() if value is not None)

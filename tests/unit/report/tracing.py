@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from page_reading import Heading, Node, headings, numbers, read_page, rows_of, tidy
-from traced_parts import trace_data, trace_diagnoses, trace_made, trace_routing, trace_samples
+from tests.unit.report.page_reading import Heading, Node, headings, numbers, read_page, rows_of, tidy
+from tests.unit.report.traced_parts import trace_data, trace_diagnoses, trace_made, trace_routing, trace_samples
 
 from docaps.report.paper import CORPORA, TABLE2
 
@@ -27,7 +27,7 @@ OWN_WORDS = [
     r"Figures? [4-7]( and [4-7])?",
     r"95 %",
     r"p < 0\.0[15]",
-    r"version 1\.5",
+    r"METEOR 1\.5",
     r"et al\. \d{4}",
     r"sum to 1 ",
 ]
@@ -57,12 +57,12 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Told:
+class PageSources:
     """All that a page may speak of: runs, grids, sentence models and commands."""
 
     runs: Sequence[Files]
     grids: Sequence[Mapping[str, Any]] = ()
-    beginnings: Sequence[Files] = ()
+    sentence_models: Sequence[Files] = ()
     commands: Sequence[tuple[str, str]] = field(default=())
 
     def named(self, heading: str) -> Files:
@@ -97,25 +97,25 @@ def clock(seconds: float) -> str:
     return " ".join([f"{count} {unit}" for count, unit in units if count][:2])
 
 
-def trace_page(page: str, told: Told) -> int:
+def trace_page(page: str, sources: PageSources) -> int:
     """Compare a page with the files, part by part; no number may be left. Return how many there were."""
-    return trace_tree(read_page(page), told)
+    return trace_tree(read_page(page), sources)
 
 
-def trace_tree(tree: Node, told: Told) -> int:
+def trace_tree(tree: Node, sources: PageSources) -> int:
     before = count_numbers(tree)
-    trace_header(tree, told)
-    for grid in told.grids:
-        trace_grid(tree, grid, told)
-    trace_results(tree, told)
-    trace_scores(tree, told)
-    trace_choices(tree, told)
-    trace_diagnoses(tree, told)
-    trace_samples(tree, told)
-    trace_routing(tree, told)
-    trace_curves(tree, told)
-    trace_data(tree, told)
-    trace_made(tree, told)
+    trace_header(tree, sources)
+    for grid in sources.grids:
+        trace_grid(tree, grid, sources)
+    trace_results(tree, sources)
+    trace_scores(tree, sources)
+    trace_choices(tree, sources)
+    trace_diagnoses(tree, sources)
+    trace_samples(tree, sources)
+    trace_routing(tree, sources)
+    trace_curves(tree, sources)
+    trace_data(tree, sources)
+    trace_made(tree, sources)
     left = [text for text in tree.one("body").seen() if numbers(without_own_words(text))]
     assert left == []
     return before
@@ -129,10 +129,10 @@ def without_own_words(text: str) -> str:
     return re.sub("|".join(OWN_WORDS), "", text)
 
 
-def trace_header(tree: Node, told: Told) -> None:
+def trace_header(tree: Node, sources: PageSources) -> None:
     """The best accuracy with and without context, and what the runs scored."""
     header = tree.one("header")
-    tested = [(run, found) for run in told.runs if (found := run.read("assessment/contrastive.json"))]
+    tested = [(run, found) for run in sources.runs if (found := run.read("assessment/contrastive.json"))]
     for headline in header.all("p", "headline"):
         text, wanted = headline.take(), []
         for context in (True, False):
@@ -143,7 +143,7 @@ def trace_header(tree: Node, told: Told) -> None:
         wanted.append(per_cent(best["chance"]["all"]))
         wanted += [str(best["items"])] if "no clear difference" in text else []
         assert numbers(text) == wanted
-    scored = [found for run in told.runs if (found := run.read("assessment/scores.json"))]
+    scored = [found for run in sources.runs if (found := run.read("assessment/scores.json"))]
     for second in header.all("p", "second"):
         scores = [found["bleu"]["score"] for found in scored]
         shown = [min(scores), max(scores)] if len(scores) > 3 else scores
@@ -156,14 +156,14 @@ def is_compared(run: Files, context: bool) -> bool:
     return bool(system.startswith("transformer") != context and system not in CONTROLS)
 
 
-def trace_grid(tree: Node, grid: Mapping[str, Any], told: Told) -> None:
+def trace_grid(tree: Node, grid: Mapping[str, Any], sources: PageSources) -> None:
     """The numbers of a grid, of whatever kind."""
     place = tree.place(str(grid["experiment"]))
     assert place is not None
     if grid["experiment"] == "table2":
-        trace_table2(tree, place, grid, told)
+        trace_table2(tree, place, grid, sources)
     else:
-        trace_rows(place, grid, told)
+        trace_rows(place, grid, sources)
 
 
 def caption_numbers(grid: Mapping[str, Any]) -> list[str]:
@@ -173,7 +173,7 @@ def caption_numbers(grid: Mapping[str, Any]) -> list[str]:
     return [*steps, str(grid["corpus"]["documents"]), "95", *marks]
 
 
-def trace_table2(tree: Node, table: Node, grid: Mapping[str, Any], told: Told) -> None:
+def trace_table2(tree: Node, table: Node, grid: Mapping[str, Any], sources: PageSources) -> None:
     assert numbers(table.one("caption").text) == ["2", *caption_numbers(grid)]
     ours = {("Ours", name): key for name, key in METRICS.items()}
     papers = {(f"Paper, {name}", score) for name in CORPORA for score in ("BLEU", "Meteor")}
@@ -182,22 +182,22 @@ def trace_table2(tree: Node, table: Node, grid: Mapping[str, Any], told: Told) -
         seeds = [str(run["seed"]) for run in row["runs"]]
         assert name == f"{row['title']} {row['row']} · seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
         for heading, key in ours.items():
-            value, mark, ends = score_of(row, key, grid, told)
+            value, mark, ends = score_of(row, key, grid, sources)
             assert found[heading].text == " ".join(filter(None, [value, mark, ends])), (name, heading)
             titles = [node.attributes["title"] for node in found[heading].all("sup")]
-            assert titles == ([told_by_mark(row, key)] if mark else [])
-        assert found["Ours", "right choices, %"].text == " ".join(choices_of(row, told))
+            assert titles == ([mark_title(row, key)] if mark else [])
+        assert found["Ours", "right choices, %"].text == " ".join(choices_of(row, sources))
         for place, corpus in enumerate(CORPORA):
             known = [f"{value:.2f}" for value in TABLE2[row["row"]][place]] if row["row"] in TABLE2 else ["–", "–"]
             assert [found[f"Paper, {corpus}", score].text for score in ("BLEU", "Meteor")] == known
     table.traced = True
-    trace_beginnings(tree, grid, told)
+    trace_sentence_models(tree, grid, sources)
 
 
-def score_of(row: Mapping[str, Any], key: str, grid: Mapping[str, Any], told: Told) -> tuple[str, str, str]:
+def score_of(row: Mapping[str, Any], key: str, grid: Mapping[str, Any], sources: PageSources) -> tuple[str, str, str]:
     """Return a mean over the runs of a row, its mark and its interval, as they should be written."""
     part = grid.get("part", "test")
-    found = [runs_file(told, grid, run).read("results.json")["parts"][part]["scores"][key] for run in row["runs"]]
+    found = [runs_file(sources, grid, run).read("results.json")["parts"][part]["scores"][key] for run in row["runs"]]
     mean = statistics.fmean(score["score"] for score in found)
     ends = row["means"][key] if len(found) > 1 else row["documents"][key]
     mark = mark_of(row.get("against", {}).get(key))
@@ -209,39 +209,39 @@ def mark_of(tests: Mapping[str, float] | None) -> str:
     return "**" if worst < 0.01 else "*" if worst < 0.05 else ""
 
 
-def runs_file(told: Told, grid: Mapping[str, Any], run: Mapping[str, Any]) -> Files:
-    (found,) = [one for one in told.runs if one.path == Path(grid["folder"]) / run["path"]]
+def runs_file(sources: PageSources, grid: Mapping[str, Any], run: Mapping[str, Any]) -> Files:
+    (found,) = [one for one in sources.runs if one.path == Path(grid["folder"]) / run["path"]]
     return found
 
 
-def told_by_mark(row: Mapping[str, Any], key: str) -> str:
+def mark_title(row: Mapping[str, Any], key: str) -> str:
     found = row["against"][key]
     tests = f"p = {found['p_bootstrap']:.4f} (bootstrap), {found['p_randomisation']:.4f} (randomisation)"
     return f"difference {found['difference']:+.2f}, {tests}"
 
 
-def choices_of(row: Mapping[str, Any], told: Told) -> list[str]:
+def choices_of(row: Mapping[str, Any], sources: PageSources) -> list[str]:
     """Return the share of right choices over the runs of a row, and its interval if there are several."""
-    runs = [run for run in told.runs if str(run.path).endswith(tuple(one["path"] for one in row["runs"]))]
+    runs = [run for run in sources.runs if str(run.path).endswith(tuple(one["path"] for one in row["runs"]))]
     assert len(runs) == len(row["runs"])
     share = statistics.fmean(run.read("assessment/contrastive.json")["accuracy"]["all"] for run in runs)
     found = row["choices"]
     return [per_cent(share), *([f"[{per_cent(found['low'])}, {per_cent(found['high'])}]"] if len(runs) > 1 else [])]
 
 
-def trace_beginnings(tree: Node, grid: Mapping[str, Any], told: Told) -> None:
+def trace_sentence_models(tree: Node, grid: Mapping[str, Any], sources: PageSources) -> None:
     """The note about the sentence models."""
     (note,) = [node for node in tree.all("p", "note") if node.text.startswith("The sentence models that")]
     models = [
         f"seed {about['seed']}: {about['steps']:,} steps, {clock(about['seconds'])}, perplexity of the development "
         f"part {min(run.logged('dev_perplexity')):.2f}"
-        for run in told.beginnings
+        for run in sources.sentence_models
         for about in [run.about]
     ]
     assert note.take() == f"The sentence models that the rows start from: {'; '.join(models)}."
 
 
-def trace_rows(section: Node, grid: Mapping[str, Any], told: Told) -> None:
+def trace_rows(section: Node, grid: Mapping[str, Any], sources: PageSources) -> None:
     """A figure over a setting, or trials: title, caption, charts and table."""
     trial = grid["experiment"] == "trials"
     heading = section.one("h2").take()
@@ -252,26 +252,26 @@ def trace_rows(section: Node, grid: Mapping[str, Any], told: Told) -> None:
     caption.traced = True
     for row, (name, found) in zip(grid["rows"], rows_of(table), strict=True):
         assert name == (f"{row['row']}: {row['title']}" if trial else row["title"])
-        scores = {key: score_of(row, key, grid, told) for key in METRICS.values()}
+        scores = {key: score_of(row, key, grid, sources) for key in METRICS.values()}
         wanted = {(title,): f"{scores[key][0]} {scores[key][2]}" for title, key in METRICS.items()}
         if trial:
-            wanted = {(title,): "{}{} {}".format(*scores[key]) for title, key in METRICS.items()}
+            wanted = {(title,): " ".join(filter(None, scores[key])) for title, key in METRICS.items()}
             wanted |= perplexities(row)
             wanted["seeds",] = ", ".join(str(run["seed"]) for run in row["runs"])
         assert {heading: cell.text for heading, cell in found.items()} == wanted
     table.traced = True
     for figure in section.all("figure"):
         if trial:
-            trace_worth(figure, grid)
+            trace_gain(figure, grid)
         else:
-            trace_points(figure, grid, told)
+            trace_points(figure, grid, sources)
 
 
 REPLACED = {"shuffled": "another's history", "none": "no history", "true": "the row it is compared with"}
 
 
-def trace_worth(figure: Node, grid: Mapping[str, Any]) -> None:
-    """What the history of each trial is worth: each dot says its row, what is in the history's place, and the rise."""
+def trace_gain(figure: Node, grid: Mapping[str, Any]) -> None:
+    """The context gain of each trial: the title of a dot names its row, what replaces the history, and the gain."""
     wanted = []
     for row in grid["rows"]:
         found = {history: one["against"] for history, one in row["histories"].items() if one["against"]}
@@ -291,14 +291,14 @@ def perplexities(row: Mapping[str, Any]) -> dict[tuple[str], str]:
     wanted = {}
     for history, title in titles.items():
         found = row["histories"].get(history)
-        wanted[title,] = f"{found['perplexity']:.3f}{mark_of(found['against'])}" if found else "–"
+        wanted[title,] = f"{found['perplexity']:.3f} {mark_of(found['against'])}".strip() if found else "–"
     return wanted
 
 
-def trace_points(figure: Node, grid: Mapping[str, Any], told: Told) -> None:
+def trace_points(figure: Node, grid: Mapping[str, Any], sources: PageSources) -> None:
     """A chart of a score over a setting: what is said of it, and of each dot."""
     name = figure.text.split()[0]
-    scores = {row["value"]: score_of(row, METRICS[name], grid, told) for row in grid["rows"]}
+    scores = {row["value"]: score_of(row, METRICS[name], grid, sources) for row in grid["rows"]}
     said = "; ".join(f"{value}: {score[0]}" for value, score in scores.items())
     assert figure.one("svg").attributes["aria-label"] == f"{name} by history sentences: {said}"
     dots = [node.text for node in figure.all("title")]
@@ -306,13 +306,13 @@ def trace_points(figure: Node, grid: Mapping[str, Any], told: Told) -> None:
     figure.traced = True
 
 
-def trace_results(tree: Node, told: Told) -> None:
+def trace_results(tree: Node, sources: PageSources) -> None:
     """The table of all runs, the notes beneath it, and the charts of accuracy."""
     table = tree.place("results")
     assert table is not None
     tested = None
     for name, found in rows_of(table):
-        run = told.named(name)
+        run = sources.named(name)
         contrastive, scores = run.read("assessment/contrastive.json"), run.read("assessment/scores.json")
         speeds = sorted(run.logged("tokens_per_second"))
         wanted = {
@@ -332,10 +332,10 @@ def trace_results(tree: Node, told: Told) -> None:
         assert foot == {"Chance": plain | chance, "Items": plain | items}
     table.traced = True
     (section,) = [node for node in tree.all("section") if node.attributes["aria-labelledby"] == "results-heading"]
-    trace_notes(section, told)
+    trace_notes(section, sources)
     for figure in section.all("figure"):
         phenomenon = figure.text.split()[0]
-        trace_dots(figure, told, lambda run, distance, name=phenomenon: by_distance(run, name, distance))
+        trace_dots(figure, sources, lambda run, distance, name=phenomenon: by_distance(run, name, distance))
     take_legends(section)
 
 
@@ -348,9 +348,9 @@ def accuracies(found: Mapping[str, Any], write: Any) -> dict[Heading, str]:
     }
 
 
-def trace_notes(section: Node, told: Told) -> None:
+def trace_notes(section: Node, sources: PageSources) -> None:
     """How BLEU was counted and translations were searched for."""
-    scores = [found for run in told.runs if (found := run.read("assessment/scores.json"))]
+    scores = [found for run in sources.runs if (found := run.read("assessment/scores.json"))]
     searches = [", ".join(f"{key.replace('_', ' ')} {value}" for key, value in one["search"].items()) for one in scores]
     known = {f"BLEU: {one['bleu']['signature']} ({search})" for one, search in zip(scores, searches, strict=True)}
     for note in section.all("p", "note"):
@@ -365,7 +365,7 @@ def by_distance(run: Files, phenomenon: str, row: str) -> tuple[float, float] | 
     return parts[0], parts[1]
 
 
-def trace_dots(figure: Node, told: Told, look_up: Any) -> None:
+def trace_dots(figure: Node, sources: PageSources, look_up: Any) -> None:
     """A chart of dots: each says its row, its run and its value; the marks of chance say theirs."""
     caption = figure.one("figcaption").text
     dots = [node.text for node in figure.all("title")]
@@ -373,7 +373,9 @@ def trace_dots(figure: Node, told: Told, look_up: Any) -> None:
     rows = dict.fromkeys(dot.split(",")[0] for dot in dots)
     for dot in dots:
         row, label, value = re.fullmatch(r"([^,]+), (.+): ([\d.]+) %", dot).groups()  # type: ignore[union-attr]
-        run = told.labelled(label, caption) if label != "chance" else next(r for r in told.runs if look_up(r, row))
+        run = (
+            sources.labelled(label, caption) if label != "chance" else next(r for r in sources.runs if look_up(r, row))
+        )
         assert value == per_cent(look_up(run, row)[label == "chance"]), dot
         runs |= {run.path} if label != "chance" else set()
     assert len(dots) == len(rows) * (len(runs) + 1)
@@ -388,18 +390,18 @@ def take_legends(section: Node) -> None:
         legend.take()
 
 
-def trace_scores(tree: Node, told: Told) -> None:
+def trace_scores(tree: Node, sources: PageSources) -> None:
     """The scores of runs of no grid."""
     section = tree.place("scores")
     for label, found in rows_of(section.one("table")) if section else ():
-        scores = told.labelled(label, "").read("results.json")["parts"]["test"]["scores"]
+        scores = sources.labelled(label, "").read("results.json")["parts"]["test"]["scores"]
         wanted = {(name,): f"{scores[key]['score']:.2f}" for name, key in METRICS.items()}
         assert {heading: cell.text for heading, cell in found.items()} == wanted
         for cell in found.values():
             cell.take()
 
 
-def trace_choices(tree: Node, told: Told) -> None:
+def trace_choices(tree: Node, sources: PageSources) -> None:
     """Contrastive sets that were kept."""
     section = tree.place("choices")
     if section is None:
@@ -407,7 +409,7 @@ def trace_choices(tree: Node, told: Told) -> None:
     names = [heading.text for heading in section.all("h3")]
     for name, table, figure in zip(names, section.all("table"), section.all("figure"), strict=True):
         for heading, found in rows_of(table):
-            run = told.named(heading)
+            run = sources.named(heading)
             shares = {column: kept_share(run, name, column[0]) for column in found}
             wanted = {
                 column: f"{per_cent(one['accuracy'])} [{per_cent(one['low'])}, {per_cent(one['high'])}]" if one else "–"
@@ -416,11 +418,11 @@ def trace_choices(tree: Node, told: Told) -> None:
             assert {column: cell.text for column, cell in found.items()} == wanted, heading
         for title, found in rows_of(table, "tfoot"):
             for column, cell in found.items():
-                first = next(one for run in told.runs if (one := kept_share(run, name, column[0])))
+                first = next(one for run in sources.runs if (one := kept_share(run, name, column[0])))
                 assert cell.text == (per_cent(first["chance"]) if title == "Chance" else grouped(first["items"]))
         table.traced = True
-        trace_dots(figure, told, lambda run, row, name=name: accuracy_and_chance(kept_share(run, name, row)))
-    signatures = {found["signature"] for run in told.runs for found in map(run.read, kept_files(run))}
+        trace_dots(figure, sources, lambda run, row, name=name: accuracy_and_chance(kept_share(run, name, row)))
+    signatures = {found["signature"] for run in sources.runs for found in map(run.read, kept_files(run))}
     for code in section.all("code"):
         assert code.take() in signatures
     take_legends(section)
@@ -452,24 +454,24 @@ CURVES = {
 }
 
 
-def trace_curves(tree: Node, told: Told) -> None:
+def trace_curves(tree: Node, sources: PageSources) -> None:
     """What each line of the learning curves is said to end at."""
     section = tree.place("curves")
     assert section is not None
     panels = section.all("div", "panels")
-    assert len(panels) == 1 + bool(told.beginnings)
+    assert len(panels) == 1 + bool(sources.sentence_models)
     for first, panel in enumerate(panels):
         for figure in panel.all("figure"):
-            trace_curve(figure, told, of_beginnings=bool(first))
+            trace_curve(figure, sources, of_sentence_models=bool(first))
 
 
-def trace_curve(figure: Node, told: Told, *, of_beginnings: bool) -> None:
+def trace_curve(figure: Node, sources: PageSources, *, of_sentence_models: bool) -> None:
     caption, said = figure.one("figcaption").text, tidy(figure.one("svg").attributes["aria-label"])
     title, lines = said.split(", ")[0], said.partition("over training steps. ")[2].split("; ")
     (key,) = CURVES[title]
     for line in lines:
         label, _, value = line.rpartition(" ends at ")
-        run = beginning(told, label) if of_beginnings else told.labelled(label, caption)
+        run = sentence_model(sources, label) if of_sentence_models else sources.labelled(label, caption)
         assert value == f"{run.logged(key)[-1]:.3g}", line
     assert caption.replace(f"{title} ", "") in said
     assert {node.text.removesuffix(", mismatched") for node in figure.all("title")} == {
@@ -478,9 +480,9 @@ def trace_curve(figure: Node, told: Told, *, of_beginnings: bool) -> None:
     figure.traced = True
 
 
-def beginning(told: Told, label: str) -> Files:
+def sentence_model(sources: PageSources, label: str) -> Files:
     if label == "sentence model":
-        (run,) = told.beginnings
+        (run,) = sources.sentence_models
         return run
-    (run,) = [one for one in told.beginnings if label == f"seed {one.about['seed']}"]
+    (run,) = [one for one in sources.sentence_models if label == f"seed {one.about['seed']}"]
     return run

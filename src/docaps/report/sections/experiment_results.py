@@ -1,0 +1,208 @@
+"""The results of `docaps experiment`: Table 2, scores over a setting (Figs. 4 and 5), trials with context gain."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from markupsafe import Markup
+
+from docaps.report.drawing.charts import IntervalMark, Point, interval_chart, point_chart
+from docaps.report.drawing.svg import Panel
+from docaps.report.grid_tables import (
+    METRIC_NAMES,
+    OTHER_HISTORIES,
+    caption,
+    grid_cells,
+    is_trial,
+    metric_keys,
+    state_sentence_models,
+    state_unfinished,
+)
+from docaps.report.paper import FIGURES, corpus_of, paper_columns, paper_scores, state_differences
+from docaps.report.templating import Table, TableCell, render
+from docaps.runs.grid_results import Grid
+from docaps.runs.results import RunResults
+
+_AXES = {"history.sentences": "history sentences", "qcn.capsules": "capsules", "qcn.rounds": "routing iterations"}
+_DRAWN = ("bleu", "meteor")
+BASELINE = "baseline"
+KINDS = {**OTHER_HISTORIES, BASELINE: "the row it is compared with"}
+"""What a row with its own history is compared with: the same model with another history, and another model."""
+_FARTHEST = 2.0
+"""A baseline further off than this many times the largest gain of a history is not drawn to scale."""
+_TABLE2_NOTE = (
+    "For each seed, all our rows start from one sentence model and have a second stage of the same steps, dropout and "
+    "schedule, the sentence-level rows too (zhang trains its new weights only). The model of a run was chosen on the "
+    "development part; the test part was translated once. A mark means that a row differs from the baseline, for "
+    "better or worse. There is no correction for the number of rows and metrics: one in twenty null differences is "
+    "marked."
+)
+_TRIALS_NOTE = (
+    "Besides the sentence model, each row is the QCN with one setting changed, from the same sentence model and with "
+    "as many steps, unless that is the setting. Settings are chosen by these numbers, so those of the best row are "
+    "biased upwards; the test part was not used. A row that is not better with its own history than with another's "
+    "shows no use of it."
+)
+
+
+def grid_section(grid: Grid, results: Sequence[RunResults], anchor: str) -> Markup:
+    """Show a grid as Table 2, as trials, or as a figure over the setting in which its rows differ."""
+    if is_trial(grid):
+        return trials_section(grid, anchor)
+    return sweep_section(grid, anchor) if grid.get("axis") else table2_section(grid, results, anchor)
+
+
+def table2_section(grid: Grid, results: Sequence[RunResults], anchor: str = "table2") -> Markup:
+    """Show the rows with the paper's scores beside them; `results` are the grid's own runs."""
+    corpora = paper_columns(corpus_of(results))
+    header, cells = grid_cells(grid)
+    rows = [_table2_row(row, found, corpora) for row, found in zip(grid["rows"], cells, strict=True)]
+    return _render(
+        grid,
+        anchor,
+        heading="Table 2",
+        id=f"{anchor}-section",
+        differences=state_differences(grid, results),
+        table=Table("Table 2", _table2_head(header[1:-1], corpora), rows, caption=_plain_caption(grid), id=anchor),
+        notes=[_TABLE2_NOTE, *state_sentence_models(grid)],
+    )
+
+
+def trials_section(grid: Grid, anchor: str) -> Markup:
+    """Show what each change of a setting did to the scores."""
+    header, rows = grid_cells(grid)
+    table = Table("Trials", [header], rows, caption=_plain_caption(grid))
+    return _render(grid, anchor, heading="Trials", gain=gain_panel(grid), table=table, notes=[_TRIALS_NOTE])
+
+
+def sweep_section(grid: Grid, anchor: str) -> Markup:
+    """Draw BLEU and METEOR over the setting, with a table of all scores below."""
+    title, name = str(grid["title"]), str(grid["experiment"])
+    header, cells = grid_cells(grid)
+    scores = slice(1, 1 + len(metric_keys(grid)))
+    rows = [[TableCell(row["title"]), *found[scores]] for row, found in zip(grid["rows"], cells, strict=True)]
+    return _render(
+        grid,
+        anchor,
+        heading=title,
+        texts=[_plain_caption(grid).removeprefix(f"{title}. "), *([FIGURES[name]] if name in FIGURES else [])],
+        panels=sweep_panels(grid),
+        table=Table(title, [["Row", *header[scores]]], rows, caption=f"{title}, as numbers", hide_caption=True),
+    )
+
+
+def sweep_panels(grid: Grid) -> list[Panel]:
+    """Draw BLEU and METEOR over the setting in which the rows differ."""
+    across = _AXES.get(str(grid["axis"]), str(grid["axis"]))
+    drawn = [(key, points) for key in _DRAWN if (points := points_of(grid, key))]
+    panels = []
+    for place, (key, points) in enumerate(drawn):
+        values = "; ".join(f"{point.value:g}: {point.mean:.2f}" for point in points)
+        title = f"{METRIC_NAMES[key]} by {across}: {values}"
+        chart = point_chart(points, across=across, title=title, colour=place)
+        panels.append(Panel(METRIC_NAMES[key], f"by {across}", chart))
+    return panels
+
+
+def points_of(grid: Grid, key: str) -> list[Point]:
+    """Return the means of a metric over the setting in which the rows differ."""
+    return [_point(row, key) for row in grid["rows"] if row.get("value") is not None and key in row["means"]]
+
+
+def _point(row: Mapping[str, Any], key: str) -> Point:
+    mean = row["means"][key]
+    ends = mean if mean["low"] is not None else (row.get("documents") or {}).get(key) or {}
+    return Point(row["value"], mean["mean"], ends.get("low", mean["mean"]), ends.get("high", mean["mean"]))
+
+
+def _render(grid: Grid, anchor: str, **values: Any) -> Markup:
+    """Fill in the template of a grid; what a section does not give is empty."""
+    empty: dict[str, Any] = {"differences": [], "texts": [], "gain": None, "panels": [], "notes": []}
+    common = {"anchor": anchor, "id": anchor, "unfinished": state_unfinished(grid), "gain_labels": list(KINDS.values())}
+    return render("grid.html", **{**empty, **common, **values})
+
+
+def _plain_caption(grid: Grid) -> str:
+    return caption(grid).replace("`", "")
+
+
+def _table2_head(ours: Sequence[str], corpora: Sequence[str]) -> list[list[TableCell]]:
+    first = [TableCell("Row", rows=2), TableCell("Ours", columns=len(ours), style="group")]
+    first += [TableCell(f"Paper, {name}", columns=2, style="group") for name in corpora]
+    second = [TableCell(name, style="" if place else "group") for place, name in enumerate(ours)]
+    second += [cell for _ in corpora for cell in (TableCell("BLEU", style="group"), TableCell("Meteor"))]
+    return [first, second]
+
+
+def _table2_row(row: Mapping[str, Any], cells: Sequence[TableCell], corpora: Sequence[str]) -> list[TableCell]:
+    _, first, *ours, seeds = cells
+    name = f"{row['row']} · seed{'s' if len(row['runs']) > 1 else ''} {seeds}"
+    theirs = [
+        TableCell(score, style="theirs" if place % 2 else "group theirs")
+        for place, score in enumerate(paper_scores(row["row"], corpora))
+    ]
+    return [TableCell(row["title"], quiet=name), replace(first, style="group"), *ours, *theirs]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextGain:
+    """The increase of perplexity over the row with its own history, with its 95 % interval."""
+
+    kind: str
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Format value and interval."""
+        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]"
+
+
+def gains_of(grid: Grid) -> dict[str, list[ContextGain]]:
+    """Return the context gains of each row that sees a history."""
+    found = {str(row["row"]): _gains(row.get("histories") or {}) for row in grid["rows"]}
+    return {name: gains for name, gains in found.items() if any(gain.kind != BASELINE for gain in gains)}
+
+
+def span_of(gains: Mapping[str, Sequence[ContextGain]]) -> tuple[float, float]:
+    """Return the range to draw: all gains of histories, and baselines that are not much further off."""
+    found = [gain for row in gains.values() for gain in row]
+    farthest = max(abs(end) for gain in found if gain.kind != BASELINE for end in (gain.low, gain.value, gain.high))
+    reach = _FARTHEST * farthest
+    ends = [min(max(end, -reach), reach) for gain in found for end in (gain.low, gain.value, gain.high)]
+    return (min(0.0, *ends), max(0.0, *ends)) if any(ends) else (-0.001, 0.001)
+
+
+def gain_panel(grid: Grid) -> Panel | None:
+    """Draw the context gain of each row; None if nothing was tested."""
+    gains = gains_of(grid)
+    if not gains:
+        return None
+    rows = {name: [_mark(name, gain) for gain in row] for name, row in gains.items()}
+    title = "Context gain in perplexity, for each row of the table; the dots' titles give the values"
+    chart = interval_chart(rows, marks=len(KINDS), span=span_of(gains), title=title)
+    return Panel("Context gain", "perplexity above that with the own history", chart)
+
+
+def _gains(histories: Mapping[str, Mapping[str, Any]]) -> list[ContextGain]:
+    gains = []
+    for kind in KINDS:
+        against = histories.get("true" if kind == BASELINE else kind, {}).get("against") or {}
+        value, low, high = (float(against.get(key, math.nan)) for key in ("difference", "low", "high"))
+        if all(map(math.isfinite, (value, low, high))):
+            # The file has the difference of the row to its baseline; here the row is the reference, so it is negated.
+            negate = kind == BASELINE
+            gains.append(ContextGain(kind, -value, -high, -low) if negate else ContextGain(kind, value, low, high))
+    return gains
+
+
+def _mark(name: str, gain: ContextGain) -> IntervalMark:
+    """Describe the mark of a gain; the arrow of its text points to where it lies."""
+    arrow = f"← {_signed(gain.value)}" if gain.value < 0 else f"{_signed(gain.value)} →"
+    place, title = list(KINDS).index(gain.kind), f"{name}, {KINDS[gain.kind]}: {gain}"
+    return IntervalMark(place, gain.value, gain.low, gain.high, arrow, title)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")

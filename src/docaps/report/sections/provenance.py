@@ -1,0 +1,148 @@
+"""The data, and how the results were made: settings, versions, signatures and commands."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from docaps.report.paper import CORPORA, TABLE1
+from docaps.report.templating import Table, TableCell, render
+from docaps.runs.card import flatten
+from docaps.runs.results import RunResults
+from docaps.runs.wording import MISSING, label_runs, thousands
+
+_UNSET = object()
+_PARTS = {"train": "Training", "dev": "Development", "test": "Test"}
+
+
+def data_section(results: Sequence[RunResults]) -> Markup:
+    """Show the sizes of our corpora beside those of the paper's; nothing if none is known."""
+    found = corpora(results)
+    if not found:
+        return Markup()
+    header, rows = data_rows(found)
+    table = Table("Data", [header], rows, caption="Sizes: our corpus, and those of the paper (Table 1).")
+    return render("plain_table.html", anchor="data", heading="Data", table=table)
+
+
+def corpora(results: Sequence[RunResults]) -> list[Mapping[str, Any]]:
+    """Return each corpus that the runs were measured on, once."""
+    return list({run.measured["data"]["hash"]: run.measured["data"] for run in results if run.measured}.values())
+
+
+def data_rows(found: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: documents, sentence pairs and average length of each part, ours and the paper's."""
+    header = ["Part"]
+    for number, data in enumerate(found, start=1):
+        name = f"ours{f' {number}' if len(found) > 1 else ''}, {data['source_language']}-{data['target_language']}"
+        header += [f"{name}: documents", "sentence pairs", "average length"]
+    header += [f"paper, {name}: {what}" for name in CORPORA for what in ("sentence pairs", "average length")]
+    return header, [_data_row(part, title, found) for part, title in _PARTS.items()]
+
+
+def _data_row(part: str, title: str, found: Sequence[Mapping[str, Any]]) -> list[str]:
+    cells = [title]
+    for own in (data["parts"].get(part) for data in found):
+        sizes = [thousands(own["documents"]), thousands(own["sentences"]), f"{own['average']:.2f}"] if own else None
+        cells += sizes or [MISSING] * 3
+    for sentences, average in TABLE1[part]:
+        cells += [thousands(sentences), f"{average:.2f}"]
+    return cells
+
+
+def provenance_section(
+    results: Sequence[RunResults], commands: Sequence[tuple[str, str]], every: Sequence[RunResults] = ()
+) -> Markup:
+    """Show circumstances and settings of the runs, signatures and machines of `every` run, and the commands."""
+    flat = [flatten(run.settings) for run in results]
+    differing, shared = split_settings(results)
+    tables = [_facts("The runs", label_runs(results), _circumstances(results))]
+    if differing:
+        rows = [(name, [settings.get(name) for settings in flat]) for name in differing]
+        tables.append(_facts("Settings in which the runs differ", label_runs(results), rows))
+    title = f"{'Settings that all runs share' if len(results) > 1 else 'Settings'} ({len(shared)})"
+    return render(
+        "provenance.html",
+        tables=tables,
+        shared=_facts(title, ["Value"], [(name, [flat[0][name]]) for name in shared]),
+        environment=_environment(every),
+        commands=commands,
+    )
+
+
+def split_settings(results: Sequence[RunResults]) -> tuple[list[str], list[str]]:
+    """Separate the names of settings in which the runs differ from those they share."""
+    flat = [flatten(run.settings) for run in results]
+    names = list(dict.fromkeys(name for settings in flat for name in settings))
+    differing = [name for name in names if any(s.get(name, _UNSET) != flat[0].get(name, _UNSET) for s in flat)]
+    return differing, [name for name in names if name not in differing]
+
+
+def signatures(results: Sequence[RunResults]) -> dict[str, list[str]]:
+    """Return the signatures of each score, over all runs."""
+    found: dict[str, list[str]] = {}
+    for run in results:
+        for part in (run.measured or {"parts": {}})["parts"].values():
+            for score in part["scores"].values():
+                known = found.setdefault(score["name"], [])
+                known += [score["signature"]] * (score["signature"] not in known)
+    return found
+
+
+def machines(results: Sequence[RunResults]) -> list[Mapping[str, Any]]:
+    """Return the machines that runs were measured on, each once."""
+    return list({str(run.measured["machine"]): run.measured["machine"] for run in results if run.measured}.values())
+
+
+def _circumstances(results: Sequence[RunResults]) -> list[tuple[str, list[Any]]]:
+    rows: list[tuple[str, list[Any]]] = [
+        ("run directory", [run.path for run in results]),
+        ("status", [run.status for run in results]),
+    ]
+    for key in ("seed", "steps", "precision", "created"):
+        rows.append((key, [run.description.get(key) for run in results]))
+    rows.append(("initialised from", [_initial_run(run) for run in results]))
+    versions = dict.fromkeys(name for run in results for name in run.versions)
+    rows += [(f"{name} version", [run.versions.get(name) for run in results]) for name in versions]
+    rows += [(f"corpus {key}", [run.corpus.get(key) for run in results]) for key in ("path", "hash")]
+    return [(name, values) for name, values in rows if any(value is not None for value in values)]
+
+
+def _initial_run(run: RunResults) -> str | None:
+    """Name the run whose weights a run started from, if any."""
+    begun = run.description.get("begun_from")
+    return begun["run"] if begun else run.description.get("init_from")
+
+
+def _facts(title: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[Any]]]) -> Table:
+    body: list[list[TableCell | str]] = [[name, *_cells(values)] for name, values in rows]
+    return Table(title, [["", *columns]], body, caption=title, hide_caption=True, style="facts")
+
+
+def _environment(results: Sequence[RunResults]) -> Table:
+    """List the signatures of the scores and the machines they were measured on."""
+    rows = [(f"{name} signature", ", ".join(known)) for name, known in signatures(results).items()]
+    for machine in machines(results):
+        rows.append(("measured on", ", ".join(f"{key} {value}" for key, value in machine.items() if value is not None)))
+    return Table(
+        "Signatures and machines", [], [[name, TableCell(value, code=True)] for name, value in rows], style="facts"
+    )
+
+
+def _cells(values: Sequence[Any]) -> list[TableCell]:
+    """Write a value that all runs share once, across their columns, so that differences stand out."""
+    if all(value == values[0] for value in values):
+        return [_cell(values[0], columns=len(values))]
+    return [_cell(value) for value in values]
+
+
+def _cell(value: Any, columns: int = 1) -> TableCell:
+    if value is None:
+        return TableCell(MISSING, columns=columns)
+    if isinstance(value, bool | list | dict):
+        return TableCell(json.dumps(value, ensure_ascii=False), code=True, columns=columns)
+    if isinstance(value, int) and abs(value) >= 10_000:
+        return TableCell(thousands(value), columns=columns)
+    text = str(value)
+    return TableCell(text, code="/" in text or len(text) > 30, columns=columns)

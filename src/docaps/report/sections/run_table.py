@@ -1,0 +1,186 @@
+"""The table of all runs, accuracy by phenomenon and distance, and all scores of the test part."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from docaps.report.drawing.charts import DotRow, dot_chart
+from docaps.report.drawing.svg import Panel
+from docaps.report.grid_tables import METRIC_NAMES
+from docaps.report.headline import state_doubts
+from docaps.report.templating import Table, TableCell, render, run_heading
+from docaps.runs.results import AccuracyBreakdown, RunResults, score_of
+from docaps.runs.wording import MISSING, decimal, duration, label_runs, name_seeds, percent, thousands
+
+_PLAIN = ("System", "Parameters", "Training", "Tokens/s", "Perplexity", "BLEU")
+_CAPTION = (
+    "All runs. Training: wall-clock time. Tokens/s: target tokens, median. Perplexity: lowest on the development part."
+)
+_ACCURACY = " Accuracy: percentage of contrastive items whose correct translation got the best score."
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of accuracies: all items, or one phenomenon or distance."""
+
+    group: str
+    heading: str
+
+    def pick(self, found: AccuracyBreakdown) -> float | None:
+        """Return the value of the column."""
+        groups = {"by phenomenon": found.by_phenomenon, "by distance": found.by_distance, "": {"all": found.all}}
+        return groups[self.group].get(self.heading)
+
+
+def results_section(results: Sequence[RunResults], *, charted: int | None = None) -> Markup:
+    """Show the size, training time and scores of every run; charts show the first `charted` runs."""
+    shown = results[:charted]
+    return render(
+        "results.html",
+        warnings=state_doubts(results),
+        table=_table(results),
+        signatures=list(dict.fromkeys(_signature(run) for run in results if run.scores)),
+        missing=[f"{run.name}/assessment/{file}" for run in results for file in _missing(run, results)],
+        labels=label_runs(shown),
+        panels=accuracy_panels(shown, name_seeds(results, shown)),
+    )
+
+
+def scores_section(results: Sequence[RunResults]) -> Markup:
+    """Show every score of the test part; nothing if no run has more than BLEU."""
+    keys = [key for key in METRIC_NAMES if any(score_of(run, "test", key) is not None for run in results)]
+    if len(keys) < 2:
+        return Markup()
+    rows = [
+        [label, *(decimal(score_of(run, "test", key), 2) for key in keys)]
+        for run, label in zip(results, label_runs(results), strict=True)
+    ]
+    caption = "Scores on the test part; their signatures are at the end of the page."
+    table = Table("Scores", [["Run", *(METRIC_NAMES[key] for key in keys)]], rows, caption=caption)
+    return render("plain_table.html", anchor="scores", heading="Scores", table=table)
+
+
+def accuracy_columns(results: Sequence[RunResults]) -> list[Column]:
+    """Return the columns of accuracies: all items, each phenomenon, each distance that any run was tested on."""
+    breakdowns = [run.contrastive.accuracy for run in results if run.contrastive]
+    if not breakdowns:
+        return []
+    phenomena = _keys([breakdown.by_phenomenon for breakdown in breakdowns])
+    distances = ordered(_keys([breakdown.by_distance for breakdown in breakdowns]))
+    return [
+        Column("", "all"),
+        *(Column("by phenomenon", name) for name in phenomena),
+        *(Column("by distance", name) for name in distances),
+    ]
+
+
+def ordered(distances: Sequence[str]) -> list[str]:
+    """Sort distances as numbers, "10" after "9"; other text follows in its order."""
+    return sorted(distances, key=lambda distance: int(distance) if distance.isdigit() else len(distances) + 10**6)
+
+
+def best_text(texts: Sequence[str]) -> str | None:
+    """Return the highest number as it is shown, so that ties are bold alike; None if there is nothing to compare."""
+    shown = [text for text in texts if text != MISSING]
+    return max(shown, key=float) if len(shown) > 1 and len(set(shown)) > 1 else None
+
+
+def accuracy_panels(results: Sequence[RunResults], seeds: str) -> list[Panel]:
+    """Draw a chart of accuracy by distance for each phenomenon."""
+    tested = [run.contrastive for run in results if run.contrastive]
+    chances = tested[0].chance.by_phenomenon_and_distance if tested else {}
+    phenomena = _keys([contrastive.accuracy.by_phenomenon_and_distance for contrastive in tested])
+    return [_panel(results, name, chances.get(name, {}), seeds) for name in phenomena]
+
+
+def _panel(results: Sequence[RunResults], phenomenon: str, chance: Mapping[str, float], seeds: str) -> Panel:
+    tables = [run.contrastive and run.contrastive.accuracy.by_phenomenon_and_distance for run in results]
+    values = [(table or {}).get(phenomenon, {}) for table in tables]
+    rows = [
+        DotRow(f"{distance} back", [value.get(distance) for value in values], chance.get(distance))
+        for distance in ordered(_keys(values))
+    ]
+    title = f"{phenomenon}: accuracy in percent by distance, for each run{seeds}; the dots' titles give the values"
+    return Panel(phenomenon, f" accuracy, %{seeds}", dot_chart(rows, label_runs(results), title=title))
+
+
+def _keys(mappings: Sequence[Mapping[str, object]]) -> list[str]:
+    return list(dict.fromkeys(key for mapping in mappings for key in mapping))
+
+
+def _table(results: Sequence[RunResults]) -> Table:
+    columns = accuracy_columns(results)
+    scores = [[decimal(run.scores.bleu if run.scores else None), *accuracies(run, columns)] for run in results]
+    best = [best_text(column) for column in zip(*scores, strict=True)]
+    rows: list[list[TableCell | str]] = [
+        [run_heading(run, index, results), *_plain_cells(run), *map(_score, texts, best)]
+        for index, (run, texts) in enumerate(zip(results, scores, strict=True))
+    ]
+    caption = _CAPTION + (_ACCURACY if columns else "")
+    head, foot = _head(columns), _foot(results, columns)
+    return Table("Table of results", head, rows, foot, caption, style="", id="results")
+
+
+def accuracies(run: RunResults, columns: Sequence[Column]) -> list[str]:
+    """Format the accuracies of a run."""
+    return [percent(column.pick(run.contrastive.accuracy) if run.contrastive else None) for column in columns]
+
+
+def _plain_cells(run: RunResults) -> list[str]:
+    parameters, seconds = run.description.get("parameters"), run.description.get("seconds")
+    return [thousands(parameters), duration(seconds), thousands(run.speed), decimal(run.perplexity, 2)]
+
+
+def _score(text: str, best: str | None) -> TableCell:
+    return TableCell(text, title="not measured" if text == MISSING else "", strong=text == best)
+
+
+def _head(columns: Sequence[Column]) -> list[list[TableCell | str]]:
+    if not columns:
+        return [list(_PLAIN)]
+    groups = list(dict.fromkeys(column.group for column in columns if column.group))
+    sizes = {group: sum(column.group == group for column in columns) for group in groups}
+    first = [*(TableCell(heading, rows=3) for heading in _PLAIN)]
+    first.append(TableCell("Contrastive accuracy, %", columns=len(columns), style="group"))
+    second = [TableCell("all", rows=2, style="group")]
+    second += [TableCell(group, columns=size, style="group") for group, size in sizes.items()]
+    opening = [next(column for column in columns if column.group == group) for group in groups]
+    third = [
+        TableCell(_column_heading(column), style="group" if column in opening else "")
+        for column in columns
+        if column.group
+    ]
+    return [[*first], [*second], [*third]]
+
+
+def _column_heading(column: Column) -> str:
+    return f"{column.heading} back" if column.group == "by distance" else column.heading
+
+
+def _foot(results: Sequence[RunResults], columns: Sequence[Column]) -> list[list[TableCell | str]]:
+    tested = next((run.contrastive for run in results if run.contrastive), None)
+    if tested is None:
+        return []
+    lines = (("Chance", tested.chance, percent), ("Items", tested.counts, thousands))
+    empty = TableCell("", columns=len(_PLAIN) - 1)
+    return [[name, empty, *(write(column.pick(breakdown)) for column in columns)] for name, breakdown, write in lines]
+
+
+def _missing(run: RunResults, results: Sequence[RunResults]) -> list[str]:
+    """Name the files a run lacks; contrastive items only if other runs have some, as not every corpus does.
+
+    A trial is measured on the development part only, so it lacks nothing.
+    """
+    if run.measured and "test" not in run.measured["parts"]:
+        return []
+    files = ["scores.json"] if run.scores is None else []
+    expected = run.scores is None or any(other.contrastive for other in results)
+    return [*files, "contrastive.json"] if expected and run.contrastive is None else files
+
+
+def _signature(run: RunResults) -> tuple[str, str]:
+    if run.scores is None:
+        return "", ""
+    search = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in run.scores.search.items())
+    return run.scores.signature, f" ({search})" if search else ""

@@ -1,0 +1,64 @@
+"""The main result in words, and warnings about comparability."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.report.fake_runs import write_document_run, write_json, write_sentence_run
+
+from docaps.report import RunResults, build_page, read_results
+from docaps.report.headline import state_bleu, state_doubts, state_result
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[RunResults]:
+    return [read_results(write_sentence_run(tmp_path)), read_results(write_document_run(tmp_path))]
+
+
+def with_accuracy(run: Path, share: float) -> RunResults:
+    file = run / "assessment" / "contrastive.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
+    data["accuracy"]["all"] = share
+    write_json(file, data)
+    return read_results(run)
+
+
+def test_the_headline_states_the_result(runs: list[RunResults]) -> None:
+    sentence = state_result(runs).replace("\u202f", " ")
+    assert sentence == (
+        "With the three previous sentences in view, the model gets 98.1 % of context-dependent choices right; "
+        "without context 38.9 % (chance 38.9 %)."
+    )
+    assert sentence in build_page(runs, title="T").replace("\u202f", " ")
+
+
+def test_the_headline_is_honest_when_context_hurts_or_does_nothing(tmp_path: Path) -> None:
+    plain, context = write_sentence_run(tmp_path), write_document_run(tmp_path)
+    worse = [read_results(plain), with_accuracy(context, 0.2)]
+    assert state_result(worse).endswith(": context did not help.")
+    same = [read_results(plain), with_accuracy(context, 0.4)]
+    assert "no clear difference on 2\u202f400 items" in state_result(same)
+
+
+def test_two_document_models_are_compared_by_name(tmp_path: Path) -> None:
+    runs = [with_accuracy(write_document_run(tmp_path / name), share) for name, share in (("a", 0.7), ("b", 0.9))]
+    assert "document #2 gets 90.0\u202f% right and document #1 70.0\u202f%" in state_result(runs)
+
+
+def test_bleu_of_many_runs_is_told_by_its_ends(runs: list[RunResults]) -> None:
+    assert state_bleu(runs[:1]) == "BLEU on 200 documents of the test set: 61.2 (sentence-level Transformer)."
+    ends = "from 61.2 (sentence-level Transformer) to 88.4 (Transformer + QCN + regularisation)."
+    assert state_bleu([*runs, *runs]).endswith(ends)
+
+
+def test_no_headline_without_two_assessed_runs(runs: list[RunResults]) -> None:
+    assert state_result(runs[:1]) == ""
+    assert state_result([]) == ""
+
+
+def test_runs_that_cannot_be_compared_are_pointed_out(tmp_path: Path, runs: list[RunResults]) -> None:
+    assert state_doubts(runs) == []
+    write_json(tmp_path / "other" / "run.json", {"name": "other", "system": "qcn", "status": "training"})
+    doubts = state_doubts([*runs, read_results(tmp_path / "other")])
+    assert any("different corpora" in doubt for doubt in doubts)
+    assert any("not finished: other" in doubt for doubt in doubts)
