@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from docaps.translation.batching import cut, in_order_of_length
 
 from docaps.batches.batch import Batch, collate
 from docaps.batches.sampling import Indices, LengthSampler
@@ -13,7 +14,6 @@ from docaps.corpus.arrays import TokenArray, starts_of
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Split, open_store
 from docaps.corpus.text.vocabulary import EOS, UNK
-from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.translator import WINDOW
 
 VOCABULARY = 30_000

@@ -13,12 +13,12 @@ from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, Layout, ParallelDocument
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS
-from docaps.translation.loading import TrainedModel
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.ordering import Found, Source, translate_in_order
-from docaps.translation.passages import Passage, read_passage
+from docaps.translation.segments import Passage, read_passage
 from docaps.translation.scoring import log_probabilities, score_documents
 from docaps.translation.search import search
-from docaps.translation.translator import TranslatedSentence, Translator, Wishes
+from docaps.translation.translator import TranslatedSentence, Translator, TranslationOptions
 
 NAMES = [*(name for name in tiny.SYSTEMS if not name.endswith("+reg")), *tiny.MODES]
 OWN = [name for name in NAMES if name != "qcn-shuffled"]
@@ -37,9 +37,9 @@ def make(store: Store, name: str) -> TrainedModel:
     return tiny.trained(store, name)
 
 
-def translate(trained: TrainedModel, *documents: Sequence[str], wishes: Wishes | None = None, window: int = 4000):
+def translate(trained: TrainedModel, *documents: Sequence[str], wishes: TranslationOptions | None = None, window: int = 4000):
     translator = Translator(trained, window=window)
-    found = translator.stream([Document(tuple(one)) for one in documents], wishes or Wishes())
+    found = translator.stream([Document(tuple(one)) for one in documents], wishes or TranslationOptions())
     return [sentences for _, sentences in found]
 
 
@@ -93,7 +93,7 @@ def test_a_given_history_counts_like_sentences_of_the_document(store: Store, nam
     if trained.model.future:
         pytest.skip("a given history ends before the sentences that are translated, a document does not")
     (whole,) = translate(trained, STORY)
-    (rest,) = translate(trained, STORY[3:], wishes=Wishes(history=STORY[:3]))
+    (rest,) = translate(trained, STORY[3:], wishes=TranslationOptions(history=STORY[:3]))
     assert_same(rest, whole[3:])
 
 
@@ -101,7 +101,7 @@ def test_a_given_history_counts_like_sentences_of_the_document(store: Store, nam
 def test_without_context_a_document_is_its_sentences(store: Store, name: str) -> None:
     trained = make(store, name)
     alone = [translate(trained, [text])[0][0] for text in STORY]
-    (found,) = translate(trained, STORY, wishes=Wishes(use_context=False, history=OTHER))
+    (found,) = translate(trained, STORY, wishes=TranslationOptions(use_context=False, history=OTHER))
     assert_same(found, alone)
 
 
@@ -210,7 +210,7 @@ def test_a_lone_document_has_no_other_history(store: Store) -> None:
     """The control of a shuffled history: beside another document it sees that one, never its own."""
     trained = make(store, "qcn-shuffled")
     (alone,) = translate(trained, STORY)
-    (without,) = translate(trained, STORY, wishes=Wishes(use_context=False))
+    (without,) = translate(trained, STORY, wishes=TranslationOptions(use_context=False))
     assert_same(alone, without)
     beside = translate(trained, STORY, OTHER)[0]
     assert moved(beside, alone) == [False, True, True, False, True, True]

@@ -39,8 +39,8 @@ def score(
     Example: docaps score runs/demo/runs/document story.en story.de
     """
     from docaps.corpus.formats import iterate_parallel
-    from docaps.translation.loading import load_trained
     from docaps.translation.scoring import score_documents
+    from docaps.translation.trained_model import load_trained
 
     trained = load_trained(run)
     codec = trained.codec

@@ -12,7 +12,7 @@ from docaps.diagnosis.contrastive_test import take_test
 from docaps.diagnosis.measures import AGAINST, NONE, SHUFFLED, TRUE, count_right, nearest
 from docaps.evaluation.contrastive import Breakdown, break_down
 from docaps.evaluation.significance import Table
-from docaps.translation.loading import TrainedModel
+from docaps.translation.trained_model import TrainedModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ from docaps.files import read_json, sha256, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import open_run
 from docaps.runs.grid_results import read_grids, runs_of
-from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.scoring import score_contrastive
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
 History = Literal["own", "none", "shuffled"]

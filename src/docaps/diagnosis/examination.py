@@ -23,9 +23,9 @@ from docaps.diagnosis.measures import AGAINST, NONE, SHUFFLED, TRUE
 from docaps.diagnosis.traces import TraceBook
 from docaps.evaluation.significance import Table
 from docaps.evaluation.statistics import Bleu
-from docaps.translation.loading import TrainedModel
-from docaps.translation.routing import trace_model
-from docaps.translation.scoring import document_windows, score_placed
+from docaps.translation.routing_traces import trace_model
+from docaps.translation.scoring import document_windows, window_likelihoods
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 PORTION = 500
@@ -124,7 +124,7 @@ class Subject:
     def score(self, windows: Sequence[Window]) -> Table:
         """Return negative log-probability and number of tokens of each window."""
         with progress.silent():
-            found = score_placed(self._trained, windows)
+            found = window_likelihoods(self._trained, windows)
         return np.array([(-one.log_probability, one.tokens) for one in found], dtype=np.float64)
 
     def translate(self, portion: Portion, view: View) -> list[str]:

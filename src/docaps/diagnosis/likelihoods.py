@@ -18,7 +18,7 @@ from docaps.diagnosis.measures import NONE, SHUFFLED, TRUE, perplexity_of
 from docaps.evaluation.significance import Table, compare, score_of
 from docaps.files import write_json
 from docaps.runs.directory import Run
-from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, load_trained
 
 Likelihoods = Mapping[str, Table]
 """For each history, a table with negative log-probability and number of tokens of each document."""

@@ -34,8 +34,8 @@ from docaps.runs.directory import Run, read_metrics
 from docaps.training.learner import Device
 from docaps.training.stages import train_recipe
 from docaps.training.validation import Probe
-from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import score_contrastive
+from docaps.translation.trained_model import TrainedModel
 
 CHECK_EVERY = 100
 CHECKED_ITEMS = 7

@@ -25,7 +25,7 @@ from docaps.experiments.assess import Labels, assess, translate_part, writer
 from docaps.files import read_json, replacing_directory, write_json
 from docaps.runs.directory import Run
 from docaps.runs.results import TranslatedDocument, read_translations
-from docaps.translation.loading import load_trained
+from docaps.translation.trained_model import load_trained
 
 METRICS = ("bleu", "dbleu", "chrf", "meteor")
 VERSION = 1

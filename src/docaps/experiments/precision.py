@@ -15,7 +15,7 @@ from docaps.files import sha256, write_json
 from docaps.model.fast.calibration import observe, ranges_of, write_ranges
 from docaps.model.fast.packing import Ranges, pack
 from docaps.runs.directory import open_run
-from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
 LARGEST_LOSS = 0.3

@@ -10,7 +10,7 @@ from docaps.model.interface import TranslationModel
 from docaps.training.distributed import ALONE, Team
 from docaps.training.learner import Device
 from docaps.training.validation import Probe
-from docaps.translation.loading import TrainedModel
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 

@@ -10,7 +10,7 @@ from docaps.corpus.contrastive import AnyItem, ContrastiveItem, ContrastiveSet, 
 from docaps.corpus.documents import Document
 from docaps.diagnosis.contrastive_test import Answer, choose_examples, choose_items, sign, summarise, take_test
 from docaps.evaluation.contrastive import Decision
-from docaps.translation.loading import TrainedModel
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.scoring import score_contrastive
 from docaps.translation.translator import Translator
 

@@ -7,8 +7,9 @@ from docaps.corpus.store import Store
 from docaps.corpus.text.codec import Codec, Language
 from docaps.corpus.text.sentencepieces import learn_sentencepieces
 from docaps.corpus.text.vocabulary import SPECIALS, UNK
-from docaps.translation.copying import decode, known_characters, set_aside, unknown_words
-from docaps.translation.passages import read_passage
+from docaps.translation.segments import decode, known_characters, unknown_words
+from docaps.translation.copying import set_aside
+from docaps.translation.segments import read_passage
 
 KNOWN = frozenset("abcdefghijklmnopqrstuvwxyz .,!")
 

@@ -12,7 +12,7 @@ import docaps
 from docaps.corpus.store import Store
 from docaps.errors import DocapsError, RunError
 from docaps.training.stages import train_recipe
-from docaps.translation.documents import DocumentTranslator, Translation
+from docaps.translation.document_translator import DocumentTranslator, Translation
 from docaps.translation.translator import TranslatedSentence
 
 STORY = ["the cat sat here", "it was old", "", "it slept"]

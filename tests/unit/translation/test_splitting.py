@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docaps.translation.splitting import find_cut, split_sentence
+from docaps.translation.splitting import find_cut
+from docaps.translation.segments import split_sentence
 
 
 @given(st.text(max_size=200), st.integers(1, 30))

@@ -14,9 +14,9 @@ from docaps.errors import RunError
 from docaps.model.interface import TranslationModel
 from docaps.translation import translator as translating
 from docaps.translation.batching import cut, in_order_of_length
-from docaps.translation.loading import TrainedModel
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.search import Hypothesis, length_penalty
-from docaps.translation.translator import TranslatedSentence, Translator, Wishes, gather
+from docaps.translation.translator import TranslatedSentence, Translator, TranslationOptions, gather
 
 SENTENCES = ("the cat sat here", "it was old", "", "it slept", "the dog came", "it ran", "a dog ran")
 Sentences = Sequence[TranslatedSentence]
@@ -63,7 +63,7 @@ def test_a_document_in_parts_is_translated_as_the_whole(
 @pytest.mark.parametrize("skip", range(5))
 def test_windows_that_are_passed_over_still_give_their_history(trained: TrainedModel, skip: int) -> None:
     documents = [*in_parts(2, 2, 3), *in_parts(1, 2)]
-    wishes = Wishes(history=("a dog ran", "it came"))
+    wishes = TranslationOptions(history=("a dog ran", "it came"))
     translator = Translator(trained, window=2)
     usual = list(translator.windows(documents, wishes))
     found = list(translator.windows(documents, wishes, skip=skip))
@@ -80,11 +80,11 @@ def test_given_history_is_seen_by_the_first_document_only(trained: TrainedModel)
     given, rest = SENTENCES[:4], SENTENCES[4:]
     translator = Translator(trained)
     (whole,) = translator.translate([Document(SENTENCES)])
-    found = list(translator.stream([Document(rest), Document(rest)], Wishes(history=given)))
+    found = list(translator.stream([Document(rest), Document(rest)], TranslationOptions(history=given)))
     assert_same(found[0][1], whole[4:])
     assert_same(found[1][1], translator.translate([Document(rest)])[0])
     assert found[0][1][0].score != pytest.approx(found[1][1][0].score, abs=1e-6)
-    hidden = list(translator.stream([Document(rest)], Wishes(use_context=False, history=given)))
+    hidden = list(translator.stream([Document(rest)], TranslationOptions(use_context=False, history=given)))
     assert_same(hidden[0][1], translator.translate([Document(rest)], use_context=False)[0])
 
 
@@ -176,7 +176,7 @@ def test_several_best_translations_are_kept_if_wanted(store: Store) -> None:
 
 
 def test_routing_is_kept_if_wanted(trained: TrainedModel) -> None:
-    ((_, found),) = Translator(trained).stream([Document(SENTENCES[:3])], Wishes(routing=True))
+    ((_, found),) = Translator(trained).stream([Document(SENTENCES[:3])], TranslationOptions(routing=True))
     assert [len(one.routing) for one in found] == [0, 1, 0]  # no history, one sentence, nothing to translate
     (trace,) = found[1].routing
     assert trace.distance == 1

@@ -8,7 +8,7 @@ from docaps.batches.windows import Window
 from docaps.corpus.documents import Document
 from docaps.corpus.store import Store
 from docaps.translation.batching import cut
-from docaps.translation.loading import TrainedModel
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.search import search
 from docaps.translation.translator import TranslatedSentence, Translator
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from docaps.translation.translator import Translator
-from docaps.web import connections, guard, turns
+from docaps.web import connections, guard, batcher as turns
 from docaps.web.guard import HEADERS, Access, is_loopback
 from docaps.web.limits import Limits
 from serving import Served, models, serving, wait_until

@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docaps.config import DecodingSettings
-from docaps.translation.passages import Part, Passage
+from docaps.translation.segments import Part, Passage
 from docaps.translation.pieces import Grain, Piece
 from docaps.translation.translator import TranslatedSentence
-from docaps.web.tickets import READ_AT_ONCE, Delivery, Manner, Ticket
-from docaps.web.turns import PATIENCE, STEP, Batch, Queue, _best_window, choose
+from docaps.web.request_queue import READ_AT_ONCE, PartialResult, RequestSettings, QueuedRequest
+from docaps.web.batcher import PATIENCE, STEP, _best_window, choose
+from docaps.batches.batch import Batch
+from docaps.corpus.text.merges import Queue
 
-MANNER = Manner(DecodingSettings(beam=1, batch_tokens=400))
+MANNER = RequestSettings(DecodingSettings(beam=1, batch_tokens=400))
 LENGTH = 10
 ROOM = 40
 
@@ -41,19 +43,19 @@ class Fake:
 
 
 def ticket(
-    *lengths: int, grain: Grain = "sentence", manner: Manner = MANNER, promptly: bool = False, told: Any = None
-) -> Ticket:
+    *lengths: int, grain: Grain = "sentence", manner: RequestSettings = MANNER, promptly: bool = False, told: Any = None
+) -> QueuedRequest:
     deliver = [].append if told is None else told.append
-    made = Ticket(tuple("x" * length for length in lengths), (), manner, deliver, promptly)
+    made = QueuedRequest(tuple("x" * length for length in lengths), (), manner, deliver, promptly)
     made.prepare(Fake(grain))  # type: ignore[arg-type]
     return made
 
 
-def sized(count: int) -> Ticket:
+def sized(count: int) -> QueuedRequest:
     return ticket(*[LENGTH] * count)
 
 
-def queue(*tickets: Ticket) -> Queue:
+def queue(*tickets: QueuedRequest) -> Queue:
     made = Queue(linger=0)
     for one in tickets:
         assert made.put(one, most=100_000)
@@ -88,7 +90,7 @@ def test_who_takes_leaves_the_others_their_part_of_little() -> None:
 
 
 def test_nobody_takes_what_another_has_taken() -> None:
-    giant, told = sized(60), list[Delivery]()
+    giant, told = sized(60), list[PartialResult]()
     small = ticket(*[LENGTH] * 4, told=told, promptly=True)
     waiting = queue(giant, small)
     first, second = waiting.take(), waiting.take()
@@ -126,14 +128,14 @@ def test_who_waits_sleeps_while_others_do_all_there_is_and_wakes_when_there_is_m
 
 
 def test_one_who_is_new_is_looked_at_once() -> None:
-    tickets = [Ticket(("x" * size,), (), MANNER, lambda _: None) for size in (9, 2, 5)]
+    tickets = [QueuedRequest(("x" * size,), (), MANNER, lambda _: None) for size in (9, 2, 5)]
     waiting = queue(*tickets)
     assert [waiting.claim() for _ in range(4)] == [tickets[1], tickets[2], tickets[0], None]  # the smallest first
 
 
 def test_one_whose_client_has_gone_is_not_got_ready() -> None:
     read: list[int] = []
-    made = Ticket(("x",) * 100, (), MANNER, lambda _: None)
+    made = QueuedRequest(("x",) * 100, (), MANNER, lambda _: None)
 
     class Reader(Fake):
         def read(self, sentences: Any) -> list[Passage]:
@@ -216,7 +218,7 @@ def test_a_sentence_of_many_parts_counts_with_all_of_them() -> None:
         def read(self, sentences: Any) -> list[Passage]:
             return [Passage([], tuple(Part([0] * 100) for _ in range(5))) for _ in sentences]
 
-    made = Ticket(("x",) * 3, (), MANNER, lambda _: None)
+    made = QueuedRequest(("x",) * 3, (), MANNER, lambda _: None)
     made.prepare(Cutter())  # type: ignore[arg-type]
     assert made.length(0) == 500
     assert choose([made]) == {made: [0]}
@@ -246,7 +248,7 @@ def test_the_first_is_served_however_unlike_the_others_it_is() -> None:
 
 
 def test_another_manner_waits_for_a_batch_of_its_own() -> None:
-    other = Manner(DecodingSettings(beam=2, batch_tokens=400))
+    other = RequestSettings(DecodingSettings(beam=2, batch_tokens=400))
     first, second = ticket(5, 5), ticket(5, 5, manner=other)
     waiting = queue(first, second)
     assert finish(waiting.take()) == {first: [0, 1]}
@@ -254,8 +256,8 @@ def test_another_manner_waits_for_a_batch_of_its_own() -> None:
 
 
 def test_costly_wishes_get_smaller_batches() -> None:
-    assert Manner(DecodingSettings(beam=4, batch_tokens=400)).room == 100
-    assert Manner(DecodingSettings(beam=4, batch_tokens=400), routing=True).room == 50
+    assert RequestSettings(DecodingSettings(beam=4, batch_tokens=400)).room == 100
+    assert RequestSettings(DecodingSettings(beam=4, batch_tokens=400), routing=True).room == 50
 
 
 def test_where_each_sentence_needs_the_one_before_it_only_that_is_offered() -> None:
@@ -266,8 +268,8 @@ def test_where_each_sentence_needs_the_one_before_it_only_that_is_offered() -> N
 
 
 def test_where_the_history_is_translated_too_it_comes_first_and_is_not_handed_out() -> None:
-    told: list[Delivery] = []
-    made = Ticket(("c", "d"), ("a", "b"), MANNER, told.append, promptly=True)
+    told: list[PartialResult] = []
+    made = QueuedRequest(("c", "d"), ("a", "b"), MANNER, told.append, promptly=True)
     made.prepare(Fake("turn"))  # type: ignore[arg-type]
     found = []
     while made.left:
@@ -286,7 +288,7 @@ def test_where_only_whole_documents_are_taken_they_are_whole() -> None:
 
 
 def test_whoever_waits_for_all_is_told_once_and_in_order() -> None:
-    told: list[Delivery] = []
+    told: list[PartialResult] = []
     made = ticket(1, 2, 3, told=told)
     made.finish([0], [sentence(0)], [])
     assert told == []
@@ -295,7 +297,7 @@ def test_whoever_waits_for_all_is_told_once_and_in_order() -> None:
 
 
 def test_whoever_is_in_a_hurry_is_told_at_once_but_in_order() -> None:
-    told: list[Delivery] = []
+    told: list[PartialResult] = []
     made = ticket(1, 2, 3, promptly=True, told=told)
     made.finish([2], [sentence(2)], [])
     assert told == []
@@ -314,7 +316,7 @@ def test_the_queue_takes_exactly_its_limit() -> None:
 
 
 def test_who_has_gone_takes_no_turn_and_no_room() -> None:
-    told: list[Delivery] = []
+    told: list[PartialResult] = []
     gone, other = ticket(*[LENGTH] * 9, told=told), sized(1)
     waiting = queue(gone, other)
     gone.cancelled = True
@@ -325,7 +327,7 @@ def test_who_has_gone_takes_no_turn_and_no_room() -> None:
 
 
 def test_who_was_not_looked_at_is_not_taken() -> None:
-    fresh = Ticket(("x",), (), MANNER, lambda _: None)
+    fresh = QueuedRequest(("x",), (), MANNER, lambda _: None)
     waiting = queue(fresh)
     assert waiting.claim() is fresh
     assert waiting.take() == {}
