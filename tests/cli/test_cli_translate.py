@@ -17,14 +17,16 @@ from tests.cli.calling import AS_MODULE, docaps, finish, listing, settings, succ
 from tests.cli.conftest import Chain
 
 from docaps.batches.windows import Window
+from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import write_documents
 from docaps.model.checkpoint import write_tensors
 from docaps.model.precision import has_native_bfloat16
+from docaps.translation import search as searching
 from docaps.translation import translator as translating
-from docaps.translation.delivery import Files
+from docaps.translation.jobs import FileOutput
 from docaps.translation.search import Hypothesis
-from docaps.translation.translator import Translator
+from docaps.translation.trained_model import TrainedModel
 
 STORY = "<d>\nAnna bought a coat.\n\nIt was warm.\n<d>\nThe bank was steep.\nShe fell.\n"
 DOCUMENTS = [
@@ -151,15 +153,17 @@ def small_windows(monkeypatch: pytest.MonkeyPatch, sentences: int = 3) -> None:
 def stop_after(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
     """Press Ctrl-C in the middle of a search."""
     left = [calls]
-    original = Translator._search_batch
+    original = searching.search_batch
 
-    def search_batch(self: Translator, windows: list[Window]) -> list[list[Hypothesis]]:
+    def search_batch(
+        trained: TrainedModel, decoding: DecodingSettings, scored: bool, windows: list[Window]
+    ) -> list[list[Hypothesis]]:
         left[0] -= 1
         if left[0] < 0:
             raise KeyboardInterrupt
-        return original(self, windows)
+        return original(trained, decoding, scored, windows)
 
-    monkeypatch.setattr(Translator, "_search_batch", search_batch)
+    monkeypatch.setattr(searching, "search_batch", search_batch)
 
 
 SHAPES: dict[str, Callable[[Path], list[str | Path]]] = {
@@ -181,13 +185,13 @@ def _file(path: Path, number: int) -> Path:
 
 def stop_at_the_end_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """Press Ctrl-C when a file has just got its name."""
-    original = Files.end
+    original = FileOutput.end
 
-    def end(self: Files) -> None:
+    def end(self: FileOutput) -> None:
         original(self)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Files, "end", end)
+    monkeypatch.setattr(FileOutput, "end", end)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -188,7 +188,7 @@ def _write(trained: TrainedModel, items: Sequence[GenerativeItem], decoding: Dec
         documents = [Document((*history, item.source)) for history, item in zip(histories, items, strict=True)]
         last = [sentences[-1] for sentences in translator.translate(documents)]
     else:  # nobody asks for the translation of a history
-        last = translator.translate_placed([item.source for item in items], histories)
+        last = translator.translate_with_histories([item.source for item in items], histories)
     decisions = judge_translations(items, [sentence.text for sentence in last])
     return [
         Answer(item, sentence.text, (sentence.score,), decision)

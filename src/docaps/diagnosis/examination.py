@@ -131,7 +131,7 @@ class Subject:
         """Translate the sentences of a portion with the histories of a view."""
         sentences = [portion.source(place) for place in portion.places]
         with progress.silent():
-            found = self._translator.translate_placed(sentences, [view(*place) for place in portion.places])
+            found = self._translator.translate_with_histories(sentences, [view(*place) for place in portion.places])
         return [sentence.text for sentence in found]
 
     def trace(self, windows: Sequence[Window], book: TraceBook) -> None:

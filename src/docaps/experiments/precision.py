@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +68,9 @@ def find_ranges(plain: TrainedModel, documents: Sequence[Document]) -> Ranges:
     """Translate the first documents greedily and return the ranges of the numbers that the model's maps read."""
     observed = observe(plain.model)
     greedy = plain.decoding.model_copy(update={"beam": 1, "nbest": 1})
-    translator = Translator(replace(plain, packed=observed), greedy, scored=False, warn=lambda _: None)
-    sentences = translator.windows(documents, enough=lambda count: count >= CALIBRATION)
-    list(islice(sentences, 1))
+    packed = replace(plain, packed=observed)
+    translator = Translator(packed, greedy, window=CALIBRATION, scored=False, warn=lambda _: None)
+    next(translator.stream(documents), None)  # translates the first window
     return ranges_of(observed)
 
 

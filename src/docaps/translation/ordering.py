@@ -2,7 +2,7 @@
 
 A model that looks at source sentences only translates all sentences in one round. A model that looks at its own
 earlier translations needs as many rounds as the longest document has sentences: one for the first sentence of every
-document, one for the second, and so on. A model that looks at later translations, too, sees drafts made without context.
+document, one for the second, and so on. A model that also looks at later translations sees drafts made without context.
 """
 
 from collections.abc import Iterator, Sequence

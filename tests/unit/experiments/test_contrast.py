@@ -10,8 +10,8 @@ from docaps.corpus.contrastive import AnyItem, ContrastiveItem, ContrastiveSet, 
 from docaps.corpus.documents import Document
 from docaps.diagnosis.contrastive_test import Answer, choose_examples, choose_items, sign, summarise, take_test
 from docaps.evaluation.contrastive import Decision
-from docaps.translation.trained_model import TrainedModel
 from docaps.translation.scoring import score_contrastive
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 HISTORY = ("the cat ran", "a dog came", "the cat sat here", "it was old", "the dog slept")
@@ -77,9 +77,9 @@ def test_a_control_never_sees_the_own_document_when_it_translates(
         task(f"{film}{n}", document=film, history=(f"{film} {n}",) * 5) for film in ("one", "two") for n in range(3)
     ]
     given: list[tuple[str, ...]] = []
-    plain = Translator._read_history
+    plain = Translator.read_history
     monkeypatch.setattr(
-        Translator, "_read_history", lambda self, text: (given.append(tuple(text)), plain(self, text))[1]
+        Translator, "read_history", lambda self, text, view: (given.append(tuple(text)), plain(self, text, view))[1]
     )
     assert [answer.item for answer in take_test(model, items)] == items
     assert len(given) == 6

@@ -21,8 +21,8 @@ from docaps.errors import CorpusError, RunError
 from docaps.evaluation.bleu import bleu
 from docaps.runs.directory import Run, open_run
 from docaps.training.stages import train_recipe
-from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.scoring import score_documents
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
 QUICK = Wishes(shuffles=2, draws=100, examples=2)

@@ -13,9 +13,9 @@ from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD
 from docaps.errors import CorpusError
-from docaps.translation.trained_model import TrainedModel
 from docaps.translation.scoring import Likelihood, log_probabilities, score_contrastive, score_documents, score_windows
 from docaps.translation.search import search
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 HISTORY = ("the cat ran", "a dog came", "the cat sat here", "it was old", "the dog slept")

@@ -12,12 +12,12 @@ from docaps.corpus.documents import Document
 from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.translation.trained_model import TrainedModel
-from docaps.translation.translator import TranslatedSentence, Translator, TranslationOptions
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 from docaps.web import opening
 from docaps.web.limits import DEFAULTS
 from docaps.web.metrics import Metrics
-from docaps.web.request_queue import PartialResult, RequestSettings, QueuedRequest
 from docaps.web.model_worker import Engine, ModelWorker
+from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettings, granularity_of
 
 STORIES = (
     ("the cat sat here", "it was old", "", "it slept", "the dog came", "it ran", "a dog ran"),
@@ -30,9 +30,9 @@ GRAINS = {
     "qcn+reg": "sentence",
     "zhang": "sentence",
     "concat": "sentence",
-    "concat-2-to-2": "turn",
-    "han": "turn",
-    "san-decoder": "turn",
+    "concat-2-to-2": "sequential",
+    "han": "sequential",
+    "san-decoder": "sequential",
     "san-offline": "document",
     "san-decoder-offline": "document",
 }
@@ -46,7 +46,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 class Client:
     """Somebody who waits for a translation."""
 
-    def __init__(self, story: Sequence[str], history: Sequence[str], manner: RequestSettings, *, promptly: bool) -> None:
+    def __init__(
+        self, story: Sequence[str], history: Sequence[str], manner: RequestSettings, *, promptly: bool
+    ) -> None:
         self.found: list[TranslatedSentence] = []
         self._count = len(story)
         self._done = threading.Event()
@@ -79,7 +81,7 @@ def working(trained: TrainedModel, threads: int) -> Iterator[ModelWorker]:
 )
 def test_clients_get_what_each_would_get_alone(store: Store, name: str, context: bool, threads: int) -> None:
     trained = tiny.trained(store, name, batch_tokens=30)
-    assert Translator(trained).grain(TranslationOptions()) == GRAINS[name]
+    assert granularity_of(trained.model.view) == GRAINS[name]
     manner = RequestSettings(trained.decoding, context)
     histories = ((), HISTORY, HISTORY[:1])
     with working(trained, threads) as worker:

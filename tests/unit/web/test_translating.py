@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import docaps
-from docaps.web.service import Service
 from docaps.web.request_queue import RequestSettings
+from docaps.web.service import Service
 from serving import Served, models
 
 STORY = ["David stopped in front of a famous church.", "It was old.", "", "The film was about vampires.", "It ran."]

@@ -1,4 +1,4 @@
-"""Workers: what is done side by side comes back in order, and torch's threads are as before."""
+"""Batches are searched in threads: results come in order, and torch's number of threads is restored."""
 
 import threading
 import time
@@ -42,7 +42,7 @@ def test_one_worker_is_the_caller_with_all_threads(items: list[int], workers: in
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_an_error_ends_the_work_and_begins_nothing_new() -> None:
+def test_an_error_ends_the_work_and_starts_no_more() -> None:
     begun = []
 
     def work(number: int) -> None:
