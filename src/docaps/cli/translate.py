@@ -1,9 +1,7 @@
 """`docaps translate`: documents in, documents out."""
 
-import contextlib
 import io
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -11,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from docaps import progress
-from docaps.cli.console import FormatOption, StartsOption
+from docaps.cli.console import FormatOption, JsonOption, OverwriteOption, StartsOption
 from docaps.config import LARGEST_BEAM, TranslationPrecision
 from docaps.errors import CorpusError, DocapsError
-from docaps.interruption import Interrupted
 
 if TYPE_CHECKING:
     from docaps.config import DecodingSettings
-    from docaps.translation.jobs import FileOutput, Job, Journal, OutputKind
+    from docaps.translation.jobs import Job, OutputKind
     from docaps.translation.trained_model import TrainedModel
 
 STANDARD = Path("-")  # stdin or stdout
@@ -54,8 +51,6 @@ PrecisionOption = Annotated[
     typer.Option(help="Number format of matrix products; auto: what suits this machine (docs/translating.md)."),
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue a translation that was stopped.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object with sentences and scores.")]
 
 
 def translate(
@@ -99,8 +94,10 @@ def translate(
         beam=beam,
         nbest=nbest,
         routing=routing,
+        resume=resume,
+        overwrite=overwrite,
     )
-    request.check(resume=resume)
+    request.check()
     from docaps.translation.jobs import StreamOutput
     from docaps.translation.trained_model import load_trained
 
@@ -109,10 +106,8 @@ def translate(
     if request.out is None:
         shown = not (sys.stdout and sys.stdout.isatty())
         job.run(StreamOutput(cast(io.BufferedIOBase, sys.stdout.buffer)), promptly=True, shown=shown)
-        return
-    with _open_output(request, job, trained, resume=resume, overwrite=overwrite) as (output, skip):
-        if output is not None:
-            job.run(output, skip=skip)
+    else:
+        _translate_to_files(request, request.out, job, trained)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,20 +125,22 @@ class _Request:
     beam: int | None
     nbest: int
     routing: bool
+    resume: bool
+    overwrite: bool
 
     @property
     def file_by_file(self) -> bool:
         """Whether each input file has an output file of its own."""
         return self.kind == "text" and (len(self.files) > 1 or self.files[0].is_dir())
 
-    def check(self, *, resume: bool) -> None:
+    def check(self) -> None:
         """Refuse what cannot be done, before any work."""
         if self.routing and self.kind != "json":
             raise DocapsError("--routing is printed as JSON: give --json too")
         if self.history is not None and not self.use_context:
             raise DocapsError("--history is context, and --no-context hides it: give one of them")
         self._check_input()
-        if self.out is None and resume:
+        if self.out is None and self.resume:
             raise DocapsError("--resume goes on with a file: name it with --out")
         if self.file_by_file and self.out is None:
             what = "a directory" if len(self.files) == 1 else "several files"
@@ -173,11 +170,11 @@ class _Request:
 
 def _make_job(request: _Request, trained: "TrainedModel") -> "Job":
     """Put together what is read, how it is translated and how it is written."""
-    from docaps.translation.jobs import Inputs, Job
+    from docaps.translation.jobs import InputFiles, Job
     from docaps.translation.translator import TranslationOptions, Translator
 
     codec = trained.codec
-    inputs = Inputs(request.files, codec.source.code, _input_format(request), request.starts)
+    inputs = InputFiles(request.files, codec.source.code, _input_format(request), request.starts)
     history = _read_history(request.history, trained)
     translator = Translator(trained, request.decoding(trained.decoding), scored=request.kind != "text")
     options = TranslationOptions(request.use_context, history, request.routing)
@@ -204,38 +201,23 @@ def _read_history(path: Path | None, trained: "TrainedModel") -> tuple[str, ...]
     return last.sentences
 
 
-@contextlib.contextmanager
-def _open_output(
-    request: _Request, job: "Job", trained: "TrainedModel", *, resume: bool, overwrite: bool
-) -> "Iterator[tuple[FileOutput | None, int]]":
-    """Open the output; yield it and the number of windows written already, or None if all is finished."""
-    from docaps.translation.jobs import FileOutput, Journal
+def _translate_to_files(request: _Request, out: Path, job: "Job", trained: "TrainedModel") -> None:
+    """Run a job that writes files; resume it or refuse to overwrite what is there."""
+    from docaps.translation.jobs import FileOutput
 
-    assert request.out is not None
-    outputs = _list_outputs(request.out, job)
-    journal = Journal(request.out, _describe(request, job, trained))
-    if resume and journal.path.exists():
-        journal.load()
-    elif resume and all(path.exists() for path in outputs):
-        progress.say(f"{request.out}: finished already")
-        yield None, 0
+    paths = _list_outputs(out, job)
+    output = FileOutput(out, _describe(request, job, trained), directory=job.file_by_file)
+    if request.resume and output.journal.exists():
+        output.resume()
+    elif request.resume and all(path.exists() for path in paths):
+        progress.say(f"{out}: finished already")
         return
     else:
-        if not overwrite:
-            _check_new(outputs, journal)
-        journal.record(0, "", 0)
-    output = FileOutput(request.out, journal, directory=job.file_by_file)
-    try:
-        yield output, journal.windows
-        output.finish()
-    except KeyboardInterrupt as stop:
-        number = stop.number if isinstance(stop, Interrupted) else 2
-        raise Interrupted(number, "stopped; what is written is kept: the same command with --resume goes on") from None
-    except BaseException:
-        output.abandon()
-        raise
-    finally:
-        output.close()
+        if not request.overwrite:
+            _check_new(paths, output.journal)
+        output.start()
+    with output:
+        job.run(output, skip=output.windows)
 
 
 def _list_outputs(out: Path, job: "Job") -> list[Path]:
@@ -253,12 +235,12 @@ def _list_outputs(out: Path, job: "Job") -> list[Path]:
     return [out / name for name in names]
 
 
-def _check_new(outputs: list[Path], journal: "Journal") -> None:
+def _check_new(paths: list[Path], journal: Path) -> None:
     """Refuse to overwrite a finished or a stopped translation."""
-    if journal.path.exists():
+    if journal.exists():
         message = "a translation was stopped here: --resume goes on with it, --overwrite starts it over"
-        raise DocapsError(message, path=journal.path)
-    for path in outputs:
+        raise DocapsError(message, path=journal)
+    for path in paths:
         if path.exists():
             raise DocapsError("exists already: give --overwrite to replace it", path=path)
 

@@ -8,6 +8,7 @@ the result is the same as without the interruption.
 import io
 import json
 import os
+import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -27,8 +28,8 @@ from docaps.corpus.formats import (
 )
 from docaps.errors import DocapsError
 from docaps.files import naming, read_json, sha256, write_json
-from docaps.interruption import shielded
-from docaps.translation.segments import Alternative
+from docaps.interruption import Interrupted, shielded
+from docaps.translation.segments import RankedTranslation
 from docaps.translation.translator import Session, TranslatedSentence, TranslationOptions, Translator, as_row, gather
 
 FIRST_WINDOW = 64
@@ -46,7 +47,7 @@ class InputDocument(Document):
     path: Path = STDIN
 
 
-class TranslatedDocument(NamedTuple):
+class DocumentTranslation(NamedTuple):
     """A document, or a part of a long one, and its translation."""
 
     document: InputDocument
@@ -59,7 +60,7 @@ class TranslatedDocument(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class InputFiles:
     """Files, directories or stdin, and how to read them."""
 
     paths: Sequence[Path]
@@ -71,12 +72,7 @@ class Inputs:
         """Yield the documents of all files."""
         for path in self.paths:
             reading = iterate_documents(
-                path,
-                format=self.format,
-                language=self.language,
-                starts=self.starts,
-                running_text=True,
-                arrival=arrival,
+                path, format=self.format, language=self.language, starts=self.starts, running_text=True, arrival=arrival
             )
             for number, one in enumerate(reading):
                 if number == 0 and self.format is None and format_of(one) == "text":
@@ -106,7 +102,7 @@ def output_name(path: Path) -> str:
 class Job:
     """What to translate, how, and in which form to write it."""
 
-    inputs: Inputs
+    inputs: InputFiles
     translator: Translator
     options: TranslationOptions
     kind: OutputKind
@@ -126,7 +122,7 @@ class Job:
 
     def _translate(
         self, session: Session, output: "StreamOutput", skip: int, promptly: bool
-    ) -> Iterator[TranslatedDocument]:
+    ) -> Iterator[DocumentTranslation]:
         """Yield translated documents; when the next is asked for, the text of those before is written."""
         limit = self.translator.window
         arrival = Arrival(min(FIRST_WINDOW, limit) if promptly else limit)
@@ -141,15 +137,15 @@ class Job:
             else:
                 sentences = session.translate(window)
             output.skipping = number <= skip
-            yield from map(TranslatedDocument, window, sentences)
+            yield from map(DocumentTranslation, window, sentences)
             output.commit(number)
             arrival.grow(limit)
         output.skipping = False
 
-    def _output_name(self, translated: TranslatedDocument) -> str:
+    def _output_name(self, translated: DocumentTranslation) -> str:
         return output_name(translated.document.path) if self.file_by_file else ""
 
-    def _format(self, translated: Iterable[TranslatedDocument]) -> Iterator[str]:
+    def _format(self, translated: Iterable[DocumentTranslation]) -> Iterator[str]:
         """Write the translations of one output as text, document by document."""
         if self.kind == "json":
             return format_json(translated)
@@ -166,7 +162,7 @@ def _as_lines(document: Document) -> Document:
     return replace(document, layout=replace(document.layout, format="lines"))
 
 
-def format_table(translated: Iterable[TranslatedDocument]) -> Iterator[str]:
+def format_table(translated: Iterable[DocumentTranslation]) -> Iterator[str]:
     """Write a line for each translation, or each of the n-best, with its scores; columns are tab-separated."""
     yield "\t".join(TABLE_HEADING) + "\n"
     number = position = 0
@@ -177,13 +173,13 @@ def format_table(translated: Iterable[TranslatedDocument]) -> Iterator[str]:
         rows = []
         for sentence in one.sentences:
             position += 1
-            ranked: Sequence[Alternative | TranslatedSentence] = sentence.alternatives or (sentence,)
+            ranked: Sequence[RankedTranslation | TranslatedSentence] = sentence.alternatives or (sentence,)
             for rank, each in enumerate(ranked, start=1):
                 rows.append((name, position, rank, f"{each.score:.6f}", f"{each.log_probability:.6f}", each.text))
         yield "".join("\t".join(" ".join(str(cell).split()) for cell in row) + "\n" for row in rows)
 
 
-def format_json(translated: Iterable[TranslatedDocument]) -> Iterator[str]:
+def format_json(translated: Iterable[DocumentTranslation]) -> Iterator[str]:
     """Write one JSON object, a sentence a line."""
     begun = False
     yield '{"documents": ['
@@ -226,40 +222,55 @@ class StreamOutput:
         self._stream.flush()
 
 
-class Journal:
-    """What was asked for, how many windows of it are written, and how large the unfinished file was then."""
+class FileOutput(StreamOutput):
+    """A file, or a directory of files, each complete under its name or unfinished as `NAME.partial`.
 
-    def __init__(self, out: Path, request: Mapping[str, Any]) -> None:
-        self.path = out.parent / f"{out.name}.journal.json"
-        self._request = dict(request)
-        self.windows, self.name, self.size = 0, "", 0
+    The journal holds the request, the number of windows written, and the unfinished file's name and size then.
+    """
 
-    def load(self) -> None:
-        """Read the progress of a stopped job; refuse one with other settings."""
-        found = read_json(self.path, error=DocapsError)
+    def __init__(self, out: Path, request: Mapping[str, Any], *, directory: bool) -> None:
+        self.journal = out.parent / f"{out.name}.journal.json"
+        self.windows = 0
+        self._out, self._request, self._directory = out, dict(request), directory
+        self._path, self._name = out, ""
+        self._file: BinaryIO | None = None
+        self._unfinished, self._size = "", 0
+        self._has_progress = False
+
+    def start(self) -> None:
+        """Write the journal of a new job."""
+        self._record(0, 0)
+
+    def resume(self) -> None:
+        """Read the journal of a stopped job; refuse one with another request."""
+        found = read_json(self.journal, error=DocapsError)
         try:
-            request, self.windows, self.name, self.size = (found[key] for key in ("request", "windows", "name", "size"))
+            request, self.windows, self._unfinished, self._size = (
+                found[key] for key in ("request", "windows", "name", "size")
+            )
         except (KeyError, TypeError):
-            raise DocapsError("not a journal of docaps translate: remove it", path=self.path) from None
+            raise DocapsError("not a journal of docaps translate: remove it", path=self.journal) from None
         others = [key for key in self._request if request.get(key) != self._request[key]]
         if others:
             message = f"the translation was begun with other {' and '.join(others)}: --overwrite starts it over"
-            raise DocapsError(message, path=self.path)
+            raise DocapsError(message, path=self.journal)
+        self._has_progress = self.windows > 0
 
-    def record(self, windows: int, name: str, size: int) -> None:
-        """Write the progress to the file."""
-        write_json(self.path, {"windows": windows, "name": name, "size": size, "request": self._request})
+    def __enter__(self) -> "FileOutput":
+        return self
 
-
-class FileOutput(StreamOutput):
-    """A file, or a directory of files, each complete under its name or unfinished as `NAME.partial`."""
-
-    def __init__(self, out: Path, journal: Journal, *, directory: bool) -> None:
-        self._out, self._journal, self._directory = out, journal, directory
-        self._path = out
-        self._name = ""
-        self._file: BinaryIO | None = None
-        self._has_progress = journal.windows > 0
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Remove the journal of a complete job; keep what a stopped one wrote; clean up after one without progress."""
+        if self._file is not None:
+            self._file.close()
+        if isinstance(error, KeyboardInterrupt):
+            number = error.number if isinstance(error, Interrupted) else signal.SIGINT
+            message = "stopped; what is written is kept: the same command with --resume goes on"
+            raise Interrupted(number, message) from None
+        if error is not None and not self._has_progress:
+            partial(self._path).unlink(missing_ok=True)
+        if error is None or not self._has_progress:
+            self.journal.unlink(missing_ok=True)
 
     def begin(self, name: str) -> None:
         """Go to the file of this name."""
@@ -280,12 +291,12 @@ class FileOutput(StreamOutput):
             file = self._open()
             file.flush()
             os.fsync(file.fileno())
-            self._journal.record(windows, self._name, file.tell())
+            self._record(windows, file.tell())
             self._has_progress = True
 
     def end(self) -> None:
         """Give the file its name, if it is complete now and was not before."""
-        if self._file is None and (self.skipping or self._journal.name != self._name):
+        if self._file is None and (self.skipping or self._unfinished != self._name):
             return
         with shielded(), naming(self._path):
             self._open().close()
@@ -293,31 +304,18 @@ class FileOutput(StreamOutput):
             partial(self._path).replace(self._path)
             self._has_progress = True
 
-    def finish(self) -> None:
-        """Remove the journal of a complete job."""
-        self._journal.path.unlink(missing_ok=True)
-
-    def abandon(self) -> None:
-        """Remove all traces of a job that failed before there was progress to keep."""
-        if not self._has_progress:
-            self.close()
-            partial(self._path).unlink(missing_ok=True)
-            self.finish()
-
-    def close(self) -> None:
-        """Close an unfinished file."""
-        if self._file is not None:
-            self._file.close()
+    def _record(self, windows: int, size: int) -> None:
+        write_json(self.journal, {"windows": windows, "name": self._name, "size": size, "request": self._request})
 
     def _open(self) -> BinaryIO:
         """Return the unfinished file: empty, or as the journal last recorded it."""
         if self._file is None:
             path = partial(self._path)
             path.parent.mkdir(parents=True, exist_ok=True)
-            resumes = self._journal.windows > 0 and self._journal.name == self._name
+            resumes = self.windows > 0 and self._unfinished == self._name
             if resumes:
-                _restore(self._path, self._journal.size)
-                self._journal.name = ""
+                _restore(self._path, self._size)
+                self._unfinished = ""
             self._file = path.open("r+b" if resumes else "wb")
             self._file.seek(0, os.SEEK_END)
         return self._file

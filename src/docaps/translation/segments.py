@@ -33,7 +33,7 @@ BREAKS = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class RankedTranslation:
     """One of the n-best translations of a sentence."""
 
     text: str
@@ -65,16 +65,16 @@ class SegmentedSentence:
         """The number of tokens of all segments."""
         return sum(len(segment.tokens) for segment in self.segments)
 
-    def assemble(self, codec: Codec, hypotheses: Sequence[Hypothesis], alpha: float) -> Alternative:
+    def assemble(self, codec: Codec, hypotheses: Sequence[Hypothesis], alpha: float) -> RankedTranslation:
         """Join the translations of the segments; several are scored as one long translation."""
         pairs = list(zip(self.segments, hypotheses, strict=True))
         text = "".join(decode(codec, one.tokens, segment.unknown) + segment.space for segment, one in pairs)
         whole = " ".join(part for part in (self.before, text.strip(), self.after) if part)
         if len(hypotheses) == 1:
-            return Alternative(whole, hypotheses[0].score, hypotheses[0].log_probability)
+            return RankedTranslation(whole, hypotheses[0].score, hypotheses[0].log_probability)
         log_probability = sum(one.log_probability for one in hypotheses)
         length = sum(len(one.tokens) + 1 for one in hypotheses)
-        return Alternative(whole, log_probability / length_penalty(length, alpha), log_probability)
+        return RankedTranslation(whole, log_probability / length_penalty(length, alpha), log_probability)
 
 
 def segment_sentence(codec: Codec, sentence: str, longest: int) -> SegmentedSentence:

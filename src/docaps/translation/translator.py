@@ -18,7 +18,7 @@ from docaps.corpus.formats import Arrival
 from docaps.translation.ordering import EncodedDocument, HistorySentence, Schedule, SearchedSentence
 from docaps.translation.routing_traces import HistoryTrace, trace_window
 from docaps.translation.search import search_windows
-from docaps.translation.segments import Alternative, SegmentedSentence, segment_sentence
+from docaps.translation.segments import RankedTranslation, SegmentedSentence, segment_sentence
 from docaps.translation.trained_model import TrainedModel
 
 WINDOW = 4000
@@ -36,7 +36,7 @@ class TranslatedSentence:
     text: str
     score: float
     log_probability: float = 0.0
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[RankedTranslation, ...] = ()
     """The n-best translations, this one first; empty unless several were asked for."""
     routing: tuple[HistoryTrace, ...] = ()
 
@@ -51,7 +51,7 @@ def as_row(source: str, sentence: TranslatedSentence) -> Mapping[str, Any]:
     return row
 
 
-def _as_values(one: TranslatedSentence | Alternative) -> dict[str, Any]:
+def _as_values(one: TranslatedSentence | RankedTranslation) -> dict[str, Any]:
     return {"translation": one.text, "score": one.score, "log_probability": one.log_probability}
 
 
