@@ -13,12 +13,13 @@ from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, Layout, ParallelDocument
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS
+from docaps.translation.jobs import InputDocument, gather
 from docaps.translation.ordering import EncodedDocument, Schedule, SearchedSentence
 from docaps.translation.scoring import log_probabilities, score_documents
 from docaps.translation.search import search
 from docaps.translation.segments import segment_sentence
 from docaps.translation.trained_model import TrainedModel
-from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator, gather
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 
 NAMES = [*(name for name in tiny.SYSTEMS if not name.endswith("+reg")), *tiny.MODES]
 OWN = [name for name in NAMES if name != "qcn-shuffled"]
@@ -52,11 +53,11 @@ def moved(found: Sequence[TranslatedSentence], expected: Sequence[TranslatedSent
     return [abs(one.score - other.score) > 1e-6 for one, other in zip(found, expected, strict=True)]
 
 
-def in_parts(sentences: Sequence[str], *sizes: int) -> list[Document]:
+def in_parts(sentences: Sequence[str], *sizes: int) -> list[InputDocument]:
     """One document, read in parts."""
     starts = [sum(sizes[:number]) for number in range(len(sizes))]
     return [
-        Document(tuple(sentences[start : start + size]), layout=Layout("lines", continues=start > 0))
+        InputDocument(tuple(sentences[start : start + size]), layout=Layout("lines", continues=start > 0))
         for start, size in zip(starts, sizes, strict=True)
     ]
 
@@ -77,12 +78,11 @@ def test_a_document_in_parts_and_windows_is_translated_as_a_whole(store: Store, 
     (whole,) = translate(trained, STORY)
     parts = in_parts(STORY, 2, 2, 2)
     for skip in (0, 2):
-        translator, options = Translator(trained), TranslationOptions()
-        windows = list(gather([*parts, Document(OTHER)], 2, whole=translator.needs_whole_documents(options)))
+        windows = list(gather([*parts, InputDocument(OTHER)], 2, whole=trained.model.future > 0))
         # Who looks ahead needs the document to its end, so it waits for it.
         expected = [3, 1] if trained.model.future else [1, 1, 1, 1]
         assert [len(window) for window in windows] == expected
-        with translator.session(options) as session:
+        with Translator(trained).session() as session:
             for window in windows[:skip]:
                 session.skip(window)
             found = [sentences for window in windows[skip:] for sentences in session.translate(window)]

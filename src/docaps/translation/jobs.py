@@ -30,7 +30,7 @@ from docaps.errors import DocapsError
 from docaps.files import naming, read_json, sha256, write_json
 from docaps.interruption import Interrupted, shielded
 from docaps.translation.segments import RankedTranslation
-from docaps.translation.translator import Session, TranslatedSentence, TranslationOptions, Translator, as_row, gather
+from docaps.translation.translator import Session, TranslatedSentence, TranslationOptions, Translator, as_row
 
 FIRST_WINDOW = 64
 """Sentences of the first window where a reader may be waiting; each window after it is twice as large, up to all."""
@@ -46,17 +46,17 @@ class InputDocument(Document):
 
     path: Path = STDIN
 
+    @property
+    def continues(self) -> bool:
+        """Whether it is a further part of the document before it."""
+        return self.layout is not None and self.layout.continues
+
 
 class DocumentTranslation(NamedTuple):
     """A document, or a part of a long one, and its translation."""
 
     document: InputDocument
     sentences: tuple[TranslatedSentence, ...]
-
-    @property
-    def continues(self) -> bool:
-        """Whether it is a further part of the document before it."""
-        return self.document.layout is not None and self.document.layout.continues
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,33 @@ class InputFiles:
         """Return what identifies the input, to refuse another on resuming; stdin and pipes are not checked."""
         read = {str(path): sha256(path) if path.is_file() else "" for path in self.files()}
         return {"input": read, "format": [self.format, str(self.starts) if self.starts else None]}
+
+
+def gather(
+    documents: Iterable[InputDocument], most: int, arrival: Arrival | None = None, *, whole: bool = False
+) -> Iterator[list[InputDocument]]:
+    """Collect documents into windows.
+
+    A window ends when it has `most` sentences, or when the `arrival` of the input says that it should; with `whole`,
+    only where a document ends.
+    """
+    window: list[InputDocument] = []
+    count = 0
+    for document in documents:
+        if whole and window and not document.continues and _is_full(count, most, arrival):
+            yield window
+            window, count = [], 0
+        window.append(document)
+        count += len(document.sentences)
+        if not whole and _is_full(count, most, arrival):
+            yield window
+            window, count = [], 0
+    if window:
+        yield window
+
+
+def _is_full(count: int, most: int, arrival: Arrival | None) -> bool:
+    return count >= most or (arrival is not None and arrival.enough(count))
 
 
 def output_name(path: Path) -> str:
@@ -128,7 +155,8 @@ class Job:
         arrival = Arrival(min(FIRST_WINDOW, limit) if promptly else limit)
         if not promptly:
             arrival.disregard()
-        whole = self.translator.needs_whole_documents(self.options)
+        # A model that looks ahead needs each document to its end.
+        whole = self.translator.view(self.options).future > 0
         windows = gather(self.inputs.documents(arrival), limit, arrival if promptly else None, whole=whole)
         for number, window in enumerate(windows, start=1):
             if number <= skip:
@@ -167,7 +195,7 @@ def format_table(translated: Iterable[DocumentTranslation]) -> Iterator[str]:
     yield "\t".join(TABLE_HEADING) + "\n"
     number = position = 0
     for one in translated:
-        if not one.continues:
+        if not one.document.continues:
             number, position = number + 1, 0
         name = str(number) if one.document.id is None else one.document.id
         rows = []
@@ -186,7 +214,7 @@ def format_json(translated: Iterable[DocumentTranslation]) -> Iterator[str]:
     for one in translated:
         pairs = zip(one.document.sentences, one.sentences, strict=True)
         rows = ",\n".join(json.dumps(as_row(source, sentence), ensure_ascii=False) for source, sentence in pairs)
-        if begun and one.continues:
+        if begun and one.document.continues:
             yield f",\n{rows}" if rows else ""
             continue
         head = {"file": str(one.document.path), **({} if one.document.id is None else {"id": one.document.id})}

@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from docaps import progress
 from docaps.batches.windows import Tokens, View
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document
-from docaps.corpus.formats import Arrival
 from docaps.translation.ordering import EncodedDocument, HistorySentence, Schedule, SearchedSentence
 from docaps.translation.routing_traces import HistoryTrace, trace_window
 from docaps.translation.search import search_windows
@@ -25,8 +24,6 @@ WINDOW = 4000
 """Sentences that are sorted by length and translated together."""
 MOST_WARNINGS = 5
 """Split sentences that are reported one by one; beyond that, only their number is."""
-
-AnyDocument = TypeVar("AnyDocument", bound=Document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +107,7 @@ class Translator:
     ) -> Iterator[tuple[Document, tuple[TranslatedSentence, ...]]]:
         """Translate documents as they come, a window of them at a time."""
         with self.session(options) as session:
-            for window in gather(documents, self.window, whole=self.needs_whole_documents(options)):
+            for window in _windows(documents, self.window):
                 yield from zip(window, session.translate(window), strict=True)
 
     def translate_with_histories(
@@ -141,10 +138,6 @@ class Translator:
     def view(self, options: TranslationOptions) -> View:
         """Return what of a document the model may look at."""
         return self._trained.model.view if options.use_context else View()
-
-    def needs_whole_documents(self, options: TranslationOptions) -> bool:
-        """Return whether a document must be read to its end before it is translated."""
-        return self.view(options).future > 0
 
     def segment(self, sentence: str) -> SegmentedSentence:
         """Encode a sentence."""
@@ -231,7 +224,7 @@ class Session:
 
     def _enter(self, document: Document) -> bool:
         """Go to the next document, or part of one; return whether it starts one after the first."""
-        new = not _continues(document)
+        new = document.layout is None or not document.layout.continues
         if new:
             self._document, self._sentence = self._document + 1, 0
             self._name = f" ('{document.id}')" if document.id is not None else ""
@@ -264,32 +257,15 @@ def history_after(document: EncodedDocument, found: Sequence[SearchedSentence], 
     return [*document.history, *own][-view.history :]
 
 
-def gather(
-    documents: Iterable[AnyDocument], most: int, arrival: Arrival | None = None, *, whole: bool = False
-) -> Iterator[list[AnyDocument]]:
-    """Collect documents into windows.
-
-    A window ends when it has `most` sentences, or when the `arrival` of the input says that it should; with `whole`,
-    only where a document ends.
-    """
-    window: list[AnyDocument] = []
+def _windows(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
+    """Yield lists of consecutive documents, each ending with the document that makes it `most` sentences long."""
+    window: list[Document] = []
     count = 0
     for document in documents:
-        if whole and window and not _continues(document) and _is_full(count, most, arrival):
-            yield window
-            window, count = [], 0
         window.append(document)
         count += len(document.sentences)
-        if not whole and _is_full(count, most, arrival):
+        if count >= most:
             yield window
             window, count = [], 0
     if window:
         yield window
-
-
-def _is_full(count: int, most: int, arrival: Arrival | None) -> bool:
-    return count >= most or (arrival is not None and arrival.enough(count))
-
-
-def _continues(document: Document) -> bool:
-    return document.layout is not None and document.layout.continues

@@ -9,14 +9,13 @@ from docaps.batches.batch import Batch
 from docaps.batches.windows import Window
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, Layout
-from docaps.corpus.formats import Arrival
 from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.model.interface import TranslationModel
 from docaps.translation import search as searching
 from docaps.translation.search import Hypothesis, length_penalty
 from docaps.translation.trained_model import TrainedModel
-from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator, gather
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 
 SENTENCES = ("the cat sat here", "it was old", "", "it slept", "the dog came", "it ran", "a dog ran")
 Sentences = Sequence[TranslatedSentence]
@@ -62,8 +61,7 @@ def test_a_document_in_parts_is_translated_as_the_whole(
 
 @pytest.mark.parametrize("skip", range(5))
 def test_skipped_windows_still_give_their_history(trained: TrainedModel, skip: int) -> None:
-    windows = list(gather([*in_parts(2, 2, 3), *in_parts(1, 2)], 2))
-    assert len(windows) == 4
+    windows = [[part] for part in (*in_parts(2, 2, 3), *in_parts(1, 2))]
     options = TranslationOptions(history=("a dog ran", "it came"))
     translator = Translator(trained)
     with translator.session(options) as session:
@@ -101,18 +99,6 @@ def test_documents_are_taken_only_when_their_window_comes(trained: TrainedModel)
     next(stream)
     next(stream)
     assert taken == [0, 1, 2, 3]
-
-
-def test_a_window_ends_when_it_is_full_or_the_input_pauses() -> None:
-    class Pausing(Arrival):
-        def enough(self, sentences: int) -> bool:
-            return sentences > 4
-
-    documents = [Document(("x",) * size) for size in (1, 2, 3, 4, 1)]
-    sizes = [[len(one.sentences) for one in window] for window in gather(documents, 3)]
-    assert sizes == [[1, 2], [3], [4], [1]]
-    prompt = gather(documents, 100, Pausing(100))
-    assert [[len(one.sentences) for one in window] for window in prompt] == [[1, 2, 3], [4, 1]]
 
 
 def test_a_long_sentence_is_translated_in_parts_with_a_warning(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
