@@ -151,7 +151,7 @@ def search_all(trained: TrainedModel, documents: Sequence[EncodedDocument], view
     for part in schedule.rounds():
         batches = [collate([window], trained.model.view) for window in part.windows]
         part.hypotheses = [search(trained.model, batch, DECODING)[0] for batch in batches]
-    return schedule.searched
+    return [sentence for document in schedule.searched for sentence in document]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -68,30 +68,32 @@ class Round:
 
 
 class Schedule:
-    """The rounds in which documents are translated; `searched` has all sentences, in order, once they are done."""
+    """The rounds in which documents are translated, and their results once all rounds are searched.
+
+    `searched` holds the sentences of each document, `histories` the history for the sentences after each document.
+    """
 
     def __init__(self, documents: Sequence[EncodedDocument], view: View) -> None:
-        self.searched: list[SearchedSentence] = []
+        self.searched: list[list[SearchedSentence]] = [[] for _ in documents]
+        self.histories: list[list[HistorySentence]] = []
         self._documents = documents
         self._view = view
 
     def rounds(self) -> Iterator[Round]:
-        """Yield the rounds; the hypotheses of a round must be set before the next is asked for."""
-        if self._view.translations and not self._view.future:
+        """Yield the rounds; the hypotheses of each must be set before the next is asked for."""
+        if not self._view.translations:
+            yield from self._all_at_once(self._view)
+        elif not self._view.future:
             yield from self._sentence_by_sentence()
-            return
-        drafts: list[list[Tokens]] = []
-        if self._view.translations:
-            draft = self._all_at_once(View())
-            yield draft
-            found = iter(draft.searched)
-            drafts = [[next(found).translation for _ in document.sentences] for document in self._documents]
-        final = self._all_at_once(self._view, drafts)
-        yield final
-        self.searched = final.searched
+        else:
+            yield from self._all_at_once(View())
+            drafts = [[sentence.translation for sentence in document] for document in self.searched]
+            yield from self._all_at_once(self._view, drafts)
+        pairs = zip(self._documents, self.searched, strict=True)
+        self.histories = [history_after(document, self._view, found) for document, found in pairs]
 
-    def _all_at_once(self, view: View, drafts: Sequence[Sequence[Tokens]] = ()) -> Round:
-        """Make a round of all sentences: none waits for the translation of another."""
+    def _all_at_once(self, view: View, drafts: Sequence[Sequence[Tokens]] = ()) -> Iterator[Round]:
+        """Make one round of all sentences: none waits for the translation of another."""
         documents = []
         for number, document in enumerate(self._documents):
             sources, targets = ([sentence[side] for sentence in document.history] for side in (0, 1))
@@ -100,20 +102,33 @@ class Schedule:
         if view.shuffled:
             documents = exchange_histories(documents)
         sentences = [sentence for document in self._documents for sentence in document.sentences]
-        return Round(sentences, [window for windows in documents for window in windows])
+        everything = Round(sentences, [window for windows in documents for window in windows])
+        yield everything
+        found = iter(everything.searched)
+        self.searched = [[next(found) for _ in document.sentences] for document in self._documents]
 
     def _sentence_by_sentence(self) -> Iterator[Round]:
         """Make a round of the first sentence of each document, then of the second with the first ones' translations."""
         documents = self._documents
         known = [[*(sentence.source for sentence in document.history), *document.tokens] for document in documents]
         written = [[sentence.target for sentence in document.history] for document in documents]
-        found: list[list[SearchedSentence]] = [[] for _ in documents]
-        for place in range(max((len(document.sentences) for document in documents), default=0)):
-            numbers = [number for number, document in enumerate(documents) if len(document.sentences) > place]
+        for position in range(max((len(document.sentences) for document in documents), default=0)):
+            numbers = [number for number, document in enumerate(documents) if len(document.sentences) > position]
             windows = [window_at(len(written[n]), known[n], written[n], self._view) for n in numbers]
-            one_each = Round([documents[number].sentences[place] for number in numbers], windows)
+            one_each = Round([documents[number].sentences[position] for number in numbers], windows)
             yield one_each
             for number, searched in zip(numbers, one_each.searched, strict=True):
-                found[number].append(searched)
+                self.searched[number].append(searched)
                 written[number].append(searched.translation)
-        self.searched = [searched for document in found for searched in document]
+
+
+def history_after(
+    document: EncodedDocument, view: View, found: Sequence[SearchedSentence] = ()
+) -> list[HistorySentence]:
+    """Return the history for the sentences after a document; `found` are its sentences, if they were searched."""
+    if not view.history:
+        return []
+    sources = [sentence.tokens for sentence in document.sentences[-view.history :]]
+    targets: list[Tokens] = [one.translation for one in found[-view.history :]] or [()] * len(sources)
+    own = [HistorySentence(*pair) for pair in zip(sources, targets, strict=True)]
+    return [*document.history, *own][-view.history :]

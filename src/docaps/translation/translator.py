@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from docaps import progress
-from docaps.batches.windows import Tokens, View
+from docaps.batches.windows import View
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document
-from docaps.translation.ordering import EncodedDocument, HistorySentence, Schedule, SearchedSentence
+from docaps.translation.ordering import EncodedDocument, HistorySentence, Schedule, SearchedSentence, history_after
 from docaps.translation.routing_traces import HistoryTrace, trace_window
 from docaps.translation.search import search_windows
 from docaps.translation.segments import RankedTranslation, SegmentedSentence, segment_sentence
@@ -123,7 +124,7 @@ class Translator:
                     EncodedDocument([self.segment(sentence)], self.read_history(history, view))
                     for sentence, history in pairs[start : start + self.window]
                 ]
-                found += [self.assemble(one) for one in self.search(documents, view, _Pace(task))]
+                found += [self.assemble(one) for (one,) in self.search(documents, view, _Pace(task)).searched]
         return found
 
     @contextmanager
@@ -146,12 +147,9 @@ class Translator:
     def read_history(self, history: Sequence[str], view: View) -> list[HistorySentence]:
         """Encode history sentences; they are translated only for a model that looks at their translations."""
         document = EncodedDocument([self.segment(sentence) for sentence in history], [])
-        found = self.search([document], view) if view.translations else []
-        return history_after(document, found, view)
+        return self.search([document], view).histories[0] if view.translations else history_after(document, view)
 
-    def search(
-        self, documents: Sequence[EncodedDocument], view: View, pace: _Pace | None = None
-    ) -> list[SearchedSentence]:
+    def search(self, documents: Sequence[EncodedDocument], view: View, pace: _Pace | None = None) -> Schedule:
         """Search all sentences, in an order in which each finds what the model looks at."""
         pace = pace or _Pace(progress.Task("translate", None))
         schedule = Schedule(documents, view)
@@ -164,7 +162,7 @@ class Translator:
                 pace.advance(len(numbers), time.monotonic() - start)
                 start = time.monotonic()
             pace.advance(len(part.sentences) - len(part.windows))  # sentences count, not their segments
-        return schedule.searched
+        return schedule
 
     def assemble(self, found: SearchedSentence, options: TranslationOptions = DEFAULTS) -> TranslatedSentence:
         """Make a sentence of its segments' hypotheses; a segment with fewer than others repeats its last one."""
@@ -193,7 +191,7 @@ class Session:
 
     def translate(self, documents: Sequence[Document]) -> list[tuple[TranslatedSentence, ...]]:
         """Translate the documents of a window."""
-        found = iter(self._search(documents))
+        found = chain.from_iterable(self._search(documents))
         return [
             tuple(self._translator.assemble(next(found), self._options) for _ in document.sentences)
             for document in documents
@@ -208,19 +206,19 @@ class Session:
             history = [] if self._enter(document) else self._history
             last = document.sentences[-self._view.history :] if self._view.history else ()
             read = EncodedDocument([self._translator.segment(sentence) for sentence in last], history)
-            self._history = history_after(read, (), self._view)
+            self._history = history_after(read, self._view)
             self._sentence += len(document.sentences)
 
-    def _search(self, documents: Sequence[Document]) -> list[SearchedSentence]:
-        """Search all sentences of a window, and keep the history for the next window."""
+    def _search(self, documents: Sequence[Document]) -> list[list[SearchedSentence]]:
+        """Search all sentences of a window; keep the history for the next window."""
         encoded = [EncodedDocument([], self._history)]
         for document in documents:
             if self._enter(document):
                 encoded.append(EncodedDocument([], []))
             encoded[-1].sentences.extend(self._segment(sentence) for sentence in document.sentences)
-        found = self._translator.search(encoded, self._view, self._pace)
-        self._history = history_after(encoded[-1], found[len(found) - len(encoded[-1].sentences) :], self._view)
-        return found
+        schedule = self._translator.search(encoded, self._view, self._pace)
+        self._history = schedule.histories[-1]
+        return schedule.searched
 
     def _enter(self, document: Document) -> bool:
         """Go to the next document, or part of one; return whether it starts one after the first."""
@@ -246,15 +244,6 @@ class Session:
         """Report how many sentences were split, if not each was reported."""
         if self._split > MOST_WARNINGS:
             self._translator.warn(f"{self._split} sentences were too long for one piece, and translated in parts")
-
-
-def history_after(document: EncodedDocument, found: Sequence[SearchedSentence], view: View) -> list[HistorySentence]:
-    """Return the history for the sentences after a document; `found` are its sentences, if they were searched."""
-    if not view.history:
-        return []
-    targets: list[Tokens] = [one.translation for one in found] or [()] * len(document.sentences)
-    own = [HistorySentence(*pair) for pair in zip(document.tokens, targets, strict=True)]
-    return [*document.history, *own][-view.history :]
 
 
 def _windows(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:

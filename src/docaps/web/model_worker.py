@@ -16,7 +16,7 @@ import torch
 from docaps.errors import DocapsError
 from docaps.translation.ordering import EncodedDocument, HistorySentence
 from docaps.translation.trained_model import TrainedModel
-from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator, history_after
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 from docaps.web.batcher import Batcher, RequestBatch
 from docaps.web.metrics import Metrics
 from docaps.web.request_queue import QueuedRequest, RequestSettings
@@ -141,11 +141,8 @@ def translate_encoded(
     translator: Translator, documents: Sequence[EncodedDocument], options: TranslationOptions
 ) -> list[Translated]:
     """Translate parts of several documents together; return each part's sentences and the history after it."""
-    view = translator.view(options)
-    found = iter(translator.search(documents, view))
-    results = []
-    for document in documents:
-        own = list(islice(found, len(document.sentences)))
-        history = history_after(document, own, view)
-        results.append((tuple(translator.assemble(one, options) for one in own), history))
-    return results
+    schedule = translator.search(documents, translator.view(options))
+    return [
+        (tuple(translator.assemble(sentence, options) for sentence in found), history)
+        for found, history in zip(schedule.searched, schedule.histories, strict=True)
+    ]

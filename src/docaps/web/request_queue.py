@@ -7,9 +7,9 @@ from typing import Literal
 
 from docaps.batches.windows import View
 from docaps.config import DecodingSettings
-from docaps.translation.ordering import EncodedDocument, HistorySentence
+from docaps.translation.ordering import EncodedDocument, HistorySentence, history_after
 from docaps.translation.segments import SegmentedSentence
-from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator, history_after
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 
 Granularity = Literal["sentence", "sequential", "document"]
 """What is translated at a time: sentences in any order, one after the other (the model looks at its own translations),
@@ -110,7 +110,7 @@ class QueuedRequest:
         for one in encoded:
             prepared.append(EncodedDocument([one], history))
             if self.granularity == "sentence":
-                history = history_after(prepared[-1], (), view)
+                history = history_after(prepared[-1], view)
         self._prepared = prepared  # last: from now on its sentences can be taken
 
     def length(self, number: int) -> int:
