@@ -1,4 +1,4 @@
-"""`docaps translate`: files, streams, history, scores, and work that is stopped and gone on with."""
+"""`docaps translate`: files, streams, history, scores, and resuming."""
 
 import gzip
 import json
@@ -71,7 +71,7 @@ def test_several_files_are_translated_into_a_directory(chain: Chain, tmp_path: P
         (["a.en", "--history", "absent"], "absent: no such file"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_the_work(
+def test_impossible_requests_are_refused_before_any_work(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
 ) -> None:
     (tmp_path / "x").mkdir()
@@ -103,7 +103,7 @@ def test_history_is_read_and_not_translated(chain: Chain, tmp_path: Path) -> Non
     assert "this model looks at no earlier sentences: --history changes nothing" in result.err
 
 
-def test_scores_and_several_translations_are_a_table(chain: Chain) -> None:
+def test_scores_and_nbest_translations_are_a_table(chain: Chain) -> None:
     rows = rows_of(chain.document)
     lines = [
         line.split("\t") for line in succeed("translate", chain.document, "--scores", stdin=STORY).out.splitlines()
@@ -124,7 +124,7 @@ def test_scores_and_several_translations_are_a_table(chain: Chain) -> None:
     assert len(printed) == count
 
 
-def test_routing_stands_in_the_json(chain: Chain) -> None:
+def test_routing_is_in_the_json(chain: Chain) -> None:
     rows = rows_of(chain.document, "--routing")
     assert ["routing" in row for row in rows] == [False, False, True, False, True]
     nearest = rows[2]["routing"][0]  # type: ignore[index]
@@ -133,7 +133,7 @@ def test_routing_stands_in_the_json(chain: Chain) -> None:
     assert all("routing" not in row for row in rows_of(chain.sentence, "--routing"))
 
 
-def test_weights_that_are_no_numbers_are_told(chain: Chain, tmp_path: Path) -> None:
+def test_non_finite_weights_are_refused(chain: Chain, tmp_path: Path) -> None:
     run = Path(shutil.copytree(chain.document, tmp_path / "run"))
     with safe_open(run / "model.safetensors", "pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -195,7 +195,7 @@ def stop_at_the_end_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_stopped_work_goes_on_and_ends_as_if_it_had_not_been_stopped(
+def test_a_resumed_job_ends_as_if_it_had_not_been_stopped(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
     words = SHAPES[shape](tmp_path / "story")
@@ -224,7 +224,7 @@ def test_stopped_work_goes_on_and_ends_as_if_it_had_not_been_stopped(
     assert "finished already" in again.err
 
 
-def test_stopped_work_keeps_its_documents_and_is_not_written_over(
+def test_a_stopped_job_keeps_its_documents_and_is_not_overwritten(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_documents(tmp_path / "story", DOCUMENTS, "lines")
@@ -252,7 +252,7 @@ def test_stopped_work_keeps_its_documents_and_is_not_written_over(
     assert (tmp_path / "out").read_text().count("\n") == 2
 
 
-def test_an_unfinished_file_that_was_changed_is_told(
+def test_an_unfinished_file_that_was_changed_is_refused(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_documents(tmp_path / "story", DOCUMENTS, "lines")
@@ -268,7 +268,7 @@ def test_an_unfinished_file_that_was_changed_is_told(
     assert "not a journal of docaps translate" in docaps(*words, "--resume").err
 
 
-def test_what_fails_at_once_leaves_no_trace(chain: Chain, tmp_path: Path) -> None:
+def test_a_job_that_fails_without_progress_leaves_no_trace(chain: Chain, tmp_path: Path) -> None:
     (tmp_path / "story").write_bytes(b"Anna left.\n\xff\n")
     before = listing(tmp_path)
     result = docaps("translate", chain.document, tmp_path / "story", "-o", tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Whole documents, over all systems and their modes: who sees what, in which order, and what that may change."""
+"""Whole documents, over all systems and modes: which sentences see which others, and what that may change."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +11,7 @@ from docaps.batches.batch import collate
 from docaps.batches.windows import View
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, Layout, ParallelDocument
+from docaps.corpus.formats import Arrival
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS
 from docaps.translation.jobs import InputDocument, gather
@@ -73,13 +74,13 @@ def test_documents_do_not_see_each_other(store: Store, name: str) -> None:
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_document_in_parts_and_windows_is_translated_as_a_whole(store: Store, name: str) -> None:
-    """Also when the first windows are there already and only read."""
+    """Also when the first windows are skipped, as on resuming."""
     trained = make(store, name)
     (whole,) = translate(trained, STORY)
     parts = in_parts(STORY, 2, 2, 2)
     for skip in (0, 2):
-        windows = list(gather([*parts, InputDocument(OTHER)], 2, whole=trained.model.future > 0))
-        # Who looks ahead needs the document to its end, so it waits for it.
+        windows = list(gather([*parts, InputDocument(OTHER)], Arrival(2), whole=trained.model.future > 0))
+        # A system that looks ahead needs each document to its end.
         expected = [3, 1] if trained.model.future else [1, 1, 1, 1]
         assert [len(window) for window in windows] == expected
         with Translator(trained).session() as session:
@@ -110,8 +111,8 @@ def test_without_context_a_document_is_its_sentences(store: Store, name: str) ->
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_only_who_may_look_ahead_does(store: Store, name: str) -> None:
-    """The last sentence is changed: nobody notices before it but those that look at later sentences."""
+def test_only_systems_with_future_context_look_ahead(store: Store, name: str) -> None:
+    """A change of the last sentence affects earlier ones only in systems that look at later sentences."""
     trained = make(store, name)
     (before,), (after,) = translate(trained, STORY), translate(trained, [*STORY[:-1], "the cat came"])
     found = moved(before, after)[:-1]

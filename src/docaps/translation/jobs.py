@@ -94,30 +94,22 @@ class InputFiles:
 
 
 def gather(
-    documents: Iterable[InputDocument], most: int, arrival: Arrival | None = None, *, whole: bool = False
+    documents: Iterable[InputDocument], arrival: Arrival, *, whole: bool = False
 ) -> Iterator[list[InputDocument]]:
-    """Collect documents into windows.
-
-    A window ends when it has `most` sentences, or when the `arrival` of the input says that it should; with `whole`,
-    only where a document ends.
-    """
+    """Collect documents into windows: each ends when the arrival has `enough`; with `whole`, where a document ends."""
     window: list[InputDocument] = []
     count = 0
     for document in documents:
-        if whole and window and not document.continues and _is_full(count, most, arrival):
+        if whole and window and not document.continues and arrival.enough(count):
             yield window
             window, count = [], 0
         window.append(document)
         count += len(document.sentences)
-        if not whole and _is_full(count, most, arrival):
+        if not whole and arrival.enough(count):
             yield window
             window, count = [], 0
     if window:
         yield window
-
-
-def _is_full(count: int, most: int, arrival: Arrival | None) -> bool:
-    return count >= most or (arrival is not None and arrival.enough(count))
 
 
 def output_name(path: Path) -> str:
@@ -155,9 +147,8 @@ class Job:
         arrival = Arrival(min(FIRST_WINDOW, limit) if promptly else limit)
         if not promptly:
             arrival.disregard()
-        # A model that looks ahead needs each document to its end.
-        whole = self.translator.view(self.options).future > 0
-        windows = gather(self.inputs.documents(arrival), limit, arrival if promptly else None, whole=whole)
+        looks_ahead = self.translator.view(self.options).future > 0
+        windows = gather(self.inputs.documents(arrival), arrival, whole=looks_ahead)
         for number, window in enumerate(windows, start=1):
             if number <= skip:
                 session.skip(window)
