@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal
 
 from docaps import progress
 from docaps.corpus.documents import Document
@@ -52,11 +52,7 @@ class InputDocument(Document):
         return self.layout is not None and self.layout.continues
 
 
-class DocumentTranslation(NamedTuple):
-    """A document, or a part of a long one, and its translation."""
-
-    document: InputDocument
-    sentences: tuple[TranslatedSentence, ...]
+Translated = tuple[InputDocument, tuple[TranslatedSentence, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +135,7 @@ class Job:
                     output.write(text)
                 output.end()
 
-    def _translate(
-        self, session: Session, output: "StreamOutput", skip: int, promptly: bool
-    ) -> Iterator[DocumentTranslation]:
+    def _translate(self, session: Session, output: "StreamOutput", skip: int, promptly: bool) -> Iterator[Translated]:
         """Yield translated documents; when the next is asked for, the text of those before is written."""
         limit = self.translator.window
         arrival = Arrival(min(FIRST_WINDOW, limit) if promptly else limit)
@@ -156,21 +150,21 @@ class Job:
             else:
                 sentences = session.translate(window)
             output.skipping = number <= skip
-            yield from map(DocumentTranslation, window, sentences)
+            yield from zip(window, sentences, strict=True)
             output.commit(number)
             arrival.grow(limit)
         output.skipping = False
 
-    def _output_name(self, translated: DocumentTranslation) -> str:
-        return output_name(translated.document.path) if self.file_by_file else ""
+    def _output_name(self, translated: Translated) -> str:
+        return output_name(translated[0].path) if self.file_by_file else ""
 
-    def _format(self, translated: Iterable[DocumentTranslation]) -> Iterator[str]:
+    def _format(self, translated: Iterable[Translated]) -> Iterator[str]:
         """Write the translations of one output as text, document by document."""
         if self.kind == "json":
             return format_json(translated)
         if self.kind == "table":
             return format_table(translated)
-        pairs = ((_as_lines(one.document), [sentence.text for sentence in one.sentences]) for one in translated)
+        pairs = ((_as_lines(document), [one.text for one in sentences]) for document, sentences in translated)
         return format_translations(pairs, language=self.inputs.language, target_language=self.target_language)
 
 
@@ -181,16 +175,16 @@ def _as_lines(document: Document) -> Document:
     return replace(document, layout=replace(document.layout, format="lines"))
 
 
-def format_table(translated: Iterable[DocumentTranslation]) -> Iterator[str]:
+def format_table(translated: Iterable[Translated]) -> Iterator[str]:
     """Write a line for each translation, or each of the n-best, with its scores; columns are tab-separated."""
     yield "\t".join(TABLE_HEADING) + "\n"
     number = position = 0
-    for one in translated:
-        if not one.document.continues:
+    for document, sentences in translated:
+        if not document.continues:
             number, position = number + 1, 0
-        name = str(number) if one.document.id is None else one.document.id
+        name = str(number) if document.id is None else document.id
         rows = []
-        for sentence in one.sentences:
+        for sentence in sentences:
             position += 1
             ranked: Sequence[RankedTranslation | TranslatedSentence] = sentence.alternatives or (sentence,)
             for rank, each in enumerate(ranked, start=1):
@@ -198,17 +192,17 @@ def format_table(translated: Iterable[DocumentTranslation]) -> Iterator[str]:
         yield "".join("\t".join(" ".join(str(cell).split()) for cell in row) + "\n" for row in rows)
 
 
-def format_json(translated: Iterable[DocumentTranslation]) -> Iterator[str]:
+def format_json(translated: Iterable[Translated]) -> Iterator[str]:
     """Write one JSON object, a sentence a line."""
     begun = False
     yield '{"documents": ['
-    for one in translated:
-        pairs = zip(one.document.sentences, one.sentences, strict=True)
+    for document, sentences in translated:
+        pairs = zip(document.sentences, sentences, strict=True)
         rows = ",\n".join(json.dumps(as_row(source, sentence), ensure_ascii=False) for source, sentence in pairs)
-        if begun and one.document.continues:
+        if begun and document.continues:
             yield f",\n{rows}" if rows else ""
             continue
-        head = {"file": str(one.document.path), **({} if one.document.id is None else {"id": one.document.id})}
+        head = {"file": str(document.path), **({} if document.id is None else {"id": document.id})}
         opening = json.dumps(head, ensure_ascii=False).removesuffix("}")
         yield ("\n]}," if begun else "") + f'\n{opening}, "sentences": [\n{rows}'
         begun = True

@@ -59,7 +59,7 @@ def search_windows(
 
 def batch_by_length(windows: Sequence[Window], budget: int) -> Iterator[list[int]]:
     """Sort windows by length and yield their numbers in batches of at most `budget` padded tokens."""
-    sizes = [(_length(window), _history_size(window)) for window in windows]
+    sizes = list(map(_padded_sizes, windows))
     batch: list[int] = []
     history = 0
     for number in sorted(range(len(windows)), key=sizes.__getitem__):
@@ -74,14 +74,10 @@ def batch_by_length(windows: Sequence[Window], budget: int) -> Iterator[list[int
         yield batch
 
 
-def _length(window: Window) -> int:
-    """Return the length of the longer side."""
-    return max(len(window.source), len(window.target) if window.target is not None else 0)
-
-
-def _history_size(window: Window) -> int:
-    """Return the number of history words, padding included."""
-    return len(window.history) * max(map(len, window.history), default=0)
+def _padded_sizes(window: Window) -> tuple[int, int]:
+    """Return the length of the longer side, and the number of history words, padding included."""
+    length = max(len(window.source), len(window.target) if window.target is not None else 0)
+    return length, len(window.history) * max(map(len, window.history), default=0)
 
 
 def map_in_threads(
