@@ -98,16 +98,7 @@ def translate(
         overwrite=overwrite,
     )
     request.check()
-    from docaps.translation.jobs import StreamOutput
-    from docaps.translation.trained_model import load_trained
-
-    trained = load_trained(run, precision)
-    job = _make_job(request, trained)
-    if request.out is None:
-        shown = not (sys.stdout and sys.stdout.isatty())
-        job.run(StreamOutput(cast(io.BufferedIOBase, sys.stdout.buffer)), promptly=True, shown=shown)
-    else:
-        _translate_to_files(request, request.out, job, trained)
+    _run(request, precision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +157,20 @@ class _Request:
         if self.beam is not None and self.beam < self.nbest:
             raise DocapsError(f"--nbest {self.nbest} needs a beam as wide: found --beam {self.beam}")
         return settings.model_copy(update={"beam": self.beam or max(settings.beam, self.nbest), "nbest": self.nbest})
+
+
+def _run(request: _Request, precision: TranslationPrecision) -> None:
+    """Load the model and translate, to stdout or to files."""
+    from docaps.translation.jobs import StreamOutput
+    from docaps.translation.trained_model import load_trained
+
+    trained = load_trained(request.run, precision)
+    job = _make_job(request, trained)
+    if request.out is None:
+        shown = not (sys.stdout and sys.stdout.isatty())
+        job.run(StreamOutput(cast(io.BufferedIOBase, sys.stdout.buffer)), promptly=True, shown=shown)
+    else:
+        _translate_to_files(request, request.out, job, trained)
 
 
 def _make_job(request: _Request, trained: "TrainedModel") -> "Job":
