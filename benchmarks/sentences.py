@@ -13,7 +13,7 @@ from docaps.corpus.arrays import TokenArray, starts_of
 from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Split, open_store
 from docaps.corpus.text.vocabulary import EOS, UNK
-from docaps.translation.batching import cut, in_order_of_length
+from docaps.translation.search import batch_by_length
 from docaps.translation.translator import WINDOW
 
 VOCABULARY = 30_000
@@ -81,6 +81,6 @@ def measure_translation_padding(corpus: Path | None, beam: int) -> float:
     padded = 0
     for start in range(0, len(windows), WINDOW):
         part = windows[start : start + WINDOW]
-        for batch in cut(in_order_of_length(part), part, DecodingSettings().batch_tokens // beam):
+        for batch in batch_by_length(part, DecodingSettings().batch_tokens // beam):
             padded += len(batch) * max(len(part[number].source) for number in batch)
     return 1 - sum(len(window.source) for window in windows) / padded

@@ -21,8 +21,7 @@ from docaps.model.fast.calibration import observe, ranges_of
 from docaps.model.fast.packing import Ranges, pack
 from docaps.model.interface import TranslationModel
 from docaps.model.variants import build_model
-from docaps.translation.search import search
-from docaps.translation.workers import work_side_by_side
+from docaps.translation.search import map_in_threads, search
 
 Sentences = Sequence[Sequence[int]]
 Translate = Callable[[Sequence[Sentences], int, int], None]
@@ -68,7 +67,7 @@ def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
     packed = pack(model, DTYPES[precision], _calibrate(model, sizes) if precision == "int8" else None)
 
     def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
-        list(work_side_by_side(lambda batch: _search(packed, batch, beam, sizes), batches, workers))
+        list(map_in_threads(lambda batch: _search(packed, batch, beam, sizes), batches, workers))
 
     return translate
 
@@ -180,7 +179,7 @@ def make_hugging_face(sizes: Sizes) -> Translate:
         assert found.shape[1] >= sizes.tokens
 
     def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
-        list(work_side_by_side(lambda batch: translate_batch(batch, beam), batches, workers))
+        list(map_in_threads(lambda batch: translate_batch(batch, beam), batches, workers))
 
     return translate
 

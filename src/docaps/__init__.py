@@ -1,11 +1,13 @@
-"""docaps: translate whole documents, each sentence with the sentences before it in view.
+"""docaps: translate whole documents, each sentence in the context of the sentences before it.
 
     import docaps
 
     model = docaps.load("runs/demo/runs/document")
     print(model.translate(["Anna bought a coat.", "It was warm."]).texts)
 
-Importing docaps is light: torch is loaded with the first model.
+`load` returns a `docaps.translation.document_translator.DocumentTranslator`, whose `translate` returns a `Translation`
+of `TranslatedSentence`s and whose `score` returns `Likelihood`s. Importing docaps is light: torch is loaded with the
+first model.
 """
 
 import importlib
@@ -15,21 +17,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from docaps.config import TranslationPrecision
-    from docaps.translation.documents import DocumentTranslator
+    from docaps.translation.document_translator import DocumentTranslator
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "load"]
 
 
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__
+
+
 def load(run: "str | os.PathLike[str]", *, precision: "TranslationPrecision" = "float32") -> "DocumentTranslator":
-    """Load the model of a finished run, ready to translate (see `docaps.translation.documents`).
+    """Load the model of a finished run, ready to translate.
 
     Args:
         run: a run directory, such as runs/demo/runs/document.
-        precision: float32, bfloat16, int8, or auto for what suits this machine (see docs/translating.md). Scores of
-            given translations are made in float32 where translations are written in int8.
+        precision: float32, bfloat16, int8, or auto for what suits this machine and model. With int8, given
+            translations are still scored in float32.
     """
     # Not an import statement: what every module imports must import none of them.
-    documents: Any = importlib.import_module("docaps.translation.documents")
-    found: DocumentTranslator = documents.load(Path(run), precision)
-    return found
+    api: Any = importlib.import_module("docaps.translation.document_translator")
+    translator: DocumentTranslator = api.load(Path(run), precision)
+    return translator

@@ -175,7 +175,7 @@ def test_the_beam_is_the_one_asked_for(
         asked.append(decoding.beam)
         return search(model, batch, decoding, scored=scored)
 
-    monkeypatch.setattr("docaps.translation.translator.search", spy)
+    monkeypatch.setattr("docaps.translation.search.search", spy)
     succeed("translate", chain.document, *options, stdin="A man.\n")
     assert asked == [beam]
 

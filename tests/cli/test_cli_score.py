@@ -45,7 +45,7 @@ def test_numbers_add_up(chain: Chain, both: list[Path]) -> None:
     assert (rows[0]["source"], rows[0]["target"]) == ("Anna bought a coat.", "Anna kaufte einen Mantel.")
 
 
-def test_the_table_holds_the_same(chain: Chain, both: list[Path]) -> None:
+def test_the_table_and_the_json_agree(chain: Chain, both: list[Path]) -> None:
     found = scores(chain.document, *both)
     lines = [line.split("\t") for line in succeed("score", chain.document, *both).out.splitlines()]
     assert lines[0] == ["document", "sentence", "tokens", "log_probability", "perplexity"]
@@ -72,7 +72,7 @@ def test_what_was_translated_is_scored_as_the_search_did(chain: Chain, tmp_path:
     for one, other in zip(found, searched, strict=True):  # type: ignore[call-overload]
         for given, sought in zip(one["sentences"], other["sentences"], strict=True):
             assert given["target"] == sought["translation"]
-            # A text may be cut into other pieces than the search put together; then it is another translation.
+            # The text may be encoded in other subwords than the search wrote; then it is another translation.
             if given["log_probability"] == pytest.approx(sought["log_probability"], abs=1e-4):
                 assert given["score"] == pytest.approx(sought["score"], abs=1e-4)
                 same += 1
@@ -86,7 +86,7 @@ def test_context_counts_unless_it_is_hidden(chain: Chain, both: list[Path]) -> N
     assert one[2] != pytest.approx(other[2], rel=1e-9)
 
 
-def test_sides_that_do_not_match_are_told(chain: Chain, both: list[Path]) -> None:
+def test_sides_that_do_not_match_are_refused(chain: Chain, both: list[Path]) -> None:
     both[1].write_text("Anna kaufte einen Mantel.\n")
     result = docaps("score", chain.document, *both)
     assert result.code == 1

@@ -1,4 +1,4 @@
-"""`docaps translate`: files, streams, history, scores, and work that is stopped and gone on with."""
+"""`docaps translate`: files, streams, history, scores, and resuming."""
 
 import gzip
 import json
@@ -17,14 +17,16 @@ from tests.cli.calling import AS_MODULE, docaps, finish, listing, settings, succ
 from tests.cli.conftest import Chain
 
 from docaps.batches.windows import Window
+from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import write_documents
 from docaps.model.checkpoint import write_tensors
 from docaps.model.precision import has_native_bfloat16
+from docaps.translation import search as searching
 from docaps.translation import translator as translating
-from docaps.translation.delivery import Files
+from docaps.translation.jobs import FileOutput
 from docaps.translation.search import Hypothesis
-from docaps.translation.translator import Translator
+from docaps.translation.trained_model import TrainedModel
 
 STORY = "<d>\nAnna bought a coat.\n\nIt was warm.\n<d>\nThe bank was steep.\nShe fell.\n"
 DOCUMENTS = [
@@ -69,7 +71,7 @@ def test_several_files_are_translated_into_a_directory(chain: Chain, tmp_path: P
         (["a.en", "--history", "absent"], "absent: no such file"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_the_work(
+def test_impossible_requests_are_refused_before_any_work(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
 ) -> None:
     (tmp_path / "x").mkdir()
@@ -101,7 +103,7 @@ def test_history_is_read_and_not_translated(chain: Chain, tmp_path: Path) -> Non
     assert "this model looks at no earlier sentences: --history changes nothing" in result.err
 
 
-def test_scores_and_several_translations_are_a_table(chain: Chain) -> None:
+def test_scores_and_nbest_translations_are_a_table(chain: Chain) -> None:
     rows = rows_of(chain.document)
     lines = [
         line.split("\t") for line in succeed("translate", chain.document, "--scores", stdin=STORY).out.splitlines()
@@ -122,7 +124,7 @@ def test_scores_and_several_translations_are_a_table(chain: Chain) -> None:
     assert len(printed) == count
 
 
-def test_routing_stands_in_the_json(chain: Chain) -> None:
+def test_routing_is_in_the_json(chain: Chain) -> None:
     rows = rows_of(chain.document, "--routing")
     assert ["routing" in row for row in rows] == [False, False, True, False, True]
     nearest = rows[2]["routing"][0]  # type: ignore[index]
@@ -131,7 +133,7 @@ def test_routing_stands_in_the_json(chain: Chain) -> None:
     assert all("routing" not in row for row in rows_of(chain.sentence, "--routing"))
 
 
-def test_weights_that_are_no_numbers_are_told(chain: Chain, tmp_path: Path) -> None:
+def test_non_finite_weights_are_refused(chain: Chain, tmp_path: Path) -> None:
     run = Path(shutil.copytree(chain.document, tmp_path / "run"))
     with safe_open(run / "model.safetensors", "pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -151,15 +153,17 @@ def small_windows(monkeypatch: pytest.MonkeyPatch, sentences: int = 3) -> None:
 def stop_after(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
     """Press Ctrl-C in the middle of a search."""
     left = [calls]
-    original = Translator._search_batch
+    original = searching.search_batch
 
-    def search_batch(self: Translator, windows: list[Window]) -> list[list[Hypothesis]]:
+    def search_batch(
+        trained: TrainedModel, decoding: DecodingSettings, scored: bool, windows: list[Window]
+    ) -> list[list[Hypothesis]]:
         left[0] -= 1
         if left[0] < 0:
             raise KeyboardInterrupt
-        return original(self, windows)
+        return original(trained, decoding, scored, windows)
 
-    monkeypatch.setattr(Translator, "_search_batch", search_batch)
+    monkeypatch.setattr(searching, "search_batch", search_batch)
 
 
 SHAPES: dict[str, Callable[[Path], list[str | Path]]] = {
@@ -181,17 +185,17 @@ def _file(path: Path, number: int) -> Path:
 
 def stop_at_the_end_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """Press Ctrl-C when a file has just got its name."""
-    original = Files.end
+    original = FileOutput.end
 
-    def end(self: Files) -> None:
+    def end(self: FileOutput) -> None:
         original(self)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Files, "end", end)
+    monkeypatch.setattr(FileOutput, "end", end)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_stopped_work_goes_on_and_ends_as_if_it_had_not_been_stopped(
+def test_a_resumed_job_ends_as_if_it_had_not_been_stopped(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
     words = SHAPES[shape](tmp_path / "story")
@@ -220,7 +224,7 @@ def test_stopped_work_goes_on_and_ends_as_if_it_had_not_been_stopped(
     assert "finished already" in again.err
 
 
-def test_stopped_work_keeps_its_documents_and_is_not_written_over(
+def test_a_stopped_job_keeps_its_documents_and_is_not_overwritten(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_documents(tmp_path / "story", DOCUMENTS, "lines")
@@ -248,7 +252,7 @@ def test_stopped_work_keeps_its_documents_and_is_not_written_over(
     assert (tmp_path / "out").read_text().count("\n") == 2
 
 
-def test_an_unfinished_file_that_was_changed_is_told(
+def test_an_unfinished_file_that_was_changed_is_refused(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_documents(tmp_path / "story", DOCUMENTS, "lines")
@@ -264,7 +268,7 @@ def test_an_unfinished_file_that_was_changed_is_told(
     assert "not a journal of docaps translate" in docaps(*words, "--resume").err
 
 
-def test_what_fails_at_once_leaves_no_trace(chain: Chain, tmp_path: Path) -> None:
+def test_a_job_that_fails_without_progress_leaves_no_trace(chain: Chain, tmp_path: Path) -> None:
     (tmp_path / "story").write_bytes(b"Anna left.\n\xff\n")
     before = listing(tmp_path)
     result = docaps("translate", chain.document, tmp_path / "story", "-o", tmp_path / "out")

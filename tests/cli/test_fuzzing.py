@@ -10,7 +10,7 @@ from tests.cli.conftest import Chain
 
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import NAMES
-from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
 ODD = (

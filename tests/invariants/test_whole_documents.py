@@ -1,4 +1,4 @@
-"""Whole documents, over all systems and their modes: who sees what, in which order, and what that may change."""
+"""Whole documents, over all systems and modes: which sentences see which others, and what that may change."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,17 +8,19 @@ import torch
 from tests.invariants import tiny
 
 from docaps.batches.batch import collate
-from docaps.batches.windows import View, Window
+from docaps.batches.windows import View
 from docaps.config import DecodingSettings
-from docaps.corpus.documents import Document, ParallelDocument, TextLayout
+from docaps.corpus.documents import Document, Layout, ParallelDocument
+from docaps.corpus.formats import Arrival
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS
-from docaps.translation.loading import TrainedModel
-from docaps.translation.ordering import Found, Source, translate_in_order
-from docaps.translation.passages import Passage, read_passage
+from docaps.translation.jobs import InputDocument, gather
+from docaps.translation.ordering import EncodedDocument, Schedule, SearchedSentence
 from docaps.translation.scoring import log_probabilities, score_documents
 from docaps.translation.search import search
-from docaps.translation.translator import TranslatedSentence, Translator, Wishes
+from docaps.translation.segments import segment_sentence
+from docaps.translation.trained_model import TrainedModel
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 
 NAMES = [*(name for name in tiny.SYSTEMS if not name.endswith("+reg")), *tiny.MODES]
 OWN = [name for name in NAMES if name != "qcn-shuffled"]
@@ -37,9 +39,9 @@ def make(store: Store, name: str) -> TrainedModel:
     return tiny.trained(store, name)
 
 
-def translate(trained: TrainedModel, *documents: Sequence[str], wishes: Wishes | None = None, window: int = 4000):
-    translator = Translator(trained, window=window)
-    found = translator.stream([Document(tuple(one)) for one in documents], wishes or Wishes())
+def translate(trained: TrainedModel, *documents: Sequence[str], options: TranslationOptions | None = None):
+    documents = [Document(tuple(one)) for one in documents]
+    found = Translator(trained).stream(documents, options or TranslationOptions())
     return [sentences for _, sentences in found]
 
 
@@ -52,11 +54,11 @@ def moved(found: Sequence[TranslatedSentence], expected: Sequence[TranslatedSent
     return [abs(one.score - other.score) > 1e-6 for one, other in zip(found, expected, strict=True)]
 
 
-def in_parts(sentences: Sequence[str], *sizes: int) -> list[Document]:
+def in_parts(sentences: Sequence[str], *sizes: int) -> list[InputDocument]:
     """One document, read in parts."""
     starts = [sum(sizes[:number]) for number in range(len(sizes))]
     return [
-        Document(tuple(sentences[start : start + size]), layout=TextLayout("lines", continues=start > 0))
+        InputDocument(tuple(sentences[start : start + size]), layout=Layout("lines", continues=start > 0))
         for start, size in zip(starts, sizes, strict=True)
     ]
 
@@ -72,18 +74,21 @@ def test_documents_do_not_see_each_other(store: Store, name: str) -> None:
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_document_in_parts_and_windows_is_translated_as_a_whole(store: Store, name: str) -> None:
-    """Also when the first windows are there already and only read."""
+    """Also when the first windows are skipped, as on resuming."""
     trained = make(store, name)
     (whole,) = translate(trained, STORY)
     parts = in_parts(STORY, 2, 2, 2)
     for skip in (0, 2):
-        windows = list(Translator(trained, window=2).windows([*parts, Document(OTHER)], skip=skip))
-        # Who looks ahead needs the document to its end, so it waits for it.
+        windows = list(gather([*parts, InputDocument(OTHER)], Arrival(2), whole=trained.model.future > 0))
+        # A system that looks ahead needs each document to its end.
         expected = [3, 1] if trained.model.future else [1, 1, 1, 1]
         assert [len(window) for window in windows] == expected
-        found = [sentences for window in windows for _, sentences in window]
-        assert [one is None for one in found] == [number < sum(expected[:skip]) for number in range(4)]
-        flat = [sentence for sentences in found[:3] if sentences is not None for sentence in sentences]
+        with Translator(trained).session() as session:
+            for window in windows[:skip]:
+                session.skip(window)
+            found = [sentences for window in windows[skip:] for sentences in session.translate(window)]
+        assert len(found) == 4 - sum(expected[:skip])
+        flat = [sentence for sentences in found[:-1] for sentence in sentences]
         assert_same(flat, whole[len(whole) - len(flat) :])
 
 
@@ -93,7 +98,7 @@ def test_a_given_history_counts_like_sentences_of_the_document(store: Store, nam
     if trained.model.future:
         pytest.skip("a given history ends before the sentences that are translated, a document does not")
     (whole,) = translate(trained, STORY)
-    (rest,) = translate(trained, STORY[3:], wishes=Wishes(history=STORY[:3]))
+    (rest,) = translate(trained, STORY[3:], options=TranslationOptions(history=STORY[:3]))
     assert_same(rest, whole[3:])
 
 
@@ -101,13 +106,13 @@ def test_a_given_history_counts_like_sentences_of_the_document(store: Store, nam
 def test_without_context_a_document_is_its_sentences(store: Store, name: str) -> None:
     trained = make(store, name)
     alone = [translate(trained, [text])[0][0] for text in STORY]
-    (found,) = translate(trained, STORY, wishes=Wishes(use_context=False, history=OTHER))
+    (found,) = translate(trained, STORY, options=TranslationOptions(use_context=False, history=OTHER))
     assert_same(found, alone)
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_only_who_may_look_ahead_does(store: Store, name: str) -> None:
-    """The last sentence is changed: nobody notices before it but those that look at later sentences."""
+def test_only_systems_with_future_context_look_ahead(store: Store, name: str) -> None:
+    """A change of the last sentence affects earlier ones only in systems that look at later sentences."""
     trained = make(store, name)
     (before,), (after,) = translate(trained, STORY), translate(trained, [*STORY[:-1], "the cat came"])
     found = moved(before, after)[:-1]
@@ -137,32 +142,29 @@ def test_earlier_sentences_count_as_far_as_the_view_goes(store: Store, name: str
         assert all(one for one, seen in zip(found, near, strict=True) if seen)
 
 
-def passages_of(trained: TrainedModel, sentences: Sequence[str]) -> list[Passage]:
-    return [read_passage(trained.codec, sentence, 300) for sentence in sentences]
+def encode(trained: TrainedModel, *documents: Sequence[str]) -> list[EncodedDocument]:
+    return [EncodedDocument([segment_sentence(trained.codec, one, 300) for one in text], []) for text in documents]
 
 
-def searcher(trained: TrainedModel):
-    def find(passages: Sequence[Passage], windows: Sequence[Window]) -> list[Found]:
-        found = []
-        for passage, window in zip(passages, windows, strict=True):
-            batch = collate([window], trained.model.view)
-            found.append(Found(passage, window, search(trained.model, batch, DECODING) if passage.parts else []))
-        return found
-
-    return find
+def search_all(trained: TrainedModel, documents: Sequence[EncodedDocument], view: View) -> list[SearchedSentence]:
+    """Search each window alone, in the order of the schedule."""
+    schedule = Schedule(documents, view)
+    for part in schedule.rounds():
+        batches = [collate([window], trained.model.view) for window in part.windows]
+        part.hypotheses = [search(trained.model, batch, DECODING)[0] for batch in batches]
+    return [sentence for document in schedule.searched for sentence in document]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_score_of_a_document_is_the_score_that_search_gave_it(store: Store, name: str) -> None:
     """With the windows that were seen when the translations were made."""
     trained = make(store, name)
-    sources = [Source(passages_of(trained, text), []) for text in (STORY, OTHER)]
-    found = translate_in_order(sources, trained.model.view, searcher(trained))
-    worded = [one for one in found if one.parts]
+    found = search_all(trained, encode(trained, STORY, OTHER), trained.model.view)
+    worded = [one for one in found if one.hypotheses]
     windows = [replace(one.window, target=[*one.translation, EOS]) for one in worded]
     with torch.inference_mode():
         scores = log_probabilities(trained.model, collate(windows, trained.model.view)).tolist()
-    assert scores == pytest.approx([one.parts[0][0].log_probability for one in worded], abs=1e-4)
+    assert scores == pytest.approx([one.hypotheses[0][0].log_probability for one in worded], abs=1e-4)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if tiny.mode(name).uses_history])
@@ -170,23 +172,23 @@ def test_windows_hold_what_the_model_looks_at(store: Store, name: str) -> None:
     """Own translations, not others, nearest first; a draft of those to come."""
     trained = make(store, name)
     view = trained.model.view
-    sources = [Source(passages_of(trained, text), []) for text in (STORY, OTHER)]
-    found = translate_in_order(sources, view, searcher(trained))
+    sources = encode(trained, STORY, OTHER)
+    found = search_all(trained, sources, view)
     if view.shuffled:
-        assert list(found[2].window.history) == [one[:-1] for one in sources[1].sentences[1::-1]]
-        assert list(found[len(STORY) + 2].window.history) == [one[:-1] for one in sources[0].sentences[1::-1]]
+        assert list(found[2].window.history) == [one[:-1] for one in sources[1].tokens[1::-1]]
+        assert list(found[len(STORY) + 2].window.history) == [one[:-1] for one in sources[0].tokens[1::-1]]
         return
     for place in range(len(STORY)):
         seen = list(range(place - 1, max(0, place - view.history) - 1, -1))
         later = list(range(place + 1, min(len(STORY), place + 1 + view.future)))
         window = found[place].window
-        assert list(window.history) == [sources[0].sentences[one][:-1] for one in (*seen, *later)]
+        assert list(window.history) == [sources[0].tokens[one][:-1] for one in (*seen, *later)]
         if not view.translations:
             assert window.target_history == ()
         elif not view.future:
             assert list(window.target_history) == [found[one].translation for one in seen]
         else:
-            drafts = translate_in_order(sources, View(), searcher(trained))
+            drafts = search_all(trained, sources, View())
             assert list(window.target_history) == [drafts[one].translation for one in (*seen, *later)]
 
 
@@ -210,7 +212,7 @@ def test_a_lone_document_has_no_other_history(store: Store) -> None:
     """The control of a shuffled history: beside another document it sees that one, never its own."""
     trained = make(store, "qcn-shuffled")
     (alone,) = translate(trained, STORY)
-    (without,) = translate(trained, STORY, wishes=Wishes(use_context=False))
+    (without,) = translate(trained, STORY, options=TranslationOptions(use_context=False))
     assert_same(alone, without)
     beside = translate(trained, STORY, OTHER)[0]
     assert moved(beside, alone) == [False, True, True, False, True, True]
@@ -218,10 +220,10 @@ def test_a_lone_document_has_no_other_history(store: Store) -> None:
     assert moved(own, beside) == [False, True, False, False, False, False]
 
 
-def test_resuming_needs_no_more_than_the_documents(store: Store) -> None:
-    """Windows of other documents are passed over, and leave nothing."""
+def test_skipped_documents_leave_nothing_to_the_next_one(store: Store) -> None:
     trained = make(store, "han")
     expected = translate(trained, OTHER)[0]
-    windows = list(Translator(trained, window=1).windows([Document(STORY), Document(OTHER)], skip=1))
-    assert windows[0][0][1] is None
-    assert_same(windows[1][0][1] or (), expected)
+    with Translator(trained).session() as session:
+        session.skip([Document(STORY)])
+        (found,) = session.translate([Document(OTHER)])
+    assert_same(found, expected)

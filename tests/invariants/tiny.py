@@ -17,7 +17,7 @@ from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD, UNK
 from docaps.model.interface import Prediction, TranslationModel
 from docaps.model.variants import build_model
-from docaps.translation.loading import TrainedModel
+from docaps.translation.trained_model import TrainedModel
 
 SYSTEMS: tuple[SystemName, ...] = get_args(SystemName)
 VOCABULARY = 17

@@ -32,7 +32,7 @@ def precision(
     from docaps.corpus.formats import read_parallel
     from docaps.experiments.precision_check import compare_precisions
     from docaps.runs.directory import Run
-    from docaps.translation.loading import is_int8_better, load_trained
+    from docaps.translation.trained_model import is_int8_better, load_trained
 
     codec = load_trained(run).codec
     pairs = read_parallel(source, target, format=format, language=codec.source.code, target_language=codec.target.code)

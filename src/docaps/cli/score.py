@@ -1,4 +1,4 @@
-"""`docaps score`: how likely a model finds given translations."""
+"""`docaps score`: log-probabilities of given translations."""
 
 import json as jsonlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import FormatOption, StartsOption
+from docaps.cli.console import FormatOption, JsonOption, StartsOption
+from docaps.cli.translate import NoContextOption
 
 if TYPE_CHECKING:
     from docaps.corpus.documents import ParallelDocument
@@ -27,20 +28,22 @@ def score(
     ] = None,
     format: FormatOption = None,
     starts: StartsOption = None,
-    no_context: Annotated[bool, typer.Option("--no-context", help="Hide the earlier sentences, to compare.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with sentences and scores.")] = False,
+    no_context: NoContextOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """Score given translations, each with the source sentences before it in view.
+    """Score given translations, each in the context of the sentences before it.
 
     Prints a line for each sentence, each document and all of them, in tab-separated columns: the number of tokens (end
     marks included), the log-probability (natural logarithm) and the perplexity. Of two translations of a sentence, the
     model prefers the one with the higher log-probability: this is what docaps contrast counts.
 
     Example: docaps score runs/demo/runs/document story.en story.de
+
+    Example: docaps score runs/demo/runs/document story.en story.de --no-context --json
     """
     from docaps.corpus.formats import iterate_parallel
-    from docaps.translation.loading import load_trained
     from docaps.translation.scoring import score_documents
+    from docaps.translation.trained_model import load_trained
 
     trained = load_trained(run)
     codec = trained.codec
@@ -54,9 +57,8 @@ def score(
         target_side="hypothesis",
     )
     scored = score_documents(trained, pairs, use_context=not no_context)
-    pieces = _as_json(scored, trained.decoding.length_penalty) if json else _as_table(scored)
-    for piece in pieces:
-        typer.echo(piece, nl=False)
+    for text in _as_json(scored, trained.decoding.length_penalty) if json else _as_table(scored):
+        typer.echo(text, nl=False)
 
 
 def _as_table(scored: "Scored") -> Iterator[str]:
@@ -68,7 +70,7 @@ def _as_table(scored: "Scored") -> Iterator[str]:
     for number, (document, sentences) in enumerate(scored, start=1):
         name = str(number) if document.id is None else document.id
         whole = sum(sentences, Likelihood())
-        yield "".join(_row(name, str(place), one) for place, one in enumerate(sentences, start=1))
+        yield "".join(_row(name, str(position), one) for position, one in enumerate(sentences, start=1))
         yield _row(name, ALL, whole)
         total += whole
     yield _row(ALL, ALL, total)
@@ -84,7 +86,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _as_json(scored: "Scored", alpha: float) -> Iterator[str]:
-    """Write one JSON object, a sentence a line."""
+    """Write one JSON object, a sentence a line; sentences have the score that search would give them."""
     from docaps.translation.scoring import Likelihood
 
     total, separator = Likelihood(), ""
@@ -93,19 +95,12 @@ def _as_json(scored: "Scored", alpha: float) -> Iterator[str]:
         whole = sum(sentences, Likelihood())
         head = {**({} if document.id is None else {"id": document.id}), **_numbers(whole)}
         triples = zip(document.source, document.target, sentences, strict=True)
-        rows = [{"source": one, "target": other, **_numbers(found, alpha)} for one, other, found in triples]
+        rows = ({"source": a, "target": b, **_numbers(one), "score": one.score(alpha)} for a, b, one in triples)
         lines = ",\n".join(jsonlib.dumps(row, ensure_ascii=False) for row in rows)
         yield f'{separator}\n{jsonlib.dumps(head, ensure_ascii=False)[:-1]}, "sentences": [\n{lines}\n]}}'
         total, separator = total + whole, ","
     yield f"\n], {jsonlib.dumps(_numbers(total))[1:]}\n"
 
 
-def _numbers(found: "Likelihood", alpha: float | None = None) -> dict[str, Any]:
-    """Return the numbers of a sentence (with the score that a search would give it), a document or all of them."""
-    scores = {} if alpha is None else {"score": found.score(alpha)}
-    return {
-        "tokens": found.tokens,
-        "log_probability": found.log_probability,
-        "perplexity": found.perplexity,
-        **scores,
-    }
+def _numbers(found: "Likelihood") -> dict[str, Any]:
+    return {"tokens": found.tokens, "log_probability": found.log_probability, "perplexity": found.perplexity}

@@ -12,7 +12,7 @@ from docaps.corpus.formats import read_parallel
 from docaps.corpus.store import Store, open_store
 from docaps.errors import CorpusError, RunError
 from docaps.runs.directory import Run, open_run, own_corpus
-from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, load_trained
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from docaps.diagnosis.verdict import judge
 from docaps.errors import CorpusError, RunError
 from docaps.files import sha256
 from docaps.runs.directory import Run, open_run
-from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, load_trained
 
 FILE = "diagnosis.json"
 VERSION = 1

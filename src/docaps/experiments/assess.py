@@ -24,9 +24,9 @@ from docaps.evaluation.translation_metrics import bleu
 from docaps.files import read_json, replacing_directory, sha256, write_json, write_text_atomically
 from docaps.runs.directory import Run
 from docaps.runs.results import read_translations
-from docaps.translation.loading import TrainedModel, load_trained
-from docaps.translation.routing import trace_window
+from docaps.translation.routing_traces import trace_window
 from docaps.translation.scoring import score_contrastive
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
 Labels = Mapping[int, Mapping[int, Mapping[str, Any]]]

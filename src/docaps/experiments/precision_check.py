@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from docaps.files import sha256, write_json
 from docaps.model.fast.calibration import observe, ranges_of, write_ranges
 from docaps.model.fast.packing import Ranges, pack
 from docaps.runs.directory import open_run
-from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
 LARGEST_LOSS = 0.3
@@ -71,9 +70,9 @@ def find_ranges(plain: TrainedModel, documents: Sequence[Document]) -> Ranges:
     """Translate the first documents greedily and return the ranges of the inputs of the linear layers."""
     observed = observe(plain.model)
     greedy = plain.decoding.model_copy(update={"beam": 1, "nbest": 1})
-    translator = Translator(replace(plain, packed=observed), greedy, scored=False, warn=lambda _: None)
-    sentences = translator.windows(documents, enough=lambda count: count >= CALIBRATION)
-    list(islice(sentences, 1))
+    packed = replace(plain, packed=observed)
+    translator = Translator(packed, greedy, window=CALIBRATION, scored=False, warn=lambda _: None)
+    next(translator.stream(documents), None)  # translates the first window
     return ranges_of(observed)
 
 

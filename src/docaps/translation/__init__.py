@@ -1,1 +1,1 @@
-"""Translation: searching for translations with a trained model, and scoring given ones."""
+"""Translation: read, segment, order, batch, search, assemble, write; and scores of given translations."""

@@ -1,7 +1,8 @@
-"""Scoring: how likely a model finds given translations; the base of contrastive evaluation."""
+"""Scoring: log-probabilities of given translations; contrastive evaluation is built on it."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import torch
@@ -17,9 +18,8 @@ from docaps.corpus.text.vocabulary import PAD
 from docaps.errors import CorpusError
 from docaps.model.interface import Prediction, TranslationModel
 from docaps.model.precision import autocast
-from docaps.translation.batching import cut, in_order_of_length
-from docaps.translation.loading import TrainedModel
-from docaps.translation.search import length_penalty
+from docaps.translation.search import batch_by_length, length_penalty
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 BATCH_TOKENS = 4000
@@ -29,22 +29,22 @@ WINDOW = 4000
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """The log-probability of some translations, and how many tokens they have, end marks included."""
+    """The log-probability of one or more translations, and their number of tokens, end marks included."""
 
     log_probability: float = 0.0
     tokens: int = 0
 
     @property
     def perplexity(self) -> float | None:
-        """Return among how many equally likely tokens the model wavered on average; None without any token."""
-        # Beyond e to the 700th a number is infinite, and no JSON.
+        """Return the perplexity per token; None without any token."""
+        # Beyond e to the 700th it would be infinite, which JSON cannot hold.
         return math.exp(min(-self.log_probability / self.tokens, 700.0)) if self.tokens else None
 
     def __add__(self, other: "Likelihood") -> "Likelihood":
         return Likelihood(self.log_probability + other.log_probability, self.tokens + other.tokens)
 
     def score(self, alpha: float) -> float:
-        """Return what a search would call the score of one such translation."""
+        """Return the score that search gives such a translation: with the length penalty."""
         return self.log_probability / length_penalty(self.tokens, alpha)
 
 
@@ -56,33 +56,27 @@ def log_probabilities(model: TranslationModel, batch: Batch) -> Float[Tensor, " 
 
 
 @torch.inference_mode()
-def score_windows(trained: TrainedModel, windows: Sequence[Window]) -> list[float]:
-    """Score windows that carry translations, in batches of like length."""
-    with progress.start("score", len(windows)) as task:
-        return _score(trained, windows, task)
-
-
-@torch.inference_mode()
-def _score(trained: TrainedModel, windows: Sequence[Window], task: progress.Task) -> list[float]:
-    """Score windows as a part of a longer task."""
+def score_windows(trained: TrainedModel, windows: Sequence[Window], task: progress.Task | None = None) -> list[float]:
+    """Return the log-probability of each window's translation, computed in batches of like length."""
     scores = [0.0] * len(windows)
-    for numbers in cut(in_order_of_length(windows), windows, BATCH_TOKENS):
-        batch = collate([windows[number] for number in numbers], trained.model.view).to(trained.device)
-        with autocast(trained.device, trained.precision):
-            found = log_probabilities(trained.model, batch).tolist()
-        for number, score in zip(numbers, found, strict=True):
-            scores[number] = score
-        task.advance(len(numbers))
+    with progress.start("score", len(windows)) if task is None else nullcontext(task) as shown:
+        for numbers in batch_by_length(windows, BATCH_TOKENS):
+            batch = collate([windows[number] for number in numbers], trained.model.view).to(trained.device)
+            with autocast(trained.device, trained.precision):
+                found = log_probabilities(trained.model, batch).tolist()
+            for number, score in zip(numbers, found, strict=True):
+                scores[number] = score
+            shown.advance(len(numbers))
     return scores
 
 
 def score_documents(
     trained: TrainedModel, documents: Iterable[ParallelDocument], *, use_context: bool = True
 ) -> Iterator[tuple[ParallelDocument, tuple[Likelihood, ...]]]:
-    """Score the translations of documents as they come, each with what the model looks at in view.
+    """Score the translations of documents as they come.
 
-    A model that looks at translations of other sentences finds those that are given. A pair that is empty on both
-    sides has no tokens, as an empty sentence has no translation.
+    A model that looks at translations of other sentences sees the given ones. A pair that is empty on both sides has
+    no tokens, as an empty sentence has no translation.
     """
     waiting: list[tuple[ParallelDocument, list[Window]]] = []
     with progress.start("score") as task:
@@ -97,18 +91,20 @@ def score_documents(
 def _score_waiting(
     trained: TrainedModel, waiting: Sequence[tuple[ParallelDocument, list[Window]]], task: progress.Task
 ) -> Iterator[tuple[ParallelDocument, tuple[Likelihood, ...]]]:
-    """Score documents that have come together."""
+    """Score the documents of one window of sentences."""
     if trained.model.view.shuffled:
         documents, seen = zip(*waiting, strict=True) if waiting else ((), ())
         waiting = list(zip(documents, exchange_histories(seen), strict=True))
-    found = iter(_likelihoods(trained, [window for _, windows in waiting for window in windows], task))
+    found = iter(window_likelihoods(trained, [window for _, windows in waiting for window in windows], task))
     for document, windows in waiting:
         yield document, tuple(next(found) for _ in windows)
 
 
-def _likelihoods(trained: TrainedModel, windows: Sequence[Window], task: progress.Task) -> list[Likelihood]:
-    """Score windows; an empty one has no tokens."""
-    scores = iter(_score(trained, [window for window in windows if not _is_empty(window)], task))
+def window_likelihoods(
+    trained: TrainedModel, windows: Sequence[Window], task: progress.Task | None = None
+) -> list[Likelihood]:
+    """Return the likelihood of each window's translation; a pair that is empty on both sides has no tokens."""
+    scores = iter(score_windows(trained, [window for window in windows if not _is_empty(window)], task))
     return [
         Likelihood() if _is_empty(window) else Likelihood(next(scores), len(window.target or ())) for window in windows
     ]
@@ -118,25 +114,19 @@ def _is_empty(window: Window) -> bool:
     return len(window.source) == len(window.target or ()) == 1
 
 
-def score_placed(trained: TrainedModel, windows: Sequence[Window]) -> list[Likelihood]:
-    """Score windows whose histories somebody chose; a pair that is empty on both sides has no tokens."""
-    with progress.start("score", len(windows)) as task:
-        return _likelihoods(trained, windows, task)
-
-
 def document_windows(
     trained: TrainedModel, document: ParallelDocument, number: int, use_context: bool = True
 ) -> list[Window]:
-    """Make a window for each pair of a document."""
+    """Return a window for each sentence pair of a document."""
     codec, view = trained.codec, trained.model.view if use_context else View()
     sources = [codec.encode_source(sentence) for sentence in document.source]
     targets = [codec.encode_target(sentence) for sentence in document.target]
-    for place, pair in enumerate(zip(sources, targets, strict=True), start=1):
+    for position, pair in enumerate(zip(sources, targets, strict=True), start=1):
         if (longest := max(map(len, pair))) > LONGEST_PAIR:
             name = "" if document.id is None else f" ('{document.id}')"
             what = f"{longest:,} tokens, expected at most {LONGEST_PAIR:,}: split or remove the pair"
-            raise CorpusError(f"document {number}{name}, sentence {place}: {what}")
-    # As in translation, a long sentence is looked back at from its end.
+            raise CorpusError(f"document {number}{name}, sentence {position}: {what}")
+    # As in translation, other sentences see only the end of a long one.
     seen: list[Tokens] = [tokens[-trained.decoding.longest_source - 1 :] for tokens in sources]
     windows = windows_of_document(seen, view, translations=targets)
     triples = zip(windows, sources, targets, strict=True)
@@ -144,9 +134,9 @@ def document_windows(
 
 
 def score_contrastive(trained: TrainedModel, items: Sequence[ContrastiveItem]) -> list[list[float]]:
-    """Score the right translation of each item and then its wrong ones, with the item's history in view.
+    """Return the scores of each item's right translation and then of its wrong ones, given the item's history.
 
-    A model that looks at earlier translations finds those of the item, or makes its own if the item has none.
+    A model that looks at earlier translations sees those of the item, or its own if the item has none.
     """
     view = trained.model.view
     if view.shuffled:
@@ -159,7 +149,7 @@ def score_contrastive(trained: TrainedModel, items: Sequence[ContrastiveItem]) -
 
 
 def _item_windows(trained: TrainedModel, item: ContrastiveItem) -> list[Window]:
-    """Make one window for each translation of an item."""
+    """Return a window for each translation of an item."""
     codec, view = trained.codec, trained.model.view
     seen = slice(-view.history, None) if view.history else slice(0)
     given = [codec.encode_source(sentence) for sentence in item.history[seen]]

@@ -16,10 +16,10 @@ from docaps import __version__
 from docaps.web.faults import RefusalError
 from docaps.web.guard import BEGUN, Access, Guard
 from docaps.web.messages import Answer, Detail, Health, ModelCards, Order, describe, dump
+from docaps.web.model_worker import RequestError
 from docaps.web.resources import Resource, load_resources
 from docaps.web.service import Service
 from docaps.web.streaming import GoneError, collect, events
-from docaps.web.worker import RequestError
 
 CLOSED = 499
 """What the log says of a client that did not wait for its answer; nobody is there to read it."""

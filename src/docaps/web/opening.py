@@ -6,24 +6,24 @@ from pathlib import Path
 from docaps.config import SYSTEM_TITLES, TranslationPrecision
 from docaps.errors import RunError
 from docaps.runs.directory import Run
-from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.web.limits import Limits
 from docaps.web.messages import ModelCard
 from docaps.web.metrics import Metrics
+from docaps.web.model_worker import Engine, ModelWorker
 from docaps.web.service import Service
-from docaps.web.worker import Engine, Worker
 
 
 def open_service(paths: Sequence[Path], limits: Limits, precision: TranslationPrecision = "float32") -> Service:
     """Load the models of finished runs; they are known by the last parts of their paths."""
     metrics = Metrics()
     engine = Engine()
-    workers: list[Worker] = []
+    workers: list[ModelWorker] = []
     cards: list[ModelCard] = []
     for path, name in zip(paths, name_runs(paths), strict=True):
         trained = engine.pool.submit(load_trained, path, precision).result()
         _check_privacy(path, trained)
-        workers.append(Worker(name, trained, metrics, engine))
+        workers.append(ModelWorker(name, trained, metrics, engine))
         cards.append(_card(name, path, trained, default=not cards))
     return Service(workers, cards, limits, metrics)
 

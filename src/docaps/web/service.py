@@ -5,26 +5,25 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from docaps.config import DecodingSettings
-from docaps.translation.output import as_row
-from docaps.translation.translator import TranslatedSentence
+from docaps.translation.translator import TranslatedSentence, as_row
 from docaps.web.faults import RefusalError
 from docaps.web.limits import Limits
 from docaps.web.messages import Detail, ModelCard, Order, Sentence
 from docaps.web.metrics import Metrics
+from docaps.web.model_worker import ModelWorker
+from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettings
 from docaps.web.sources import Source, read_source
-from docaps.web.tickets import Delivery, Manner, Ticket
-from docaps.web.worker import Worker
 
 
 class Reception:
     """Where the translations of one request arrive, in the order of its sentences."""
 
-    def __init__(self, order: Order, source: Source, worker: Worker, ticket: Ticket) -> None:
+    def __init__(self, order: Order, source: Source, worker: ModelWorker, ticket: QueuedRequest) -> None:
         self.order = order
         self.source = source
         self.model = worker.name
         self.ticket = ticket
-        self.arrived: asyncio.Queue[Delivery] = asyncio.Queue()
+        self.arrived: asyncio.Queue[PartialResult] = asyncio.Queue()
 
     async def sentences(self) -> AsyncIterator[Sentence]:
         """Go through the sentences as they are finished."""
@@ -52,8 +51,10 @@ def _as_message(source: str, sentence: TranslatedSentence, order: Order) -> Sent
 class Service:
     """Models by name, the default first; requests are accepted until the service drains."""
 
-    def __init__(self, workers: Sequence[Worker], cards: Sequence[ModelCard], limits: Limits, metrics: Metrics) -> None:
-        self.workers: Mapping[str, Worker] = {worker.name: worker for worker in workers}
+    def __init__(
+        self, workers: Sequence[ModelWorker], cards: Sequence[ModelCard], limits: Limits, metrics: Metrics
+    ) -> None:
+        self.workers: Mapping[str, ModelWorker] = {worker.name: worker for worker in workers}
         self.cards = list(cards)
         self.limits = limits
         self.metrics = metrics
@@ -82,8 +83,8 @@ class Service:
         self._check(order)
         source = await self._read(order, worker.trained.codec.source.code)
         decoding = self._decoding(order, worker.trained.decoding)
-        manner = Manner(decoding, order.context, order.routing)
-        ticket = Ticket(source.sentences, tuple(order.history), manner, _discard, promptly)
+        manner = RequestSettings(decoding, order.context, order.routing)
+        ticket = QueuedRequest(source.sentences, tuple(order.history), manner, _discard, promptly)
         reception = Reception(order, source, worker, ticket)
         ticket.deliver = _into(reception.arrived)
         if source.sentences and not worker.queue.put(ticket, self.limits.queue):
@@ -98,7 +99,7 @@ class Service:
         self._check_size("text", source.sentences)
         return source
 
-    def _find(self, name: str | None) -> Worker:
+    def _find(self, name: str | None) -> ModelWorker:
         """Find a model; the name is only ever compared with those that are loaded."""
         if name is None:
             return next(iter(self.workers.values()))
@@ -130,11 +131,11 @@ class Service:
         return settings.model_copy(update={"beam": beam, "nbest": order.nbest})
 
 
-def _discard(_: Delivery) -> None:
+def _discard(_: PartialResult) -> None:
     """Stand in until there is somebody to tell."""
 
 
-def _into(queue: "asyncio.Queue[Delivery]") -> "_Bridge":
+def _into(queue: "asyncio.Queue[PartialResult]") -> "_Bridge":
     return _Bridge(asyncio.get_running_loop(), queue)
 
 
@@ -143,8 +144,8 @@ class _Bridge:
     """From a worker's thread into the event loop; nobody is there any more once the loop is closed."""
 
     loop: asyncio.AbstractEventLoop
-    queue: "asyncio.Queue[Delivery]"
+    queue: "asyncio.Queue[PartialResult]"
 
-    def __call__(self, delivery: Delivery) -> None:
+    def __call__(self, delivery: PartialResult) -> None:
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.queue.put_nowait, delivery)

@@ -21,7 +21,7 @@ from docaps.experiments.measure import measure_test_part
 from docaps.files import sha256
 from docaps.runs.directory import Run
 from docaps.training.stages import train_recipe
-from docaps.translation.loading import load_trained
+from docaps.translation.trained_model import load_trained
 from docaps.translation.translator import Translator
 
 ITEM = ContrastiveItem(

@@ -26,8 +26,8 @@ from docaps.training import stages
 from docaps.training.learner import Device, Learner, Objective
 from docaps.training.record import Record
 from docaps.training.validation import validate
-from docaps.translation.loading import load_trained
 from docaps.translation.scoring import log_probabilities
+from docaps.translation.trained_model import load_trained
 
 
 @pytest.fixture(scope="module")

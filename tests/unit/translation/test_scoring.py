@@ -13,9 +13,9 @@ from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD
 from docaps.errors import CorpusError
-from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import Likelihood, log_probabilities, score_contrastive, score_documents, score_windows
 from docaps.translation.search import search
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 HISTORY = ("the cat ran", "a dog came", "the cat sat here", "it was old", "the dog slept")
@@ -158,7 +158,7 @@ def test_the_score_of_a_translation_is_the_score_of_the_search(trained: TrainedM
     assert checked == 3
 
 
-def test_a_pair_that_is_too_long_is_told_with_its_place(trained: TrainedModel) -> None:
+def test_a_pair_that_is_too_long_is_refused_with_its_position(trained: TrainedModel) -> None:
     long = ParallelDocument(("it ran", "the cat " * 3000), ("er lief", "x"), "story")
     with pytest.raises(CorpusError, match=r"document 2 \('story'\), sentence 2: .* tokens, expected at most 2,000"):
         list(score_documents(trained, [PAIRS[1], long]))

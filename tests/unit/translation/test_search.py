@@ -218,7 +218,7 @@ def test_a_wide_beam_over_a_transformer_finds_what_trying_everything_finds(name:
         assert found.score == pytest.approx(score, abs=1e-5)
 
 
-def test_a_list_of_the_best_is_full_and_right() -> None:
+def test_an_nbest_list_is_full_and_correct() -> None:
     """The end at once is best, so a search for one translation stops there; one for four goes on until all are sure."""
     tables = [random_table(seed) for seed in range(10)]
     settings = DecodingSettings(beam=40, nbest=4, length_penalty=0.6)
@@ -245,7 +245,7 @@ def test_sharing_hypotheses_find_what_copied_ones_find(width: int, monkeypatch: 
         assert [each.score for each in one] == pytest.approx([each.score for each in other], abs=1e-5)
 
 
-def test_scores_that_are_no_numbers_end_the_search() -> None:
+def test_non_finite_scores_end_the_search() -> None:
     class Broken(TableModel):
         def decode_step(self, tokens: Tensor, state: TableState) -> tuple[Tensor, TableState]:
             logits, after = super().decode_step(tokens, state)
@@ -254,7 +254,7 @@ def test_scores_that_are_no_numbers_end_the_search() -> None:
     assert search(Broken({}), batch_of(0, 0), DecodingSettings(beam=2)) == [[], []]
 
 
-def test_sentences_that_are_done_leave_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_sentences_leave_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of nine is done at once: with places for one in eight it stays, with places for one in nine it goes."""
     tables = [{(): {EOS: 1.0}}, {(A,) * words: {A: 1.0} for words in range(5)}]
     results = []

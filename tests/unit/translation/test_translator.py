@@ -7,9 +7,8 @@ from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.corpus.documents import Document
 from docaps.corpus.store import Store
-from docaps.translation.batching import cut
-from docaps.translation.loading import TrainedModel
 from docaps.translation.search import search
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import TranslatedSentence, Translator
 
 DOCUMENTS = [
@@ -98,12 +97,6 @@ def test_no_documents_give_no_translations(trained: TrainedModel) -> None:
 def test_a_sentence_model_sees_no_history(store: Store) -> None:
     translator = Translator(tiny.trained(store, "transformer"))
     assert_same(translator.translate(DOCUMENTS), translator.translate(DOCUMENTS, use_context=False))
-
-
-def test_batches_hold_at_most_their_budget_and_every_sentence_once() -> None:
-    windows = [Window([4] * length) for length in (1, 2, 2, 3, 3, 3, 9)]
-    batches = list(cut(range(len(windows)), windows, 6))
-    assert batches == [[0, 1, 2], [3, 4], [5], [6]]
 
 
 def test_settings_of_the_run_are_used_unless_others_are_given(trained: TrainedModel) -> None:

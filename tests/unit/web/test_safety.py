@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from docaps.translation.translator import Translator
-from docaps.web import connections, guard, turns
+from docaps.web import batcher as turns
+from docaps.web import connections, guard, model_worker
 from docaps.web.guard import HEADERS, Access, is_loopback
 from docaps.web.limits import Limits
 from serving import Served, models, serving, wait_until
@@ -33,16 +33,16 @@ def strict(tiny_demo: Path) -> Iterator[Served]:
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Models wait until this is set, and fail at poison."""
     opened = threading.Event()
-    translate = Translator.translate_pieces
+    translate = model_worker.translate_encoded
 
-    def wait(self: Any, pieces: Any, wishes: Any) -> Any:
+    def wait(translator: Any, documents: Any, options: Any) -> Any:
         opened.wait(60)
-        (poison,) = self.read([POISON])
-        if any(poison in piece.passages for piece in pieces):
+        poison = translator.segment(POISON)
+        if any(poison in document.sentences for document in documents):
             raise RuntimeError("secret of the machine room")
-        return translate(self, pieces, wishes)
+        return translate(translator, documents, options)
 
-    monkeypatch.setattr(Translator, "translate_pieces", wait)
+    monkeypatch.setattr(model_worker, "translate_encoded", wait)
     yield opened
     opened.set()
 

@@ -11,13 +11,13 @@ from tests.invariants import tiny
 from docaps.corpus.documents import Document
 from docaps.corpus.store import Store
 from docaps.errors import RunError
-from docaps.translation.loading import TrainedModel
-from docaps.translation.translator import TranslatedSentence, Translator, Wishes
+from docaps.translation.trained_model import TrainedModel
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 from docaps.web import opening
 from docaps.web.limits import DEFAULTS
 from docaps.web.metrics import Metrics
-from docaps.web.tickets import Delivery, Manner, Ticket
-from docaps.web.worker import Engine, Worker
+from docaps.web.model_worker import Engine, ModelWorker
+from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettings, granularity_of
 
 STORIES = (
     ("the cat sat here", "it was old", "", "it slept", "the dog came", "it ran", "a dog ran"),
@@ -30,9 +30,9 @@ GRAINS = {
     "qcn+reg": "sentence",
     "zhang": "sentence",
     "concat": "sentence",
-    "concat-2-to-2": "turn",
-    "han": "turn",
-    "san-decoder": "turn",
+    "concat-2-to-2": "sequential",
+    "han": "sequential",
+    "san-decoder": "sequential",
     "san-offline": "document",
     "san-decoder-offline": "document",
 }
@@ -46,13 +46,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 class Client:
     """Somebody who waits for a translation."""
 
-    def __init__(self, story: Sequence[str], history: Sequence[str], manner: Manner, *, promptly: bool) -> None:
+    def __init__(
+        self, story: Sequence[str], history: Sequence[str], manner: RequestSettings, *, promptly: bool
+    ) -> None:
         self.found: list[TranslatedSentence] = []
         self._count = len(story)
         self._done = threading.Event()
-        self.ticket = Ticket(tuple(story), tuple(history), manner, self._take, promptly)
+        self.ticket = QueuedRequest(tuple(story), tuple(history), manner, self._take, promptly)
 
-    def _take(self, delivery: Delivery) -> None:
+    def _take(self, delivery: PartialResult) -> None:
         assert not isinstance(delivery, Exception), delivery
         self.found += delivery
         if len(self.found) >= self._count:
@@ -64,10 +66,10 @@ class Client:
 
 
 @contextmanager
-def working(trained: TrainedModel, threads: int) -> Iterator[Worker]:
+def working(trained: TrainedModel, threads: int) -> Iterator[ModelWorker]:
     engine = Engine(threads)
     with engine.pool:
-        worker = Worker("tiny", trained, Metrics(), engine)
+        worker = ModelWorker("tiny", trained, Metrics(), engine)
         worker.start()
         yield worker
         worker.stop()
@@ -79,8 +81,8 @@ def working(trained: TrainedModel, threads: int) -> Iterator[Worker]:
 )
 def test_clients_get_what_each_would_get_alone(store: Store, name: str, context: bool, threads: int) -> None:
     trained = tiny.trained(store, name, batch_tokens=30)
-    assert Translator(trained).grain(Wishes()) == GRAINS[name]
-    manner = Manner(trained.decoding, context)
+    assert granularity_of(trained.model.view) == GRAINS[name]
+    manner = RequestSettings(trained.decoding, context)
     histories = ((), HISTORY, HISTORY[:1])
     with working(trained, threads) as worker:
         clients = [
@@ -90,7 +92,7 @@ def test_clients_get_what_each_would_get_alone(store: Store, name: str, context:
         assert all(worker.queue.put(client.ticket, 1000) for client in clients)
         found = [client.wait() for client in clients]
     for story, history, own in zip(STORIES, histories, found, strict=True):
-        ((_, wanted),) = Translator(trained).stream([Document(story)], Wishes(context, history))
+        ((_, wanted),) = Translator(trained).stream([Document(story)], TranslationOptions(context, history))
         assert [one.text for one in own] == [one.text for one in wanted]
         assert [one.score for one in own] == pytest.approx([one.score for one in wanted], abs=1e-9)
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import docaps
+from docaps.web.request_queue import RequestSettings
 from docaps.web.service import Service
-from docaps.web.tickets import Manner
 from serving import Served, models
 
 STORY = ["David stopped in front of a famous church.", "It was old.", "", "The film was about vampires.", "It ran."]
@@ -64,7 +64,7 @@ def test_a_document_cut_into_batches_keeps_its_history(
 ) -> None:
     story = [f"{sentence} {place}." for place, sentence in enumerate(STORY * 4)]
     whole = document.translate(story)
-    monkeypatch.setattr(Manner, "room", 20)  # a few sentences a batch
+    monkeypatch.setattr(RequestSettings, "room", 20)  # a few sentences a batch
     before = _batches(served.service)
     found = served.post({"sentences": story}).json()
     assert _batches(served.service) - before >= 8

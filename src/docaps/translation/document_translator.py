@@ -1,11 +1,10 @@
-"""Translating from Python: a trained run as one object that takes sentences and gives translations.
+"""The Python API: a trained model that translates and scores documents.
 
 import docaps
 
 model = docaps.load("runs/demo/runs/document")
 story = model.translate(["First sentence.", "It goes on."])
 story.texts, story[1].score
-
 """
 
 import warnings
@@ -19,39 +18,39 @@ from docaps.config import DecodingSettings, TranslationPrecision
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.formats.text import split_sentences
 from docaps.errors import DocapsError
-from docaps.translation.loading import TrainedModel, load_trained
 from docaps.translation.scoring import Likelihood, score_documents
-from docaps.translation.translator import TranslatedSentence, Translator, Wishes
+from docaps.translation.trained_model import TrainedModel, load_trained
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Translation(Sequence[TranslatedSentence]):
-    """The translation of a document: a sequence of sentences, each with its score, and the source beside them."""
+    """The translation of a document: a sequence of translated sentences with their scores, and the source."""
 
     source: tuple[str, ...]
     sentences: tuple[TranslatedSentence, ...]
 
     @property
     def texts(self) -> list[str]:
-        """The translated sentences as plain text."""
+        """The translated sentences as text."""
         return [sentence.text for sentence in self.sentences]
 
     @property
     def text(self) -> str:
-        """The whole translation, sentences with a blank between them."""
+        """The whole translation, its sentences separated by spaces."""
         return " ".join(text for text in self.texts if text)
 
     def __len__(self) -> int:
         return len(self.sentences)
 
     @overload
-    def __getitem__(self, place: int) -> TranslatedSentence: ...
+    def __getitem__(self, index: int) -> TranslatedSentence: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[TranslatedSentence, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[TranslatedSentence, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> TranslatedSentence | tuple[TranslatedSentence, ...]:
-        return self.sentences[place]
+    def __getitem__(self, index: int | slice) -> TranslatedSentence | tuple[TranslatedSentence, ...]:
+        return self.sentences[index]
 
     def __repr__(self) -> str:
         rows = [
@@ -61,7 +60,7 @@ class Translation(Sequence[TranslatedSentence]):
         return "\n".join([f"Translation of {len(self)} sentence{'' if len(self) == 1 else 's'}", *rows])
 
     def _repr_html_(self) -> str:
-        """Draw a table for a notebook."""
+        """Return a table for a notebook."""
         rows = "".join(
             f"<tr><td>{escape(source)}</td><td>{escape(sentence.text)}</td><td>{sentence.score:.2f}</td></tr>"
             for source, sentence in zip(self.source, self.sentences, strict=True)
@@ -71,7 +70,7 @@ class Translation(Sequence[TranslatedSentence]):
 
 
 class DocumentTranslator:
-    """A trained model that translates documents, each sentence with the sentences before it in view."""
+    """A trained model that translates documents, each sentence in the context of its document."""
 
     def __init__(self, trained: TrainedModel, name: str) -> None:
         self._trained = trained
@@ -83,7 +82,7 @@ class DocumentTranslator:
 
     @property
     def decoding(self) -> DecodingSettings:
-        """How translations are searched for unless a call says otherwise."""
+        """The run's decoding settings: the defaults of each call."""
         return self._trained.decoding
 
     def translate(
@@ -100,31 +99,31 @@ class DocumentTranslator:
 
         Args:
             document: its sentences in order; a single text is split into sentences first.
-            history: sentences that came before it: read, but not translated.
-            use_context: whether the model may look at earlier sentences.
-            beam: hypotheses kept at each step; 1 is greedy search. By default, what the run was set to.
-            nbest: how many of the best translations of each sentence are kept as `alternatives`.
-            routing: whether to keep what the routing did with each word of the history.
+            history: sentences before the document: read, not translated.
+            use_context: whether the model may look at other sentences of the document.
+            beam: hypotheses kept at each step; 1 is greedy search. The default is the run's setting.
+            nbest: how many translations of each sentence to return as `alternatives`.
+            routing: whether to return the routing's traces of each history word.
 
         Returns:
-            As many translated sentences as there were sentences; an empty one stays empty.
+            One translated sentence for each sentence; an empty one stays empty.
         """
         sentences = tuple(self.split(document) if isinstance(document, str) else document)
-        wishes = Wishes(use_context, tuple(_checked(history)), routing)
+        options = TranslationOptions(use_context, tuple(_checked(history)), routing)
         source = Document(tuple(_checked(sentences)))
-        ((_, found),) = self._translator(beam, nbest).stream([source], wishes)
+        ((_, found),) = self._translator(beam, nbest).stream([source], options)
         return Translation(sentences, found)
 
     def translate_documents(
         self, documents: Iterable[Sequence[str]], *, use_context: bool = True, beam: int | None = None
     ) -> Iterator[Translation]:
-        """Translate many documents as they come, some thousand sentences at a time; memory stays bounded."""
+        """Translate documents as they come, some thousand sentences at a time, in bounded memory."""
         sources = (Document(tuple(_checked(document))) for document in documents)
-        for document, found in self._translator(beam, 1).stream(sources, Wishes(use_context)):
+        for document, found in self._translator(beam, 1).stream(sources, TranslationOptions(use_context)):
             yield Translation(document.sentences, found)
 
     def score(self, source: Sequence[str], target: Sequence[str], *, use_context: bool = True) -> list[Likelihood]:
-        """Return how likely the model finds each of the given translations of a document."""
+        """Return the log-probability of each given translation of a document's sentences."""
         if len(source) != len(target):
             raise DocapsError(f"{len(source)} source sentences, but {len(target)} target sentences")
         pair = ParallelDocument(tuple(_checked(source)), tuple(_checked(target)))
@@ -132,11 +131,11 @@ class DocumentTranslator:
         return list(found)
 
     def split(self, text: str) -> list[str]:
-        """Split a running text of the source language into sentences."""
-        return [" ".join(piece.split()) for piece in split_sentences(text, self._trained.codec.source.code)]
+        """Split a text in the source language into sentences."""
+        return [" ".join(sentence.split()) for sentence in split_sentences(text, self._trained.codec.source.code)]
 
     def _translator(self, beam: int | None, nbest: int) -> Translator:
-        """Make a translator with other settings than the run's."""
+        """Return a translator with the run's settings, changed as a call asks for."""
         settings = self.decoding.model_dump()
         settings |= {"beam": beam or max(self.decoding.beam, nbest), "nbest": nbest}
         decoding = DecodingSettings.model_validate(settings)
@@ -146,12 +145,12 @@ class DocumentTranslator:
 
 
 def _checked(sentences: Sequence[object]) -> Iterator[str]:
-    """Refuse what is no list of sentences."""
+    """Yield the sentences; refuse what is not a list of strings."""
     if isinstance(sentences, str):
         raise DocapsError("expected a list of sentences, found one text: put it into a list")
-    for place, sentence in enumerate(sentences, start=1):
+    for number, sentence in enumerate(sentences, start=1):
         if not isinstance(sentence, str):
-            raise DocapsError(f"sentence {place}: expected a text, found {type(sentence).__name__}")
+            raise DocapsError(f"sentence {number}: expected a text, found {type(sentence).__name__}")
         yield sentence
 
 

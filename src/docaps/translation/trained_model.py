@@ -1,4 +1,4 @@
-"""A trained run, loaded: the model, its way with text, and where it runs."""
+"""A trained model, loaded from its run directory: weights, codec, decoding settings, device and precision."""
 
 import contextlib
 from dataclasses import dataclass
@@ -23,26 +23,26 @@ from docaps.runs.directory import Run, open_run
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """All that is needed to translate."""
+    """A model with all that translating and scoring need."""
 
     model: TranslationModel
     codec: Codec
     decoding: DecodingSettings
     device: torch.device
     precision: torch.dtype
-    """In which given translations are scored, and translations written unless there is a packed model."""
+    """Precision of scoring, and of search unless there is a packed model."""
     packed: TranslationModel | None = None
-    """The model as it writes translations: in a lower precision, weights cast once."""
+    """The model that search uses, in a lower precision, its weights cast once."""
     writes_in: torch.dtype = torch.float32
     """The precision of the packed model."""
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
-        """Run a block in which translations are written."""
+        """Return the context in which the search runs."""
         return autocast(self.device, self.precision) if self.packed is None else contextlib.nullcontext()
 
 
 def load_trained(path: Path, precision: TranslationPrecision = "float32") -> TrainedModel:
-    """Load the model of a finished run, ready to translate."""
+    """Load the model of a finished run."""
     run = open_run(path)
     system, decoding = _read_settings(run.read(), run.description)
     codec = load_codec(run.text)
@@ -58,14 +58,14 @@ def load_trained(path: Path, precision: TranslationPrecision = "float32") -> Tra
 
 
 def _find_ranges(run: Run, precision: torch.dtype) -> Ranges | None:
-    """Return the ranges by which int8 rounds, if some were found for these weights."""
+    """Return the calibrated int8 ranges of these weights, if there are any."""
     if precision != torch.int8 or not run.ranges.exists():
         return None
     return read_ranges(run.ranges, weights=sha256(run.weights))
 
 
 def is_int8_better(run: Run) -> bool:
-    """Say whether int8 was found good enough for these very weights, and faster."""
+    """Return whether `docaps precision` found int8 good enough and faster for these very weights."""
     try:
         found = read_json(run.precision, error=DocapsError) if run.precision.exists() else {}
         speeds = [float(found[name]["sentences_per_second"]) for name in ("int8", "float32")]
@@ -75,14 +75,14 @@ def is_int8_better(run: Run) -> bool:
 
 
 def _check_weights(model: TranslationModel, path: Path) -> None:
-    """Refuse weights that are no numbers: whatever is made of them is none either."""
+    """Refuse weights that are not finite."""
     for name, weight in model.named_parameters():
         if not bool(weight.isfinite().all()):
             raise CheckpointError(f"the weights '{name}' are not all numbers (NaN): train the run again", path=path)
 
 
 def _read_settings(description: dict[str, object], path: Path) -> tuple[SystemSettings, DecodingSettings]:
-    """Read the settings a run was trained with."""
+    """Return the system and decoding settings that a run was trained with."""
     settings = description.get("settings")
     if not isinstance(settings, dict):
         raise RunError("has no settings", path=path)

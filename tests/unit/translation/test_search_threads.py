@@ -1,4 +1,4 @@
-"""Workers: what is done side by side comes back in order, and torch's threads are as before."""
+"""Batches are searched in threads: results come in order, and torch's number of threads is restored."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from docaps.translation.workers import work_side_by_side
+from docaps.translation.search import map_in_threads
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_results_come_in_order_and_threads_are_restored() -> None:
         seen.append((threading.current_thread(), torch.get_num_threads()))
         return number * number
 
-    assert list(work_side_by_side(work, [0, 1, 2, 3])) == [0, 1, 4, 9]
+    assert list(map_in_threads(work, [0, 1, 2, 3])) == [0, 1, 4, 9]
     assert {thread for thread, _ in seen}.isdisjoint({threading.main_thread()})
     assert {threads for _, threads in seen} == {1}
     assert torch.get_num_threads() == 2
@@ -36,13 +36,13 @@ def test_results_come_in_order_and_threads_are_restored() -> None:
 @pytest.mark.parametrize(("items", "workers"), [([5], None), ([5, 6], 1), ([], None)])
 def test_one_worker_is_the_caller_with_all_threads(items: list[int], workers: int | None) -> None:
     found = list(
-        work_side_by_side(lambda item: (item, threading.current_thread(), torch.get_num_threads()), items, workers)
+        map_in_threads(lambda item: (item, threading.current_thread(), torch.get_num_threads()), items, workers)
     )
     assert found == [(item, threading.main_thread(), 2) for item in items]
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_an_error_ends_the_work_and_begins_nothing_new() -> None:
+def test_an_error_ends_the_work_and_starts_no_more() -> None:
     begun = []
 
     def work(number: int) -> None:
@@ -52,6 +52,6 @@ def test_an_error_ends_the_work_and_begins_nothing_new() -> None:
             raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        list(work_side_by_side(work, range(100)))
+        list(map_in_threads(work, range(100)))
     assert len(begun) < 10
     assert torch.get_num_threads() == 2

@@ -1,4 +1,4 @@
-"""A trained run from Python: sentences in, translations out, and something to look at in a notebook."""
+"""The Python API: load a run, translate, score, and show a translation in a notebook."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ import docaps
 from docaps.corpus.store import Store
 from docaps.errors import DocapsError, RunError
 from docaps.training.stages import train_recipe
-from docaps.translation.documents import DocumentTranslator, Translation
+from docaps.translation.document_translator import DocumentTranslator, Translation
 from docaps.translation.translator import TranslatedSentence
 
 STORY = ["the cat sat here", "it was old", "", "it slept"]
@@ -34,6 +34,10 @@ def test_importing_docaps_is_light() -> None:
     script = "import sys, docaps; print([name for name in ('torch', 'numpy', 'pydantic') if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
+
+
+def test_only_the_public_api_is_listed() -> None:
+    assert dir(docaps) == ["__version__", "load"]
 
 
 def test_a_document_is_translated_sentence_by_sentence(model: DocumentTranslator) -> None:
@@ -58,7 +62,7 @@ def test_a_text_is_split_into_sentences(model: DocumentTranslator) -> None:
     assert found.source == ("The cat sat here.", "It was old.")
 
 
-def test_what_was_asked_for_is_there(model: DocumentTranslator) -> None:
+def test_alternatives_and_routing_are_returned_on_request(model: DocumentTranslator) -> None:
     found = model.translate(STORY, nbest=2, routing=True)
     assert 1 <= len(found[0].alternatives) <= 2
     assert [trace.distance for trace in found[3].routing] == [1, 2, 3]
@@ -83,22 +87,22 @@ def test_given_translations_are_scored(model: DocumentTranslator) -> None:
         (lambda model: model.score(["a"], []), "1 source sentences, but 0 target sentences"),
     ],
 )
-def test_mistakes_are_told(model: DocumentTranslator, call: object, message: str) -> None:
+def test_mistakes_are_refused(model: DocumentTranslator, call: object, message: str) -> None:
     with pytest.raises(DocapsError, match=message):
         call(model)  # type: ignore[operator]
 
 
-def test_a_place_without_a_run_is_told(tmp_path: Path) -> None:
+def test_a_missing_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no such run"):
         docaps.load(tmp_path / "absent")
 
 
-def test_a_long_sentence_is_told_as_a_python_warning(model: DocumentTranslator) -> None:
+def test_a_split_sentence_is_a_python_warning(model: DocumentTranslator) -> None:
     with pytest.warns(UserWarning, match="document 1, sentence 1: more than 300 tokens"):
         model.translate(["the cat sat here " * 200], beam=1)
 
 
-def test_it_looks_well_in_a_notebook(model: DocumentTranslator, run: Path) -> None:
+def test_notebook_representation_is_escaped(model: DocumentTranslator, run: Path) -> None:
     assert repr(model) == f"<docaps model {run}: en to de, 3 earlier sentences in view>"
     shown = Translation(("a <b> & c",), (TranslatedSentence("<script>x</script>", -1.234),))
     assert repr(shown) == "Translation of 1 sentence\n1  a <b> & c\n   <script>x</script>  (-1.23)"

@@ -1,4 +1,4 @@
-"""Documents are translated window by window, and windows change nothing but the memory that is needed."""
+"""Documents are translated window by window; windows change nothing but the memory that is needed."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,11 +12,10 @@ from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.model.interface import TranslationModel
-from docaps.translation import translator as translating
-from docaps.translation.batching import cut, in_order_of_length
-from docaps.translation.loading import TrainedModel
+from docaps.translation import search as searching
 from docaps.translation.search import Hypothesis, length_penalty
-from docaps.translation.translator import TranslatedSentence, Translator, Wishes, gather
+from docaps.translation.trained_model import TrainedModel
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 
 SENTENCES = ("the cat sat here", "it was old", "", "it slept", "the dog came", "it ran", "a dog ran")
 Sentences = Sequence[TranslatedSentence]
@@ -61,30 +60,28 @@ def test_a_document_in_parts_is_translated_as_the_whole(
 
 
 @pytest.mark.parametrize("skip", range(5))
-def test_windows_that_are_passed_over_still_give_their_history(trained: TrainedModel, skip: int) -> None:
-    documents = [*in_parts(2, 2, 3), *in_parts(1, 2)]
-    wishes = Wishes(history=("a dog ran", "it came"))
-    translator = Translator(trained, window=2)
-    usual = list(translator.windows(documents, wishes))
-    found = list(translator.windows(documents, wishes, skip=skip))
-    assert [[document for document, _ in window] for window in found] == [
-        [document for document, _ in window] for window in usual
-    ]
-    for number, (one, other) in enumerate(zip(found, usual, strict=True)):
-        assert all((sentences is None) == (number < skip) for _, sentences in one)
-        if number >= skip:
-            assert one == other  # to the last digit
+def test_skipped_windows_still_give_their_history(trained: TrainedModel, skip: int) -> None:
+    windows = [[part] for part in (*in_parts(2, 2, 3), *in_parts(1, 2))]
+    options = TranslationOptions(history=("a dog ran", "it came"))
+    translator = Translator(trained)
+    with translator.session(options) as session:
+        usual = [session.translate(window) for window in windows]
+    with translator.session(options) as session:
+        for window in windows[:skip]:
+            session.skip(window)
+        found = [session.translate(window) for window in windows[skip:]]
+    assert found == usual[skip:]  # to the last digit
 
 
 def test_given_history_is_seen_by_the_first_document_only(trained: TrainedModel) -> None:
     given, rest = SENTENCES[:4], SENTENCES[4:]
     translator = Translator(trained)
     (whole,) = translator.translate([Document(SENTENCES)])
-    found = list(translator.stream([Document(rest), Document(rest)], Wishes(history=given)))
+    found = list(translator.stream([Document(rest), Document(rest)], TranslationOptions(history=given)))
     assert_same(found[0][1], whole[4:])
     assert_same(found[1][1], translator.translate([Document(rest)])[0])
     assert found[0][1][0].score != pytest.approx(found[1][1][0].score, abs=1e-6)
-    hidden = list(translator.stream([Document(rest)], Wishes(use_context=False, history=given)))
+    hidden = list(translator.stream([Document(rest)], TranslationOptions(use_context=False, history=given)))
     assert_same(hidden[0][1], translator.translate([Document(rest)], use_context=False)[0])
 
 
@@ -104,33 +101,26 @@ def test_documents_are_taken_only_when_their_window_comes(trained: TrainedModel)
     assert taken == [0, 1, 2, 3]
 
 
-def test_windows_are_full_or_asked_for() -> None:
-    documents = [Document(("x",) * size) for size in (1, 2, 3, 4, 1)]
-    sizes = [[len(one.sentences) for one in window] for window in gather(documents, 3)]
-    assert sizes == [[1, 2], [3], [4], [1]]
-    asked = gather(documents, 100, lambda count: count > 4)
-    assert [[len(one.sentences) for one in window] for window in asked] == [[1, 2, 3], [4, 1]]
-
-
-def test_a_long_sentence_is_translated_in_parts_and_told(store: Store) -> None:
+def test_a_long_sentence_is_translated_in_parts_with_a_warning(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     trained = tiny.trained(store, longest_source=10)
-    told: list[str] = []
+    warned: list[str] = []
     long = "the cat sat here, the dog came; " * 4 + "it ran"
-    (found,) = Translator(trained, warn=told.append).translate([Document(("it ran", long), "story")])
-    assert told == [
+    (found,) = Translator(trained, warn=warned.append).translate([Document(("it ran", long), "story")])
+    assert warned == [
         "document 1 ('story'), sentence 2: more than 10 tokens (decoding.longest_source): translated in "
-        f"{told[0].split()[-2]} parts"
+        f"{warned[0].split()[-2]} parts"
     ]
     seen: list[list[int]] = []
-    pieces = Translator(trained, warn=told.append)
-    original = pieces._search_batch
+    original = searching.search_batch
 
-    def spy(windows: Sequence[Window]) -> list[list[Hypothesis]]:
+    def spy(
+        trained: TrainedModel, decoding: DecodingSettings, scored: bool, windows: Sequence[Window]
+    ) -> list[list[Hypothesis]]:
         seen.extend(list(window.source) for window in windows)
-        return original(windows)
+        return original(trained, decoding, scored, windows)
 
-    pieces._search_batch = spy  # type: ignore[method-assign]
-    (again,) = pieces.translate([Document(("it ran", long), "story")])
+    monkeypatch.setattr(searching, "search_batch", spy)
+    (again,) = Translator(trained, warn=warned.append).translate([Document(("it ran", long), "story")])
     assert max(map(len, seen)) <= 11
     words = [piece for tokens in sorted(seen, key=len) for piece in trained.codec.pieces(tokens[:-1])]
     expected = trained.codec.pieces(trained.codec.encode_source(f"{long} it ran")[:-1])
@@ -157,15 +147,15 @@ def test_the_score_of_parts_is_that_of_one_long_translation(store: Store) -> Non
     assert whole[0].text == " ".join(part[0].text for part in parts)
 
 
-def test_warnings_come_to_an_end(store: Store) -> None:
-    told: list[str] = []
+def test_the_number_of_warnings_is_bounded(store: Store) -> None:
+    warned: list[str] = []
     long = "the cat sat here " * 9
-    Translator(tiny.trained(store, longest_source=10), warn=told.append).translate([Document((long,) * 8)])
-    assert len(told) == 6
-    assert told[-1] == "8 sentences were too long for one piece, and translated in parts"
+    Translator(tiny.trained(store, longest_source=10), warn=warned.append).translate([Document((long,) * 8)])
+    assert len(warned) == 6
+    assert warned[-1] == "8 sentences were too long for one piece, and translated in parts"
 
 
-def test_several_best_translations_are_kept_if_wanted(store: Store) -> None:
+def test_nbest_translations_are_returned_on_request(store: Store) -> None:
     trained = tiny.trained(store, beam=4, nbest=3)
     ((one, two),) = Translator(trained).translate([Document(("the cat sat", ""))])
     assert 1 <= len(one.alternatives) <= 3
@@ -175,8 +165,8 @@ def test_several_best_translations_are_kept_if_wanted(store: Store) -> None:
     assert two.alternatives == ()
 
 
-def test_routing_is_kept_if_wanted(trained: TrainedModel) -> None:
-    ((_, found),) = Translator(trained).stream([Document(SENTENCES[:3])], Wishes(routing=True))
+def test_routing_traces_are_returned_on_request(trained: TrainedModel) -> None:
+    ((_, found),) = Translator(trained).stream([Document(SENTENCES[:3])], TranslationOptions(routing=True))
     assert [len(one.routing) for one in found] == [0, 1, 0]  # no history, one sentence, nothing to translate
     (trace,) = found[1].routing
     assert trace.distance == 1
@@ -192,19 +182,12 @@ def test_routing_is_kept_if_wanted(trained: TrainedModel) -> None:
     assert all(one.routing == () for one in plain)
 
 
-def test_scores_that_are_no_numbers_are_told(trained: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_non_finite_scores_are_refused(trained: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(
         model: TranslationModel, batch: Batch, decoding: DecodingSettings, *, scored: bool
     ) -> list[list[Hypothesis]]:
         return [[] for _ in batch.source]
 
-    monkeypatch.setattr(translating, "search", nothing)
+    monkeypatch.setattr(searching, "search", nothing)
     with pytest.raises(RunError, match="its scores are not numbers"):
         Translator(trained).translate([Document(SENTENCES)])
-
-
-def test_a_long_history_makes_batches_smaller() -> None:
-    windows = [Window([4, 2], ([5] * length,)) for length in (400, 1, 400, 1)]
-    order = in_order_of_length(windows)
-    assert sorted(order[:2]) == [1, 3]
-    assert [sorted(batch) for batch in cut(order, windows, 40)] == [[1, 3], [0], [2]]

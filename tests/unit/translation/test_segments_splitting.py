@@ -1,17 +1,17 @@
-"""Long sentences are cut where it hurts least, and nothing of them is lost."""
+"""Long sentences are split at the strongest punctuation near the middle, and nothing is lost."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docaps.translation.splitting import find_cut, split_sentence
+from docaps.translation.segments import find_split, split_sentence
 
 
 @given(st.text(max_size=200), st.integers(1, 30))
-def test_pieces_fit_and_make_up_the_whole(text: str, limit: int) -> None:
-    pieces = split_sentence(text, lambda piece: len(piece) <= limit)
-    assert "".join(pieces) == text
-    assert all(len(piece) <= limit for piece in pieces)
+def test_parts_fit_and_add_up_to_the_whole(text: str, limit: int) -> None:
+    parts = split_sentence(text, lambda part: len(part) <= limit)
+    assert "".join(parts) == text
+    assert all(len(part) <= limit for part in parts)
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ def test_pieces_fit_and_make_up_the_whole(text: str, limit: int) -> None:
         ("costs 3,141.59 and 2,718.28 euros", "costs 3,141.59 "),
     ],
 )
-def test_the_strongest_mark_near_the_middle_is_taken(text: str, first: str) -> None:
-    assert text[: find_cut(text)] == first
+def test_a_split_is_at_the_strongest_punctuation_near_the_middle(text: str, first: str) -> None:
+    assert text[: find_split(text)] == first
 
 
 def test_an_accent_stays_with_its_letter() -> None:
-    assert find_cut("abce\u0301\u0302fgh") == 6
+    assert find_split("abce\u0301\u0302fgh") == 6
 
 
 def test_a_text_that_fits_is_left_alone() -> None:

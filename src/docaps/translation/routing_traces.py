@@ -1,4 +1,4 @@
-"""What the routing did: for each word of the history, how it shared itself out, and what the query made of it."""
+"""Routing traces: coupling coefficients and query correlations of each history word (Figs. 6-7)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,8 +9,8 @@ import torch
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.model.interface import Trace
-from docaps.translation.batching import cut, in_order_of_length
-from docaps.translation.loading import TrainedModel
+from docaps.translation.search import batch_by_length
+from docaps.translation.trained_model import TrainedModel
 
 BATCH_TOKENS = 4000
 
@@ -20,10 +20,7 @@ Maps = tuple[tuple[tuple[float, ...], ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class HistoryTrace:
-    """One earlier sentence: how far back it is, its words, their coupling coefficients and correlations (Figs. 6-7).
-
-    A system without a query has no correlations; None then.
-    """
+    """The trace of one history sentence; a system without a query has no correlations (`pcc` is None)."""
 
     distance: int
     words: tuple[str, ...]
@@ -31,14 +28,14 @@ class HistoryTrace:
     pcc: Maps | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a file holds; what the system does not have is left out."""
+        """Return plain JSON values; what the system does not have is left out."""
         maps = {name: maps for name, maps in (("coupling", self.coupling), ("pcc", self.pcc)) if maps is not None}
         return {"distance": self.distance, "words": list(self.words), **maps}
 
 
 @torch.inference_mode()
 def trace_window(trained: TrainedModel, window: Window) -> tuple[HistoryTrace, ...]:
-    """Return what the routing did with each sentence of a window's history, nearest first; nothing if there is none."""
+    """Return the traces of a window's history sentences, nearest first; empty without history or routing."""
     if not trained.model.history or not window.history:
         return ()
     batch = collate([replace(window, target=None)], trained.model.view).to(trained.device)
@@ -47,28 +44,28 @@ def trace_window(trained: TrainedModel, window: Window) -> tuple[HistoryTrace, .
         return ()
     return tuple(
         HistoryTrace(
-            place + 1,
+            number + 1,
             tuple(trained.codec.pieces(list(words))),
-            _rounded(context.coupling, place, len(words)),
-            _rounded(context.correlation, place, len(words)),
+            _rounded(context.coupling, number, len(words)),
+            _rounded(context.correlation, number, len(words)),
         )
-        for place, words in enumerate(window.history)
+        for number, words in enumerate(window.history)
     )
 
 
 def trace_model(trained: TrainedModel, windows: Sequence[Window]) -> Iterator[tuple[Trace, ...]]:
-    """Go through what the model tells about its use of the histories, batch by batch; nothing if it tells nothing."""
-    looking = [replace(window, target=None) for window in windows if any(map(len, window.history))]
-    for numbers in cut(in_order_of_length(looking), looking, BATCH_TOKENS):
-        batch = collate([looking[number] for number in numbers], trained.model.view).to(trained.device)
+    """Yield the traces that the model returns for each batch of windows with a history."""
+    seen = [replace(window, target=None) for window in windows if any(map(len, window.history))]
+    for numbers in batch_by_length(seen, BATCH_TOKENS):
+        batch = collate([seen[number] for number in numbers], trained.model.view).to(trained.device)
         with torch.inference_mode():
             traces = trained.model.trace(batch)
         yield traces
 
 
-def _rounded(values: torch.Tensor | None, place: int, words: int) -> Maps | None:
-    """Pick out one sentence; the numbers are short enough for a file."""
+def _rounded(values: torch.Tensor | None, number: int, words: int) -> Maps | None:
+    """Return the values of one history sentence, rounded to be short in a file."""
     if values is None:
         return None
-    tables = values[:, 0, place, :, :words].float().tolist()
+    tables = values[:, 0, number, :, :words].float().tolist()
     return tuple(tuple(tuple(round(value, 4) for value in row) for row in table) for table in tables)

@@ -1,0 +1,148 @@
+"""The worker threads of each model: they take batches from the queue, translate them and deliver the results.
+
+All batches of all models are computed in the engine, a pool with one thread for each core, each computing alone:
+threads that share a batch wait for each other, while threads with a batch each keep all cores busy.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+import torch
+
+from docaps.errors import DocapsError
+from docaps.translation.ordering import EncodedDocument, HistorySentence
+from docaps.translation.trained_model import TrainedModel
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
+from docaps.web.batcher import Batcher, RequestBatch
+from docaps.web.metrics import Metrics
+from docaps.web.request_queue import QueuedRequest, RequestSettings
+
+LOG = logging.getLogger("docaps.web")
+LONGEST_PREPARATION = 0.2
+"""Seconds after which a worker stops preparing requests and translates those that are prepared."""
+
+Translated = tuple[tuple[TranslatedSentence, ...], list[HistorySentence]]
+
+
+class Engine:
+    """A pool of compute threads, as many as torch has, each computing alone."""
+
+    def __init__(self, size: int | None = None) -> None:
+        self.size = size or torch.get_num_threads()
+        self.pool = ThreadPoolExecutor(self.size, "docaps-engine", torch.set_num_threads, (1,))
+
+
+class RequestError(DocapsError):
+    """A request that the model could not translate; the cause is in the log."""
+
+
+class ModelWorker:
+    """Translate the requests to one model."""
+
+    def __init__(self, name: str, trained: TrainedModel, metrics: Metrics, engine: Engine) -> None:
+        self.name = name
+        self.trained = trained
+        self._engine = engine
+        self._metrics = metrics
+        workers = engine.size if trained.device.type == "cpu" else 1
+        self.queue = Batcher(workers=workers)
+        self._speed = 0.0
+        self._threads = [
+            threading.Thread(target=self._run, name=f"docaps-{name}-{number}", daemon=True) for number in range(workers)
+        ]
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether all threads are running."""
+        return all(thread.is_alive() for thread in self._threads)
+
+    def stop(self) -> None:
+        """End the threads after their current batches."""
+        self.queue.close()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    @property
+    def delay(self) -> int:
+        """The estimated seconds until there is room in the queue."""
+        return max(1, min(60, round(self.queue.waiting / self._speed) if self._speed else 1))
+
+    def _run(self) -> None:
+        while self.queue.wait():
+            try:
+                self._engine.pool.submit(self._work).result()
+            except Exception as error:  # of the queue itself: fail all its requests, and accept new ones
+                for request in self.queue.clear():
+                    self._fail(request, error)
+            self.queue.wake()
+
+    def _work(self) -> None:
+        """Prepare requests, then translate a batch, in a thread of the engine."""
+        start = time.monotonic()
+        while (request := self.queue.claim()) is not None:
+            self._prepare(request)
+            if time.monotonic() - start > LONGEST_PREPARATION:
+                break
+        batch = self.queue.take()
+        self.queue.wake()  # what was prepared may be enough for another batch
+        if not batch:
+            return
+        self._translate(batch)
+        seconds, count = time.monotonic() - start, sum(map(len, batch.values()))
+        self._metrics.count_batch(self.name, count, seconds)
+        self._speed = self.queue.workers * count / max(seconds, 1e-3)
+
+    def _prepare(self, request: QueuedRequest) -> None:
+        try:
+            request.prepare(self._translator(request.settings))
+        except Exception as error:
+            self._fail(request, error)
+
+    def _translate(self, batch: RequestBatch) -> None:
+        """Translate a batch; if it fails, translate each request alone, so that only the faulty one fails."""
+        try:
+            self._attempt(batch)
+        except Exception as error:
+            if len(batch) > 1:
+                for request, numbers in batch.items():
+                    self._translate({request: numbers})
+                return
+            (request,) = batch
+            self._fail(request, error)
+
+    def _attempt(self, batch: RequestBatch) -> None:
+        settings = next(iter(batch)).settings
+        documents = {request: request.encoded(numbers) for request, numbers in batch.items()}
+        together = [document for own in documents.values() for document in own]
+        found = iter(translate_encoded(self._translator(settings), together, settings.options))
+        for request, numbers in batch.items():
+            own = list(islice(found, len(documents[request])))
+            request.finish(numbers, [one for sentences, _ in own for one in sentences], own[-1][1])
+
+    def _fail(self, request: QueuedRequest, error: Exception) -> None:
+        LOG.error("a request to the model %s failed", self.name, exc_info=error)
+        request.fail(RequestError(str(error)))
+
+    def _translator(self, settings: RequestSettings) -> Translator:
+        return Translator(self.trained, settings.decoding)
+
+
+def translate_encoded(
+    translator: Translator, documents: Sequence[EncodedDocument], options: TranslationOptions
+) -> list[Translated]:
+    """Translate parts of several documents together; return each part's sentences and the history after it."""
+    schedule = translator.search(documents, translator.view(options))
+    return [
+        (tuple(translator.assemble(sentence, options) for sentence in found), history)
+        for found, history in zip(schedule.searched, schedule.histories, strict=True)
+    ]

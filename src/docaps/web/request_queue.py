@@ -1,0 +1,169 @@
+"""Queued translation requests and their partial results."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from docaps.batches.windows import View
+from docaps.config import DecodingSettings
+from docaps.translation.ordering import EncodedDocument, HistorySentence, history_after
+from docaps.translation.segments import SegmentedSentence
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
+
+Granularity = Literal["sentence", "sequential", "document"]
+"""What is translated at a time: sentences in any order, one after the other (the model looks at its own translations),
+or the whole document."""
+
+
+def granularity_of(view: View) -> Granularity:
+    """Return into what documents may be cut, given what the model looks at."""
+    return "document" if view.future else "sequential" if view.translations else "sentence"
+
+
+@dataclass(frozen=True)
+class RequestSettings:
+    """How a request is translated; requests with equal settings can share a batch."""
+
+    decoding: DecodingSettings
+    use_context: bool = True
+    routing: bool = False
+
+    @property
+    def room(self) -> int:
+        """The padded tokens of a batch; tracing the routing is about as much work again."""
+        return self.decoding.batch_tokens // self.decoding.beam // (2 if self.routing else 1)
+
+    @property
+    def options(self) -> TranslationOptions:
+        """The options of the translator."""
+        return TranslationOptions(self.use_context, routing=self.routing)
+
+
+PartialResult = tuple[TranslatedSentence, ...] | Exception
+
+
+@dataclass(eq=False)
+class QueuedRequest:
+    """An accepted request: its sentences, its progress, and the callback for its results."""
+
+    sentences: tuple[str, ...]
+    history: tuple[str, ...]
+    settings: RequestSettings
+    deliver: Callable[[PartialResult], None]
+    promptly: bool = False
+    """Whether to deliver sentences as soon as they are finished; otherwise all together."""
+    cancelled: bool = False
+    granularity: Granularity = "sentence"
+    served: int = 0
+    """Sentences taken since the request last went to the back of the queue."""
+    passed_over: int = 0
+    """How often others were taken while it was the first."""
+    remaining: list[int] = field(default_factory=list)
+    """Numbers of the sentences still to be translated."""
+    taken: set[int] = field(default_factory=set)
+    """Those of them that a worker is translating."""
+    claimed: bool = False
+    """Whether a worker is preparing it."""
+    _prepared: list[EncodedDocument] | None = None
+    _lengths: list[int] = field(default_factory=list)
+    _history: list[HistorySentence] = field(default_factory=list)
+    _results: dict[int, TranslatedSentence] = field(default_factory=dict)
+    _delivered: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.remaining = list(range(len(self.sentences)))
+
+    @property
+    def characters(self) -> int:
+        """The number of characters, history included."""
+        return sum(map(len, self.sentences)) + sum(map(len, self.history))
+
+    @property
+    def waiting(self) -> int:
+        """The number of sentences still to be translated."""
+        return 0 if self.cancelled else len(self.remaining)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether its sentences are encoded, so that they can be taken."""
+        return self._prepared is not None
+
+    def prepare(self, translator: Translator) -> None:
+        """Encode its sentences, unless the client leaves meanwhile."""
+        view = translator.view(self.settings.options)
+        self.granularity = granularity_of(view)
+        history: list[HistorySentence] = []
+        if self.granularity == "sequential":  # the history is translated too: sentence by sentence, like the rest
+            self.sentences = (*self.history, *self.sentences)
+            self.remaining, self._delivered = list(range(len(self.sentences))), len(self.history)
+        else:
+            history = self._history = translator.read_history(self.history, view)
+        encoded: list[SegmentedSentence] = []
+        for sentence in self.sentences:
+            if self.cancelled:
+                return
+            encoded.append(translator.segment(sentence))
+        self._lengths = [max(1, sentence.size) for sentence in encoded]
+        prepared = []
+        for one in encoded:
+            prepared.append(EncodedDocument([one], history))
+            if self.granularity == "sentence":
+                history = history_after(prepared[-1], view)
+        self._prepared = prepared  # last: from now on its sentences can be taken
+
+    def length(self, number: int) -> int:
+        """Return the number of tokens of a sentence, at least one."""
+        return self._lengths[number]
+
+    def available(self) -> list[int]:
+        """Return the numbers of the sentences that can be translated now."""
+        with self._lock:
+            if self.granularity == "sentence":
+                return [number for number in self.remaining if number not in self.taken]
+            return [] if self.taken else self.remaining[:1] if self.granularity == "sequential" else self.remaining
+
+    def take(self, numbers: list[int]) -> None:
+        """Mark sentences as being translated."""
+        with self._lock:
+            self.taken |= set(numbers)
+        self.served += len(numbers)
+
+    def encoded(self, numbers: list[int]) -> list[EncodedDocument]:
+        """Return what to translate for some sentences, each with its history or all in a row."""
+        assert self._prepared is not None
+        parts = [self._prepared[number] for number in numbers]
+        if self.granularity == "sentence":
+            return parts
+        with self._lock:
+            return [EncodedDocument([sentence for part in parts for sentence in part.sentences], self._history)]
+
+    def finish(self, numbers: list[int], sentences: list[TranslatedSentence], history: list[HistorySentence]) -> None:
+        """Store the translations of some sentences and the history for the next; deliver what is due."""
+        with self._lock:
+            done = set(numbers)
+            self._results |= dict(zip(numbers, sentences, strict=True))
+            self._history = history
+            self.remaining = [number for number in self.remaining if number not in done]
+            self.taken -= done
+            if self.cancelled or (self.remaining and not self.promptly):
+                return
+            finished = tuple(_consecutive(self._results, self._delivered))
+            self._delivered += len(finished)
+            if finished:
+                self.deliver(finished)
+
+    def fail(self, error: Exception) -> None:
+        """Cancel it and deliver the error."""
+        with self._lock:
+            if not self.cancelled:
+                self.cancelled = True
+                self.deliver(error)
+
+
+def _consecutive(results: Mapping[int, TranslatedSentence], number: int) -> Iterator[TranslatedSentence]:
+    """Yield results from a number on, up to the first that is missing."""
+    while number in results:
+        yield results[number]
+        number += 1
