@@ -130,7 +130,7 @@ async def watch(url: str, load: Load) -> None:
         await asyncio.sleep(1)
         text = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{url}/metrics").read().decode())
         value = next(line for line in text.splitlines() if line.startswith("process_resident_memory_bytes "))
-        load.memory.append(int(value.split()[1]))
+        load.memory.append(int(float(value.split()[1])))
 
 
 async def put_under_load(url: str, documents: Documents, clients: int, seconds: float) -> Load:

@@ -1,20 +1,16 @@
-"""Every system is served as it translates: those that look at earlier translations, or at whole documents, too."""
+"""Every system translates in the service as elsewhere, also those that see earlier translations or whole documents."""
 
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from tests.invariants import tiny
 
 from docaps.corpus.documents import Document
 from docaps.corpus.store import Store
-from docaps.errors import RunError
 from docaps.translation.loading import TrainedModel
 from docaps.translation.translator import TranslatedSentence, Translator, Wishes
-from docaps.web import opening
-from docaps.web.limits import DEFAULTS
 from docaps.web.metrics import Metrics
 from docaps.web.tickets import Delivery, Manner, Ticket
 from docaps.web.worker import Engine, Worker
@@ -44,7 +40,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 class Client:
-    """Somebody who waits for a translation."""
+    """A client that waits for a translation."""
 
     def __init__(self, story: Sequence[str], history: Sequence[str], manner: Manner, *, promptly: bool) -> None:
         self.found: list[TranslatedSentence] = []
@@ -77,7 +73,7 @@ def working(trained: TrainedModel, threads: int) -> Iterator[Worker]:
 @pytest.mark.parametrize(
     ("name", "context"), [*((name, True) for name in GRAINS), ("han", False), ("san-offline", False)]
 )
-def test_clients_get_what_each_would_get_alone(store: Store, name: str, context: bool, threads: int) -> None:
+def test_clients_get_the_same_as_each_would_alone(store: Store, name: str, context: bool, threads: int) -> None:
     trained = tiny.trained(store, name, batch_tokens=30)
     assert Translator(trained).grain(Wishes()) == GRAINS[name]
     manner = Manner(trained.decoding, context)
@@ -93,11 +89,3 @@ def test_clients_get_what_each_would_get_alone(store: Store, name: str, context:
         ((_, wanted),) = Translator(trained).stream([Document(story)], Wishes(context, history))
         assert [one.text for one in own] == [one.text for one in wanted]
         assert [one.score for one in own] == pytest.approx([one.score for one in wanted], abs=1e-9)
-
-
-def test_a_control_that_would_look_at_others_documents_is_not_served(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(opening, "load_trained", lambda *_: tiny.trained(store, "qcn-shuffled"))
-    with pytest.raises(RunError, match=r"run: is a control that looks at other documents.* use docaps translate"):
-        opening.open_service([Path("run")], DEFAULTS)
