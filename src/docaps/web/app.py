@@ -24,17 +24,13 @@ EVENT_SCHEMA = {
     "properties": {"event": {"enum": ["sentence", "done", "error"]}, "data": {"type": "string"}},
     "required": ["event", "data"],
 }
-EVENT_STREAM: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "`event: sentence` for each sentence in order, then `event: done`, or `event: error`.",
-        "content": {"text/event-stream": {"schema": EVENT_SCHEMA}},
-    }
+EVENT_STREAM: dict[str, Any] = {
+    "description": "`event: sentence` for each sentence in order, then `event: done`, or `event: error`.",
+    "content": {"text/event-stream": {"schema": EVENT_SCHEMA}},
 }
-METRICS_TEXT: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Metrics in the Prometheus text format.",
-        "content": {"text/plain": {"schema": {"type": "string"}}},
-    }
+METRICS_TEXT: dict[str, Any] = {
+    "description": "Metrics in the Prometheus text format.",
+    "content": {"text/plain": {"schema": {"type": "string"}}},
 }
 MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
@@ -47,7 +43,7 @@ SCRIPTS = ("page.js", "differences.js", "routing.js", "service.js", "downloads.j
 PAGE_FILES: Mapping[str, tuple[str, str]] = {
     "/": ("docaps.web.static", "index.html"),
     "/favicon.ico": ("docaps.web.static", "icon.svg"),
-    "/static/house.css": ("docaps.report", "page.css"),  # the page looks like the report
+    "/static/report.css": ("docaps.report", "page.css"),  # the page looks like the report
     **{f"/static/{name}": ("docaps.web.static", name) for name in ("page.css", "example.txt", *SCRIPTS)},
 }
 
@@ -88,20 +84,20 @@ def build_app(service: Service, access: Access | None = None, *, origins: Collec
 
 def _add_translation_routes(app: FastAPI, service: Service) -> None:
     @app.post("/v1/translate", response_model=TranslationResponse, responses=TRANSLATION_ERRORS, tags=["translation"])
-    async def translate(request: Request, order: TranslationRequest) -> Response:
+    async def translate(request: Request, body: TranslationRequest) -> Response:
         """Translate a document; the response has one translation per sentence, in order."""
-        pending = await service.accept(order, started=request.scope[START_TIME])
+        pending = await service.accept(body, request.scope[START_TIME])
         return Response(to_json(await collect(pending, request)), media_type="application/json")
 
     @app.post(
         "/v1/translate/stream",
         response_class=StreamingResponse,
-        responses={**TRANSLATION_ERRORS, **EVENT_STREAM},
+        responses={**TRANSLATION_ERRORS, 200: EVENT_STREAM},
         tags=["translation"],
     )
-    async def stream(request: Request, order: TranslationRequest) -> StreamingResponse:
+    async def stream(request: Request, body: TranslationRequest) -> StreamingResponse:
         """Translate a document and send each sentence as soon as it is finished, as server-sent events."""
-        pending = await service.accept(order, started=request.scope[START_TIME], promptly=True)
+        pending = await service.accept(body, request.scope[START_TIME], promptly=True)
         return StreamingResponse(stream_events(pending), media_type="text/event-stream")
 
     @app.get("/v1/models", responses=describe_errors(401, 421), tags=["translation"])
@@ -122,7 +118,7 @@ def _add_state_routes(app: FastAPI, service: Service) -> None:
         status = "draining" if service.draining else "ready" if service.ready else "broken"
         return Response(to_json(Health(status=status)), 200 if service.ready else 503, media_type="application/json")
 
-    @app.get("/metrics", response_class=Response, responses={**METRICS_TEXT, **describe_errors(401)}, tags=["state"])
+    @app.get("/metrics", response_class=Response, responses={200: METRICS_TEXT, **describe_errors(401)}, tags=["state"])
     async def metrics() -> Response:
         """Return the metrics for Prometheus."""
         waiting = {name: worker.queue.waiting for name, worker in service.workers.items()}

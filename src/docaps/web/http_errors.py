@@ -35,12 +35,9 @@ class HttpError(fastapi.HTTPException):
         status: int,
         message: str,
         details: Sequence[ErrorDetail] | None = None,
-        *,
-        retry_after: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        retry = {} if retry_after is None else {"Retry-After": str(retry_after)}
-        super().__init__(status, message, {**(headers or {}), **retry})
+        super().__init__(status, message, headers)
         self.details = None if details is None else list(details)
 
     def response(self) -> Response:

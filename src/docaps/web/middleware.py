@@ -194,7 +194,7 @@ class ServiceMiddleware:
             if length.isascii() and length.isdigit():
                 exchange.check_size(int(length))
             if translating and self._service.draining:
-                raise HttpError(503, "the server is about to stop", retry_after=5)
+                raise HttpError(503, "the server is about to stop", headers={"Retry-After": "5"})
             await self._app(exchange.scope, exchange.receive_limited, exchange.send_limited)
         except HttpError as error:
             await exchange.refuse(error)

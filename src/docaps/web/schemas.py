@@ -18,20 +18,13 @@ MAX_FIELDS = 100
 class Limits:
     """Limits of the service; the only place for the defaults of the options of `docaps serve`."""
 
-    body: int = 1_000_000
-    """Bytes per request."""
-    sentences: int = 2_000
-    """Sentences per request; its history may have as many again."""
-    characters: int = 5_000
-    """Characters per sentence."""
-    beam: int = 16
-    """Beam width."""
-    queue: int = 20_000
-    """Sentences of all requests that wait for one model."""
-    seconds: float = 120.0
-    """Time per request, from its first byte to its last translation."""
-    connections: int = 1_000
-    """Open connections."""
+    body: int = 1_000_000  # bytes per request
+    sentences: int = 2_000  # per request; its history may have as many again
+    characters: int = 5_000  # per sentence
+    beam: int = 16  # width
+    queue: int = 20_000  # sentences of all requests that wait for one model
+    seconds: float = 120.0  # per request, from its first byte to its last translation
+    connections: int = 1_000  # open at the same time
 
 
 DEFAULT_LIMITS = Limits()

@@ -1,13 +1,9 @@
 """The server process: listening socket, connection limits, and draining on shutdown."""
 
 import asyncio
-import contextlib
 import gc
 import logging
-import signal
 import socket
-import threading
-from collections.abc import Generator
 from http import HTTPStatus
 from types import FrameType
 
@@ -16,7 +12,6 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from docaps.errors import DocapsError
-from docaps.interruption import SIGNALS
 from docaps.web.http_errors import HttpError
 from docaps.web.middleware import SECURITY_HEADERS
 from docaps.web.service import Service
@@ -95,21 +90,8 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._service = service
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Handle signals while the server runs; only possible in the main thread."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Start draining; a second signal stops the server at once."""
+        """Start draining on SIGINT or SIGTERM; a second signal stops the server at once."""
         if self._service.draining:
             self.force_exit = self.should_exit = True
         self._service.draining = True

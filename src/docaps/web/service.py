@@ -1,9 +1,9 @@
 """The translation service: loaded models, checks of requests against the limits, and queueing."""
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from docaps.config import SYSTEM_TITLES, DecodingSettings, TranslationPrecision
@@ -46,17 +46,11 @@ class Service:
         for worker in self.workers.values():
             worker.stop()
 
-    async def accept(
-        self, request: TranslationRequest, *, started: float | None = None, promptly: bool = False
-    ) -> PendingTranslation:
-        """Check a request against the limits and queue it, or raise an HTTP error.
+    async def accept(self, request: TranslationRequest, start: float, *, promptly: bool = False) -> PendingTranslation:
+        """Check a request against the limits and queue it; its time counts from `start` on the monotonic clock.
 
-        Args:
-            request: the request.
-            started: when its first byte arrived, on the monotonic clock; by default now.
-            promptly: deliver each sentence as soon as it is finished, not all together.
+        With `promptly`, each sentence is delivered as soon as it is finished, else all of them together.
         """
-        deadline = (time.monotonic() if started is None else started) + self.limits.seconds
         worker = self._find_worker(request.model)
         self._check(request)
         sources, paragraphs = await self._read_document(request, worker.trained.codec.source.code)
@@ -65,8 +59,10 @@ class Service:
         deliver = partial(_deliver, asyncio.get_running_loop(), arrived)
         ticket = Ticket(sources, tuple(request.history), manner, deliver, promptly)
         if sources and not worker.queue.put(ticket, self.limits.queue):
-            raise HttpError(429, "the queue is full", retry_after=worker.delay)
-        return PendingTranslation(request, worker.name, sources, paragraphs, ticket, arrived, deadline)
+            raise HttpError(429, "the queue is full", headers={"Retry-After": str(worker.delay)})
+        return PendingTranslation(
+            request, worker.name, sources, paragraphs, ticket, arrived, start + self.limits.seconds
+        )
 
     async def _read_document(
         self, request: TranslationRequest, language: str
@@ -168,13 +164,10 @@ def _describe_model(name: str, path: Path, trained: TrainedModel, *, default: bo
 def name_runs(paths: Sequence[Path]) -> list[str]:
     """Name runs by the last parts of their paths, as many as make the names unique."""
     parts = [path.resolve().parts[1:] for path in paths]
-    if len(set(parts)) < len(parts):
-        twice = next(path for path, part in zip(paths, parts, strict=True) if parts.count(part) > 1)
-        raise RunError("is given twice: give each run once", path=twice)
     names = []
-    for own in parts:
-        count = 1
-        while sum(other[-count:] == own[-count:] for other in parts) > 1:
-            count += 1
-        names.append("/".join(own[-count:]))
+    for path, own in zip(paths, parts, strict=True):
+        if parts.count(own) > 1:
+            raise RunError("is given twice: give each run once", path=path)
+        unique = next(size for size in count(1) if sum(other[-size:] == own[-size:] for other in parts) == 1)
+        names.append("/".join(own[-unique:]))
     return names

@@ -89,7 +89,7 @@ async def collect(pending: PendingTranslation, request: Request) -> TranslationR
             raise ClientDisconnect
         return translating.result()
     except TimeoutError:
-        raise HttpError(503, TIMED_OUT, retry_after=5) from None
+        raise HttpError(503, TIMED_OUT, headers={"Retry-After": "5"}) from None
     finally:
         pending.cancel()
         translating.cancel()
