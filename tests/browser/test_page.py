@@ -89,7 +89,11 @@ def test_a_document_is_translated_compared_and_downloaded(open_page: Any) -> Non
     page.get_by_label("Compare with").select_option("sentence")
     finished(page)
     translate(page, "Anna bought a coat. It was warm.\n\nIt rained.")
-    assert page.locator("tr.sentence .toggle").all_inner_texts() == ["Anna bought a coat.", "It was warm.", "It rained."]
+    assert page.locator("tr.sentence .toggle").all_inner_texts() == [
+        "Anna bought a coat.",
+        "It was warm.",
+        "It rained.",
+    ]
     own, other = (
         [row.locator(".text").nth(side).inner_text() for row in page.locator("tr.sentence").all()] for side in (0, 1)
     )

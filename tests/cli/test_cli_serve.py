@@ -62,7 +62,7 @@ def test_sigterm_finishes_accepted_requests_and_refuses_new_ones(chain: Chain) -
             pass
         process.send_signal(signal.SIGTERM)
         late = ask(url, ["x"])
-        while late[0] == 200:  # it was quicker than the signal
+        while late[0] == 200:  # it arrived before the signal
             late = ask(url, ["x"])
         assert late[0] == 503
         accepted.join()

@@ -24,14 +24,14 @@ def test_a_large_body_is_refused_before_it_is_read(strict: Served) -> None:
         body = (json.dumps(fits) + padding).encode()
         assert client.post("/v1/translate", content=body, headers=headers).status_code == 200
         assert client.post("/v1/translate", content=body + b" ", headers=headers).status_code == 413
-        # In chunks, nobody says beforehand how much it will be.
+        # A chunked body has no Content-Length.
         pieces = (body[:500], body[500:], b" ")
         assert client.post("/v1/translate", content=iter(pieces), headers=headers).status_code == 413
         assert client.post("/v1/translate", content=iter(pieces[:2]), headers=headers).status_code == 200
 
 
 def speak(served: Served, head: str, *, token: str = TOKEN, body: bytes = b"") -> bytes:
-    """Send the head of a request, then slowly its body, and return how the answer begins."""
+    """Send the head of a request, then slowly its body; return the start of the response."""
     host, port = served.url.removeprefix("http://").split(":")
     line = f"POST /v1/translate HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
     with socket.create_connection((host, int(port)), timeout=20) as connection:
@@ -44,7 +44,7 @@ def speak(served: Served, head: str, *, token: str = TOKEN, body: bytes = b"") -
 
 @pytest.mark.parametrize(("token", "status"), [(TOKEN, b"413"), ("wrong", b"401")])
 def test_a_client_refused_while_sending_still_gets_the_response(strict: Served, token: str, status: bytes) -> None:
-    """Whoever is cut off while writing would never read the answer."""
+    """A client whose connection is closed while it sends would never read the response."""
     head, body = "Content-Length: 2000000\r\n", b" " * 2_000_000
     assert speak(strict, head, token=token, body=body).startswith(b"HTTP/1.1 " + status)
     pieces = b"186a0\r\n" + b" " * 100_000 + b"\r\n"
@@ -83,14 +83,14 @@ def test_a_client_that_does_not_read_is_disconnected(
     async def send(message: Any) -> None:
         sent.append(message["type"])
         if len(sent) > 3:
-            await asyncio.sleep(60)  # nobody takes it
+            await asyncio.sleep(60)  # the client does not read
 
     async def receive() -> Any:
         return {"type": "http.request", "body": b"", "more_body": False}
 
     scope = {"type": "http", "method": "POST", "path": "/v1/translate/stream", "headers": []}
     wrapped = middleware.ServiceMiddleware(answer, service=served.service, access=Access())
-    with ThreadPoolExecutor(1) as apart:  # a browser's tests may have left a loop in this thread
+    with ThreadPoolExecutor(1) as apart:  # browser tests may have left an event loop in this thread
         apart.submit(lambda: asyncio.run(asyncio.wait_for(wrapped(scope, receive, send), 30))).result()
     assert len(sent) == 4
     assert served.service.active == 0

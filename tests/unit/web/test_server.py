@@ -25,7 +25,7 @@ def test_a_request_head_is_limited_in_size_and_time(tiny_demo: Path, monkeypatch
             (b"no request at all\r\n\r\n", b"400"),
         ):
             with socket.create_connection((host, int(port)), timeout=30) as raw:
-                with contextlib.suppress(OSError):  # it may hang up while we still write
+                with contextlib.suppress(OSError):  # the server may close the connection while we send
                     raw.sendall(sent)
                 with contextlib.suppress(ConnectionResetError):
                     answer = b"".join(iter(lambda: raw.recv(65536), b""))
@@ -33,7 +33,7 @@ def test_a_request_head_is_limited_in_size_and_time(tiny_demo: Path, monkeypatch
                     assert head.startswith(b"HTTP/1.1 " + status)
                     assert b"nosniff" in head
                     assert json.loads(body)["error"]
-        with running.client() as client:  # a slow client between requests is none
+        with running.client() as client:  # idle time between requests does not count
             assert client.get("/healthz").status_code == 200
             time.sleep(0.5)
             assert client.get("/healthz").status_code == 200
@@ -47,7 +47,7 @@ def test_a_draining_server_answers_accepted_requests_and_refuses_new_ones(
     accepted = threading.Thread(target=lambda: answers.append(served.post({"sentences": ["x"]})))
     accepted.start()
     wait_until(lambda: service.workers["document"].queue.waiting == 1)
-    # The server itself would end once it is idle; here only the flag is looked at.
+    # `active` keeps the server from stopping when it is idle.
     service.active += 1
     service.draining = True
     try:

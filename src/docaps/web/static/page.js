@@ -40,7 +40,7 @@ const listComparisons = () => {
   const select = find("comparison");
   const before = select.value;
   const options = [["", "nothing"]];
-  if (chosen.history) options.push(["=", find("context").checked ? "the same model without context" : "the same model with context"]);
+  if (chosen.history) options.push(["=", find("context").checked ? "itself without context" : "itself with context"]);
   for (const other of page.models) if (other !== chosen) options.push([`+${other.name}`, other.name]);
   select.replaceChildren(...options.map(([value, text]) => node("option", { value }, text)));
   const selected = options.some(([value]) => value === before) && before !== "" ? before : options[1]?.[0] ?? "";
