@@ -54,15 +54,14 @@ class Service:
         worker = self._find_worker(request.model)
         self._check(request)
         sources, paragraphs = await self._read_document(request, worker.trained.codec.source.code)
-        manner = Manner(self._decoding(request, worker.trained.decoding), request.context, request.routing)
+        settings = Manner(self._decoding(request, worker.trained.decoding), request.context, request.routing)
         arrived: asyncio.Queue[Delivery] = asyncio.Queue()
         deliver = partial(_deliver, asyncio.get_running_loop(), arrived)
-        ticket = Ticket(sources, tuple(request.history), manner, deliver, promptly)
-        if sources and not worker.queue.put(ticket, self.limits.queue):
+        queued = Ticket(sources, tuple(request.history), settings, deliver, promptly)
+        if sources and not worker.queue.put(queued, self.limits.queue):
             raise HttpError(429, "the queue is full", headers={"Retry-After": str(worker.delay)})
-        return PendingTranslation(
-            request, worker.name, sources, paragraphs, ticket, arrived, start + self.limits.seconds
-        )
+        deadline = start + self.limits.seconds
+        return PendingTranslation(request, worker.name, sources, paragraphs, queued, arrived, deadline)
 
     async def _read_document(
         self, request: TranslationRequest, language: str

@@ -41,7 +41,7 @@ class PendingTranslation:
     sources: tuple[str, ...]
     paragraphs: list[int] | None
     """For running text: the number of sentences in each paragraph."""
-    ticket: Ticket
+    queued: Ticket
     arrived: asyncio.Queue[Delivery]
     deadline: float
     """When to give up, on the monotonic clock."""
@@ -59,14 +59,17 @@ class PendingTranslation:
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        if not self._ready:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(KEEPALIVE_SECONDS, left)):
-                    part = await self.arrived.get()
-                if isinstance(part, Exception):
-                    raise part
-                self._ready.extend(part)
-        return bool(self._ready)
+        if self._ready:
+            return True
+        try:
+            async with asyncio.timeout(min(KEEPALIVE_SECONDS, left)):
+                part = await self.arrived.get()
+        except TimeoutError:
+            return False
+        if isinstance(part, Exception):
+            raise part
+        self._ready.extend(part)
+        return bool(part)
 
     def _as_message(self, source: str, sentence: TranslatedSentence) -> SentenceTranslation:
         row = dict(as_row(source, sentence))
@@ -76,7 +79,7 @@ class PendingTranslation:
 
     def cancel(self) -> None:
         """Drop the sentences that are not yet translated."""
-        self.ticket.cancelled = True
+        self.queued.cancelled = True
 
 
 async def collect(pending: PendingTranslation, request: Request) -> TranslationResponse:
