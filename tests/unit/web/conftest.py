@@ -44,12 +44,12 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     opened = threading.Event()
     translate = Translator.translate_pieces
 
-    def wait(self: Any, pieces: Any, wishes: Any) -> Any:
+    def wait(self: Any, pieces: Any, options: Any) -> Any:
         opened.wait(60)
         (poison,) = self.read([POISON])
         if any(poison in piece.passages for piece in pieces):
             raise RuntimeError("secret of the machine room")
-        return translate(self, pieces, wishes)
+        return translate(self, pieces, options)
 
     monkeypatch.setattr(Translator, "translate_pieces", wait)
     yield opened

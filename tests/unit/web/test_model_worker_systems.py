@@ -21,7 +21,7 @@ STORIES = (
     ("it came",),
 )
 HISTORY = ("the dog sat", "a cat ran", "it slept here")
-GRAINS = {
+GRANULARITIES = {
     "transformer": "sentence",
     "qcn+reg": "sentence",
     "zhang": "sentence",
@@ -42,11 +42,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 class Client:
     """A client that waits for a translation."""
 
-    def __init__(self, story: Sequence[str], history: Sequence[str], manner: Manner, *, promptly: bool) -> None:
+    def __init__(
+        self, story: Sequence[str], history: Sequence[str], request_settings: Manner, *, promptly: bool
+    ) -> None:
         self.found: list[TranslatedSentence] = []
         self._count = len(story)
         self._done = threading.Event()
-        self.ticket = Ticket(tuple(story), tuple(history), manner, self._take, promptly)
+        self.queued = Ticket(tuple(story), tuple(history), request_settings, self._take, promptly)
 
     def _take(self, delivery: Delivery) -> None:
         assert not isinstance(delivery, Exception), delivery
@@ -71,19 +73,19 @@ def working(trained: TrainedModel, threads: int) -> Iterator[Worker]:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
-    ("name", "context"), [*((name, True) for name in GRAINS), ("han", False), ("san-offline", False)]
+    ("name", "context"), [*((name, True) for name in GRANULARITIES), ("han", False), ("san-offline", False)]
 )
 def test_clients_get_the_same_as_each_would_alone(store: Store, name: str, context: bool, threads: int) -> None:
     trained = tiny.trained(store, name, batch_tokens=30)
-    assert Translator(trained).grain(Wishes()) == GRAINS[name]
-    manner = Manner(trained.decoding, context)
+    assert Translator(trained).grain(Wishes()) == GRANULARITIES[name]
+    request_settings = Manner(trained.decoding, context)
     histories = ((), HISTORY, HISTORY[:1])
     with working(trained, threads) as worker:
         clients = [
-            Client(story, history, manner, promptly=number == 1)
+            Client(story, history, request_settings, promptly=number == 1)
             for number, (story, history) in enumerate(zip(STORIES, histories, strict=True))
         ]
-        assert all(worker.queue.put(client.ticket, 1000) for client in clients)
+        assert all(worker.queue.put(client.queued, 1000) for client in clients)
         found = [client.wait() for client in clients]
     for story, history, own in zip(STORIES, histories, found, strict=True):
         ((_, wanted),) = Translator(trained).stream([Document(story)], Wishes(context, history))
