@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from docaps.web import streaming
 from docaps.web.schemas import Limits
 from serving import Served, models, serving, wait_until
 
@@ -58,3 +59,13 @@ def test_work_for_a_disconnected_client_is_cancelled(served: Served, gate: threa
     wait_until(lambda: served.service.active == 0)
     gate.set()
     assert served.post({"sentences": ["x"]}).status_code == 200
+
+
+def test_a_silent_stream_is_kept_open(served: Served, gate: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "KEEPALIVE_SECONDS", 0.05)
+    body = {"sentences": ["x"]}
+    with served.client() as client, client.stream("POST", "/v1/translate/stream", json=body) as response:
+        lines = response.iter_lines()
+        assert next(lines) == ": still translating"
+        gate.set()
+        assert [line for line in lines if line.startswith("event: ")] == ["event: sentence", "event: done"]
