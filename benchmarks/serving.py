@@ -1,8 +1,8 @@
-"""How fast `docaps serve` answers many clients at once, against `docaps translate` on the same sentences.
+"""Throughput and latency of `docaps serve` under many clients, against `docaps translate` on the same sentences.
 
-Each client sends one document after the other, and waits for its translation. Prints the 95th percentile of the time to
-an answer, and the memory of the server over the run; the last line is JSON. Without --run, a small model is trained
-for some steps first: its translations are worthless, but as long as they would be.
+Each client sends one document after the other and waits for each translation. Prints throughput, latency (median and
+95th percentile) and the memory of the server over time; the last line is JSON. Without --run, a small model is trained
+for a few steps first: its translations are poor, but of realistic length.
 """
 
 import argparse
@@ -24,13 +24,13 @@ from pathlib import Path
 
 Documents = Sequence[Sequence[str]]
 DOCAPS = [sys.executable, "-m", "docaps"]
-EXPLICIT = (429, 503)
-"""What a server may say when it is too busy."""
+OVERLOADED = (429, 503)
+"""Statuses with which an overloaded server may refuse a request."""
 
 
 @dataclass
 class Load:
-    """What the clients saw."""
+    """Measurements of the clients."""
 
     seconds: float = 0.0
     sentences: int = 0
@@ -40,12 +40,12 @@ class Load:
 
     @property
     def errors(self) -> int:
-        """Count answers that are none, and sentences that were lost."""
-        return sum(count for status, count in self.statuses.items() if status != 200 and status not in EXPLICIT)
+        """Count failed requests and responses with missing sentences."""
+        return sum(count for status, count in self.statuses.items() if status != 200 and status not in OVERLOADED)
 
 
 def train(folder: Path) -> Path:
-    """Train a small document model for some steps."""
+    """Train a small document model for a few steps."""
     settings = ["stage.sentence.steps=60", "stage.document.steps=20", "decoding.length_factor=0.5"]
     settings += [f"stage.{stage}.warmup=10" for stage in ("sentence", "document")]
     options = [word for setting in settings for word in ("--set", setting)]
@@ -55,7 +55,7 @@ def train(folder: Path) -> Path:
 
 
 def write_documents(folder: Path, data: Path | None) -> Documents:
-    """Read documents, or generate little ones."""
+    """Read documents, or generate small ones."""
     if data is None:
         out = folder / "text"
         command = [*DOCAPS, "minidocs", "--documents", "2000", "--seed", "5", "--out", str(out)]
@@ -66,7 +66,7 @@ def write_documents(folder: Path, data: Path | None) -> Documents:
 
 
 def start_server(run: Path) -> tuple[subprocess.Popen[str], str]:
-    """Start a server on a free port, and wait until it listens."""
+    """Start a server on a free port and wait until it listens."""
     process = subprocess.Popen([*DOCAPS, "serve", str(run), "--port", "0"], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     for line in process.stderr:
@@ -76,14 +76,14 @@ def start_server(run: Path) -> tuple[subprocess.Popen[str], str]:
 
 
 class Connection:
-    """A client's connection, kept from request to request."""
+    """A persistent connection of a client."""
 
     def __init__(self, url: str) -> None:
         self._host, self._port = url.removeprefix("http://").split(":")
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, body: bytes) -> tuple[int, bytes]:
-        """Send a request, and wait for its answer."""
+        """Send a request and wait for its response."""
         if self._streams is None:
             self._streams = await asyncio.open_connection(self._host, int(self._port))
         reader, writer = self._streams
@@ -97,14 +97,14 @@ class Connection:
         return int(lines[0].split()[1]), answer
 
     def close(self) -> None:
-        """Hang up; the next request opens a new connection."""
+        """Close the connection; the next request opens a new one."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
 
 
-async def be_client(url: str, documents: Iterator[Sequence[str]], end: float, load: Load) -> None:
-    """Ask for one document after the other until the time is up."""
+async def run_client(url: str, documents: Iterator[Sequence[str]], end: float, load: Load) -> None:
+    """Translate one document after the other until the time is over."""
     connection = Connection(url)
     while time.monotonic() < end:
         sentences = next(documents)
@@ -119,35 +119,35 @@ async def be_client(url: str, documents: Iterator[Sequence[str]], end: float, lo
         load.statuses[status] += 1
         load.latencies.append(time.monotonic() - start)
         load.sentences += len(sentences) if status == 200 else 0
-        if status in EXPLICIT:
+        if status in OVERLOADED:
             await asyncio.sleep(1)
     connection.close()
 
 
 async def watch(url: str, load: Load) -> None:
-    """Note the memory of the server once a second."""
+    """Record the memory of the server once a second."""
     while True:
         await asyncio.sleep(1)
         text = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{url}/metrics").read().decode())
         value = next(line for line in text.splitlines() if line.startswith("process_resident_memory_bytes "))
-        load.memory.append(int(value.split()[1]))
+        load.memory.append(int(float(value.split()[1])))
 
 
-async def put_under_load(url: str, documents: Documents, clients: int, seconds: float) -> Load:
-    """Let many clients ask at once."""
+async def apply_load(url: str, documents: Documents, clients: int, seconds: float) -> Load:
+    """Run many clients at the same time."""
     load, start = Load(), time.monotonic()
     supply = itertools.cycle(documents)
     watcher = asyncio.create_task(watch(url, load))
-    await asyncio.gather(*(be_client(url, supply, start + seconds, load) for _ in range(clients)))
+    await asyncio.gather(*(run_client(url, supply, start + seconds, load) for _ in range(clients)))
     if watcher.done():
-        watcher.result()  # it failed: say why
+        watcher.result()  # raise its error
     watcher.cancel()
     load.seconds = time.monotonic() - start
     return load
 
 
 def translate_speed(run: Path, documents: Documents, seconds: float) -> float:
-    """Return how many sentences a second `docaps translate` makes, without its start."""
+    """Return the sentences per second of `docaps translate`, without its start-up time."""
     few = documents[:20]
     start = time_translate(run, few)
     count = len(few)
@@ -159,7 +159,7 @@ def translate_speed(run: Path, documents: Documents, seconds: float) -> float:
 
 
 def time_translate(run: Path, documents: Documents) -> float:
-    """Return how many seconds `docaps translate` takes from its start to its end."""
+    """Return the run time of `docaps translate` in seconds."""
     text = "".join("<d>\n" + "".join(f"{sentence}\n" for sentence in document) for document in documents)
     with tempfile.TemporaryDirectory() as scratch:
         source, target = Path(scratch) / "source", Path(scratch) / "target"
@@ -171,7 +171,7 @@ def time_translate(run: Path, documents: Documents) -> float:
 
 
 def report(load: Load, speed: float, clients: int) -> dict[str, float | None]:
-    """Print what was measured, and return it."""
+    """Print the measurements and return the summary."""
     latencies = sorted(load.latencies)
     p95 = latencies[int(0.95 * (len(latencies) - 1))]
     served = load.sentences / load.seconds
@@ -188,19 +188,19 @@ def report(load: Load, speed: float, clients: int) -> dict[str, float | None]:
     return {
         "throughput_vs_translate": served / speed,
         "errors": load.errors,
-        "refused": sum(load.statuses[status] for status in EXPLICIT),
+        "refused": sum(load.statuses[status] for status in OVERLOADED),
         "p95_seconds": p95,
         "memory_growth": growth,
     }
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, help="a finished run; by default a small one is trained")
+    parser.add_argument("--run", type=Path, help="a finished run; by default a small model is trained")
     parser.add_argument("--data", type=Path, help="documents to send, <d> before each; by default generated ones")
     parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long the clients ask")
+    parser.add_argument("--seconds", type=float, default=60.0, help="duration of the load")
     parser.add_argument("--repeats", type=int, default=2, help="measurements of docaps translate, before and after")
     options = parser.parse_args()
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
@@ -210,7 +210,7 @@ def main() -> None:
         speeds = [translate_speed(run, documents, options.seconds / 6)]
         server, url = start_server(run)
         try:
-            load = asyncio.run(put_under_load(url, documents, options.clients, options.seconds))
+            load = asyncio.run(apply_load(url, documents, options.clients, options.seconds))
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(timeout=60)

@@ -1,4 +1,4 @@
-"""The browser, and the way to the fake runs that the unit tests of the report use too."""
+"""The browser, and the path to the fake runs that the unit tests of the report share."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ ARGUMENTS = [
 
 
 PAPER = int((210 - 2 * 14) / 25.4 * 96)
-"""The width of A4 in pixels, less the margins that the style sheet has."""
+"""The width of A4 in pixels without the margins of the style sheet."""
 
 
 @pytest.fixture(scope="session")
@@ -39,11 +39,11 @@ def browser() -> Iterator[object]:
 
 @pytest.fixture
 def open_page(browser: Any, report: str) -> Iterator[Any]:
-    """Open the report under given circumstances; at the end, nothing may have complained or left the machine."""
+    """Open the report with given browser settings; fail at the end on console errors and external requests."""
     contexts, complaints, requests = [], [], []
 
-    def open_with(**circumstances: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **circumstances})
+    def open_with(**settings: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **settings})
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
@@ -61,7 +61,7 @@ def open_page(browser: Any, report: str) -> Iterator[Any]:
 
 @pytest.fixture
 def printed(open_page: Any) -> Any:
-    """Return the page as it goes to paper: everything unfolded."""
+    """Return the page as printed, with everything unfolded."""
     page = open_page(viewport={"width": PAPER, "height": 970})
     page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
     page.emulate_media(media="print")

@@ -1,4 +1,4 @@
-"""The page of `docaps serve`, used as a reader would: in a browser, with a model trained for the test."""
+"""The page of `docaps serve` in a browser, with a small trained model."""
 
 import json
 import os
@@ -34,11 +34,11 @@ def complaints() -> list[str]:
 
 @pytest.fixture
 def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
-    """Open the page under given circumstances; at the end, nothing may have complained or left the machine."""
+    """Open the page with given browser settings; fail at the end on console errors and external requests."""
     contexts, requests = [], []
 
-    def open_with(**circumstances: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **circumstances})
+    def open_with(**settings: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **settings})
         context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
@@ -63,7 +63,7 @@ def finished(page: Any) -> None:
 
 
 def has_sentences(page: Any, count: int) -> None:
-    """Wait for a translation of so many sentences; the content policy lets no test evaluate conditions in the page."""
+    """Wait for a translation of so many sentences; the content security policy forbids polling by script."""
     end = time.monotonic() + 60
     while page.locator("tr.sentence").count() != count:
         assert time.monotonic() < end
@@ -77,7 +77,7 @@ def translate(page: Any, text: str) -> None:
     finished(page)
 
 
-def test_it_starts_with_an_example_in_which_context_matters(open_page: Any) -> None:
+def test_the_page_starts_with_an_example(open_page: Any) -> None:
     page = open_page()
     assert page.locator("tr.sentence").count() == 9
     assert page.locator("thead th").all_inner_texts() == ["Source", "document", "document without context"]
@@ -89,7 +89,11 @@ def test_a_document_is_translated_compared_and_downloaded(open_page: Any) -> Non
     page.get_by_label("Compare with").select_option("sentence")
     finished(page)
     translate(page, "Anna bought a coat. It was warm.\n\nIt rained.")
-    assert page.locator("tr.sentence .pick").all_inner_texts() == ["Anna bought a coat.", "It was warm.", "It rained."]
+    assert page.locator("tr.sentence .toggle").all_inner_texts() == [
+        "Anna bought a coat.",
+        "It was warm.",
+        "It rained.",
+    ]
     own, other = (
         [row.locator(".text").nth(side).inner_text() for row in page.locator("tr.sentence").all()] for side in (0, 1)
     )
@@ -120,7 +124,7 @@ def test_context_can_be_switched_off(open_page: Any) -> None:
     assert page.locator("mark").count() == 0
 
 
-def test_a_sentence_shows_which_words_fed_which_capsule(open_page: Any) -> None:
+def test_a_sentence_shows_its_routing(open_page: Any) -> None:
     page = open_page()
     page.get_by_role("button", name="Martin wanted to renovate it").click()
     panel = page.locator(".panel")
@@ -128,7 +132,7 @@ def test_a_sentence_shows_which_words_fed_which_capsule(open_page: Any) -> None:
     assert panel.locator("svg.heatmap[data-kind=pcc]").count() == 2  # two sentences before it
     assert panel.locator(".capsules li").count() == 2
     assert panel.locator(".capsules .word").count() > 20
-    assert "most:" in panel.locator(".most").first.inner_text()
+    assert "strongest:" in panel.locator(".strongest").first.inner_text()
     panel.get_by_label("Coupling c").check()
     slider = panel.get_by_role("slider")
     slider.fill("0")
@@ -144,11 +148,11 @@ def test_a_sentence_shows_which_words_fed_which_capsule(open_page: Any) -> None:
 
 def test_text_is_never_markup(open_page: Any) -> None:
     page = open_page()
-    page.get_by_label("One sentence a line").check()
+    page.get_by_label("One sentence per line").check()
     finished(page)
     translate(page, f"{NASTY}\n{NASTY}")
-    assert page.locator("tr.sentence .pick").first.inner_text().startswith("<img src=x")
-    page.locator(".pick").nth(1).click()
+    assert page.locator("tr.sentence .toggle").first.inner_text().startswith("<img src=x")
+    page.locator(".toggle").nth(1).click()
     page.locator(".panel").wait_for()
     assert page.locator("#translation img, #translation b").count() == 0
 
@@ -181,13 +185,13 @@ def test_everything_can_be_done_from_the_keyboard(open_page: Any) -> None:
         names.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
         if "It was cold." in names[-1]:
             break
-    assert {"model", "rival", "context", "lines", "go", "open"} <= set(names)
+    assert {"model", "comparison", "context", "lines", "submit", "open"} <= set(names)
     page.keyboard.press("Enter")
     page.locator(".panel").wait_for()
-    assert page.locator(".pick[aria-expanded=true]").inner_text() == "It was cold."
+    assert page.locator(".toggle[aria-expanded=true]").inner_text() == "It was cold."
 
 
-def test_faults_are_told(open_page: Any) -> None:
+def test_errors_are_shown(open_page: Any) -> None:
     page = open_page()
     page.get_by_label("Your document").fill("  ")
     page.get_by_role("button", name="Translate").click()
@@ -195,10 +199,10 @@ def test_faults_are_told(open_page: Any) -> None:
     page.locator("#file").set_input_files({"name": "a.png", "mimeType": "image/png", "buffer": b"\x89PNG\0\xff"})
     page.get_by_text("a.png is not a text file").wait_for()
     page.locator("#file").set_input_files({"name": "b.txt", "mimeType": "text/plain", "buffer": b"x" * 1_000_001})
-    page.get_by_text("b.txt is larger than this service takes (1000000 bytes)").wait_for()
+    page.get_by_text("b.txt is too large: the limit of this service is 1000000 bytes").wait_for()
 
 
-def test_a_refusal_takes_the_place_of_what_was_there(open_page: Any, complaints: list[str]) -> None:
+def test_an_error_replaces_the_previous_translation(open_page: Any, complaints: list[str]) -> None:
     page = open_page()
     page.get_by_label("Your document").fill("y" * 6000)
     page.get_by_role("button", name="Translate").click()
@@ -208,12 +212,12 @@ def test_a_refusal_takes_the_place_of_what_was_there(open_page: Any, complaints:
     translate(page, "It rained.")
     assert not page.get_by_role("alert").is_visible()
     assert page.locator("tr.sentence").count() == 1
-    assert complaints  # the browser itself tells of answers that are refusals
+    assert complaints  # the browser itself logs error responses
     assert all("status of 422" in one for one in complaints)
     complaints.clear()
 
 
-def test_one_endless_word_does_not_widen_the_page(open_page: Any) -> None:
+def test_a_very_long_word_does_not_widen_the_page(open_page: Any) -> None:
     page = open_page()
     translate(page, "x" * 3000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 1200
@@ -221,7 +225,7 @@ def test_one_endless_word_does_not_widen_the_page(open_page: Any) -> None:
 
 def test_a_phone_needs_no_sideways_scrolling(open_page: Any) -> None:
     page = open_page(viewport={"width": 390, "height": 800})
-    page.locator(".pick").nth(2).click()
+    page.locator(".toggle").nth(2).click()
     page.locator(".panel").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
@@ -239,23 +243,23 @@ def test_differences_are_found_word_by_word(open_page: Any) -> None:
         assert page.evaluate(script, [one, other]) == wanted
 
 
-def test_events_are_cut_where_they_end(open_page: Any) -> None:
+def test_events_are_split_where_they_end(open_page: Any) -> None:
     page = open_page()
-    script = """async (text) => (await import("/static/service.js")).cutEvents(text)"""
+    script = """async (text) => (await import("/static/service.js")).splitEvents(text)"""
     found = page.evaluate(script, ': wait\n\nevent: sentence\ndata: {"source": "a: b"}\n\nevent: do')
     assert found == {"events": [{"name": "sentence", "data": {"source": "a: b"}}], "rest": "event: do"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_fault(open_page: Any, scheme: str) -> None:
+def test_axe_finds_no_serious_violation(open_page: Any, scheme: str) -> None:
     if not AXE.exists():
         pytest.skip(
             "axe-core is not installed: npm install --prefix .venv/axe axe-core, or set DOCAPS_AXE to axe.min.js"
         )
     page = open_page(color_scheme=scheme)
-    page.locator(".pick").nth(2).click()
+    page.locator(".toggle").nth(2).click()
     page.locator(".panel").wait_for()
-    page.evaluate(AXE.read_text(encoding="utf-8"))  # not a script element: the content policy would refuse it
+    page.evaluate(AXE.read_text(encoding="utf-8"))  # not a script element, which the content security policy forbids
     found = page.evaluate("axe.run()")
     serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []

@@ -1,8 +1,7 @@
-"""`docaps serve` as a process: it listens, answers, and ends when it is told to, not before it has answered."""
+"""`docaps serve` as a process: it listens, answers, and on a signal finishes accepted requests before it stops."""
 
 import importlib.util
 import json
-import os
 import re
 import signal
 import socket
@@ -53,7 +52,7 @@ def waiting(url: str) -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith("docaps_queue_sentences{"))
 
 
-def test_sigterm_answers_what_was_accepted_and_refuses_what_comes_later(chain: Chain) -> None:
+def test_sigterm_finishes_accepted_requests_and_refuses_new_ones(chain: Chain) -> None:
     with running(chain.document, chain.sentence) as (process, url):
         story = [f"It rained {place} times in London." for place in range(1500)]
         answers: list[tuple[int, str]] = []
@@ -63,7 +62,7 @@ def test_sigterm_answers_what_was_accepted_and_refuses_what_comes_later(chain: C
             pass
         process.send_signal(signal.SIGTERM)
         late = ask(url, ["x"])
-        while late[0] == 200:  # it was quicker than the signal
+        while late[0] == 200:  # it arrived before the signal
             late = ask(url, ["x"])
         assert late[0] == 503
         accepted.join()
@@ -76,7 +75,7 @@ def test_sigterm_answers_what_was_accepted_and_refuses_what_comes_later(chain: C
         assert err == "docaps: stopped; all accepted requests were answered\n"
 
 
-def test_a_token_comes_from_the_environment_or_a_file(
+def test_the_token_comes_from_the_environment_or_a_file(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCAPS_TOKEN", "from the environment ")
@@ -90,7 +89,7 @@ def test_a_token_comes_from_the_environment_or_a_file(
         assert ask(url, ["x"], "from a file")[0] == 200
 
 
-def test_faults_are_told_before_anything_is_served(
+def test_errors_are_reported_before_anything_is_served(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = docaps("serve", tmp_path / "none", "--port", "0")
@@ -100,7 +99,7 @@ def test_faults_are_told_before_anything_is_served(
     assert "holds no token" in found.err
     (tmp_path / "token").write_text("Schlüssel\n", encoding="utf-8")
     found = docaps("serve", chain.sentence, "--token-file", tmp_path / "token")
-    assert "a token is of printable ASCII characters" in found.err
+    assert "a token must consist of printable ASCII characters" in found.err
     monkeypatch.setenv("DOCAPS_TOKEN", " ")
     found = docaps("serve", chain.sentence)
     assert (found.code, found.err) == (1, "docaps: DOCAPS_TOKEN is empty: unset it\n")
@@ -108,7 +107,7 @@ def test_faults_are_told_before_anything_is_served(
     found = docaps("serve", chain.sentence, "--token-file", tmp_path / "nothing")
     assert "cannot read the token" in found.err
     found = docaps("serve", chain.sentence, chain.sentence, "--port", "0")
-    assert f"{chain.sentence}: is named twice" in found.err
+    assert f"{chain.sentence}: is given twice" in found.err
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         found = docaps("serve", chain.sentence, "--port", str(port))
@@ -117,34 +116,23 @@ def test_faults_are_told_before_anything_is_served(
         assert "Choose another --port" in found.err
 
 
-def test_without_the_extra_its_name_is_told(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_error_names_it(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     found = docaps("serve", chain.sentence)
     assert found.code == 1
     assert found.err == "docaps: docaps serve needs fastapi: pip install 'docaps[serve]'\n"
 
 
-def test_runs_of_one_name_are_told_apart_by_their_folders() -> None:
-    from docaps.web.opening import name_runs
-
-    root = Path(os.sep)
-    assert name_runs([root / "a" / "document", root / "b" / "document", root / "b" / "sentence"]) == [
-        "a/document",
-        "b/document",
-        "sentence",
-    ]
-
-
-def test_the_documentation_tells_the_limits_as_they_are() -> None:
-    from docaps.web.limits import DEFAULTS
+def test_the_documented_limits_are_the_defaults() -> None:
+    from docaps.web.schemas import DEFAULT_LIMITS
 
     table = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| [^|]+ \| ([\d,]+) \| `--", table, flags=re.MULTILINE)
+    documented = re.findall(r"^\| [^|]+ \| ([\d,]+) \| `--", table, flags=re.MULTILINE)
     names = ("body", "sentences", "characters", "beam", "queue", "seconds")
-    assert [int(value.replace(",", "")) for value in told] == [getattr(DEFAULTS, name) for name in names]
+    assert [int(value.replace(",", "")) for value in documented] == [getattr(DEFAULT_LIMITS, name) for name in names]
 
 
-def test_the_address_is_printed_as_json_at_once(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_url_is_printed_as_json_at_once(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with running(chain.sentence, "--json") as (process, url):
         assert process.stdout is not None

@@ -1,6 +1,6 @@
-"""A service over HTTP and a page for it: documents in, translations out, many clients at once.
+"""HTTP service and web page: translates documents for many clients at once.
 
     docaps serve runs/demo/runs/document
 
-`docaps.web.client` is the other end, for Python programs; it needs nothing but docaps.
+`docaps.web.client` is a Python client for it; it needs no optional dependencies.
 """

@@ -1,4 +1,4 @@
-"""A client for Python programs, without more than the standard library and the messages of the service.
+"""A Python client of the service that needs only the standard library and pydantic.
 
 from docaps.web.client import Client
 
@@ -13,18 +13,26 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from email.message import Message
 from http.client import HTTPException, HTTPResponse
 from typing import Any
 
 from pydantic import ValidationError
 
 from docaps.errors import DocapsError
-from docaps.web.messages import Answer, End, Fault, ModelCard, ModelCards, Order, Step, dump
+from docaps.web.schemas import (
+    ErrorResponse,
+    ModelCard,
+    ModelList,
+    StreamedSentence,
+    StreamEnd,
+    TranslationRequest,
+    TranslationResponse,
+    to_json,
+)
 
 
 class ServiceError(DocapsError):
-    """The service did not answer; `status` is 0 if it was not even reached, `retry` the seconds to wait, if told."""
+    """A failed call: `status` is the HTTP status (0 without a response), `retry` the seconds to wait, if given."""
 
     def __init__(self, message: str, status: int = 0, retry: float | None = None) -> None:
         super().__init__(message)
@@ -33,15 +41,15 @@ class ServiceError(DocapsError):
 
 
 class Client:
-    """Ask a service for translations."""
+    """A client of one service."""
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 130.0) -> None:
-        """Remember where the service is.
+        """Set the address of the service.
 
         Args:
             url: its address, such as http://127.0.0.1:8000.
-            token: the bearer token, if it asks for one.
-            timeout: seconds without a sign of life after which to give up.
+            token: the bearer token, if the service needs one.
+            timeout: seconds without any data after which to give up.
         """
         self._url = url.rstrip("/")
         self._token = token
@@ -49,83 +57,84 @@ class Client:
 
     def models(self) -> list[ModelCard]:
         """List the models, the default first."""
-        with self._open("/v1/models") as answer, _understood():
-            return ModelCards.model_validate_json(answer.read()).models
+        with self._open("/v1/models") as response, _checked():
+            return ModelList.model_validate_json(response.read()).models
 
-    def translate(self, document: Sequence[str] | str, **options: Any) -> Answer:
-        """Translate a document: its sentences, or a running text.
+    def translate(self, document: Sequence[str] | str, **options: Any) -> TranslationResponse:
+        """Translate a document.
 
         Args:
-            document: the sentences in order, or one text, which the service splits.
-            options: history, model, context, beam, nbest, routing; see `docaps.web.messages.Order`.
+            document: its sentences in order, or running text, which the service splits into sentences.
+            options: history, model, context, beam, nbest, routing; see `docaps.web.schemas.TranslationRequest`.
         """
-        with self._open("/v1/translate", _order(document, options)) as answer, _understood():
-            return Answer.model_validate_json(answer.read())
+        with self._open("/v1/translate", _make_request(document, options)) as response, _checked():
+            return TranslationResponse.model_validate_json(response.read())
 
-    def stream(self, document: Sequence[str] | str, **options: Any) -> Iterator[Step]:
-        """Translate a long document and go through its sentences as they are finished."""
-        with self._open("/v1/translate/stream", _order(document, options)) as answer, _understood():
-            for name, data in _events(answer):
+    def stream(self, document: Sequence[str] | str, **options: Any) -> Iterator[StreamedSentence]:
+        """Translate a document and yield each sentence as soon as it is finished."""
+        with self._open("/v1/translate/stream", _make_request(document, options)) as response, _checked():
+            for name, data in _read_events(response):
                 if name == "error":
-                    raise ServiceError(Fault.model_validate_json(data).error, 200)
+                    raise ServiceError(ErrorResponse.model_validate_json(data).error, 200)
                 if name == "done":
-                    End.model_validate_json(data)
+                    StreamEnd.model_validate_json(data)
                     return
-                yield Step.model_validate_json(data)
+                yield StreamedSentence.model_validate_json(data)
         raise ServiceError("the connection was closed before the end")
 
-    def _open(self, path: str, order: Order | None = None) -> HTTPResponse:
+    def _open(self, path: str, message: TranslationRequest | None = None) -> HTTPResponse:
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
-        body = None if order is None else dump(order).encode()
+        body = None if message is None else to_json(message).encode()
         request = urllib.request.Request(self._url + path, body, headers)
         try:
-            answer: HTTPResponse = urllib.request.urlopen(request, timeout=self._timeout)
-        except urllib.error.HTTPError as fault:
-            with fault:
-                raise _refused(fault.code, fault.headers, fault.read()) from None
-        except (OSError, HTTPException) as fault:
-            raise ServiceError(f"{self._url} cannot be reached: {fault}") from None
-        return answer
+            response: HTTPResponse = urllib.request.urlopen(request, timeout=self._timeout)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _service_error(error) from None
+        except (OSError, HTTPException) as error:
+            raise ServiceError(f"{self._url} cannot be reached: {error}") from None
+        return response
 
 
 @contextlib.contextmanager
-def _understood() -> Iterator[None]:
-    """Turn an answer that breaks off, or is none, into an error of the service."""
+def _checked() -> Iterator[None]:
+    """Raise a service error for a response that is incomplete or does not match the schema."""
     try:
         yield
-    except (OSError, HTTPException) as fault:
-        raise ServiceError(f"the connection broke off: {fault}") from None
+    except (OSError, HTTPException) as error:
+        raise ServiceError(f"the connection broke: {error}") from None
     except (ValidationError, UnicodeDecodeError):
-        raise ServiceError("the answer is not one of docaps") from None
+        raise ServiceError("the response is not from a docaps service") from None
 
 
-def _order(document: Sequence[str] | str, options: Mapping[str, Any]) -> Order:
-    """Check a request before it is sent."""
-    what = {"text": document} if isinstance(document, str) else {"sentences": list(document)}
+def _make_request(document: Sequence[str] | str, options: Mapping[str, Any]) -> TranslationRequest:
+    """Build and validate a request before it is sent."""
+    text = {"text": document} if isinstance(document, str) else {"sentences": list(document)}
     if "history" in options:
         options = {**options, "history": list(options["history"])}
     try:
-        return Order.model_validate({**options, **what})
-    except ValidationError as fault:
-        found = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in fault.errors())
-        raise ServiceError(f"not a request: {found}") from None
+        return TranslationRequest.model_validate({**options, **text})
+    except ValidationError as error:
+        found = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise ServiceError(f"not a valid request: {found}") from None
 
 
-def _refused(status: int, headers: Message, body: bytes) -> ServiceError:
-    """Make an error of an answer that says why there is none."""
+def _service_error(response: urllib.error.HTTPError) -> ServiceError:
+    """Read the message, details and waiting time of an error response."""
+    body = response.read()
     try:
-        fault = Fault.model_validate_json(body)
+        error = ErrorResponse.model_validate_json(body)
     except ValidationError:
-        fault = Fault(error=json.dumps(body[:200].decode("utf-8", errors="replace")))
-    details = "".join(f"; {one.where}: {one.message}" for one in fault.details or ())
-    retry = headers.get("Retry-After", "")
-    return ServiceError(f"{fault.error}{details}", status, float(retry) if retry.isdigit() else None)
+        error = ErrorResponse(error=json.dumps(body[:200].decode("utf-8", errors="replace")))
+    details = "".join(f"; {one.where}: {one.message}" for one in error.details or ())
+    retry = response.headers.get("Retry-After", "")
+    return ServiceError(f"{error.error}{details}", response.code, float(retry) if retry.isdigit() else None)
 
 
-def _events(lines: HTTPResponse) -> Iterator[tuple[str, str]]:
-    """Read server-sent events; comments are passed over."""
+def _read_events(lines: HTTPResponse) -> Iterator[tuple[str, str]]:
+    """Read server-sent events and skip comments."""
     name, data = "message", ""
     for raw in lines:
         line = raw.decode("utf-8").rstrip("\r\n")

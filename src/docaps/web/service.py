@@ -1,151 +1,172 @@
-"""The service behind the routes: which models there are, what they take in, and whether the door is still open."""
+"""The translation service: loaded models, checks of requests against the limits, and queueing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import count
+from pathlib import Path
 
-from docaps.config import DecodingSettings
-from docaps.translation.translator import TranslatedSentence, as_row
-from docaps.web.faults import RefusalError
-from docaps.web.limits import Limits
-from docaps.web.messages import Detail, ModelCard, Order, Sentence
+from docaps.config import SYSTEM_TITLES, DecodingSettings, TranslationPrecision
+from docaps.corpus.formats.splitting import split_paragraphs, split_sentences
+from docaps.errors import RunError
+from docaps.runs.directory import Run
+from docaps.translation.loading import TrainedModel, load_trained
+from docaps.web.http_errors import HttpError
 from docaps.web.metrics import Metrics
-from docaps.web.model_worker import ModelWorker
-from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettings
-from docaps.web.sources import Source, read_source
-
-
-class Reception:
-    """Where the translations of one request arrive, in the order of its sentences."""
-
-    def __init__(self, order: Order, source: Source, worker: ModelWorker, ticket: QueuedRequest) -> None:
-        self.order = order
-        self.source = source
-        self.model = worker.name
-        self.ticket = ticket
-        self.arrived: asyncio.Queue[PartialResult] = asyncio.Queue()
-
-    async def sentences(self) -> AsyncIterator[Sentence]:
-        """Go through the sentences as they are finished."""
-        place = 0
-        while place < len(self.source.sentences):
-            found = await self.arrived.get()
-            if isinstance(found, Exception):
-                raise found
-            for sentence in found:
-                yield _as_message(self.source.sentences[place], sentence, self.order)
-                place += 1
-
-    def leave(self) -> None:
-        """Take back what is not yet translated."""
-        self.ticket.cancelled = True
-
-
-def _as_message(source: str, sentence: TranslatedSentence, order: Order) -> Sentence:
-    row = dict(as_row(source, sentence))
-    if order.routing:
-        row.setdefault("routing", [])
-    return Sentence.model_validate(row)
+from docaps.web.schemas import ErrorDetail, Limits, ModelCard, TranslationRequest
+from docaps.web.streaming import PendingTranslation
+from docaps.web.tickets import Delivery, Manner, Ticket
+from docaps.web.worker import Engine, Worker
 
 
 class Service:
-    """Models by name, the default first; requests are accepted until the service drains."""
+    """Models by name, the default first; accepts requests until it drains."""
 
-    def __init__(
-        self, workers: Sequence[ModelWorker], cards: Sequence[ModelCard], limits: Limits, metrics: Metrics
-    ) -> None:
-        self.workers: Mapping[str, ModelWorker] = {worker.name: worker for worker in workers}
+    def __init__(self, workers: Sequence[Worker], cards: Sequence[ModelCard], limits: Limits, metrics: Metrics) -> None:
+        self.workers: Mapping[str, Worker] = {worker.name: worker for worker in workers}
         self.cards = list(cards)
         self.limits = limits
         self.metrics = metrics
         self.draining = False
         self.active = 0
-        """Requests for translations whose answer is not yet complete."""
+        """Translation requests whose response is not yet complete."""
 
     @property
     def ready(self) -> bool:
-        """Say whether requests are taken in."""
+        """Return whether the service accepts requests."""
         return not self.draining and all(worker.alive for worker in self.workers.values())
 
     def start(self) -> None:
-        """Let all models work."""
+        """Start all workers."""
         for worker in self.workers.values():
             worker.start()
 
     def stop(self) -> None:
-        """End all work."""
+        """Stop all workers."""
         for worker in self.workers.values():
             worker.stop()
 
-    async def accept(self, order: Order, *, promptly: bool = False) -> Reception:
-        """Check a request against the limits and queue it, or say why not."""
-        worker = self._find(order.model)
-        self._check(order)
-        source = await self._read(order, worker.trained.codec.source.code)
-        decoding = self._decoding(order, worker.trained.decoding)
-        manner = RequestSettings(decoding, order.context, order.routing)
-        ticket = QueuedRequest(source.sentences, tuple(order.history), manner, _discard, promptly)
-        reception = Reception(order, source, worker, ticket)
-        ticket.deliver = _into(reception.arrived)
-        if source.sentences and not worker.queue.put(ticket, self.limits.queue):
-            raise RefusalError(429, "too many sentences wait already", retry=worker.delay)
-        return reception
+    async def accept(self, request: TranslationRequest, start: float, *, promptly: bool = False) -> PendingTranslation:
+        """Check a request against the limits and queue it; its time counts from `start` on the monotonic clock.
 
-    async def _read(self, order: Order, language: str) -> Source:
-        """Get the sentences; others need not wait while a long text is split."""
-        if order.text is None:
-            return read_source(order, language)
-        source = await asyncio.to_thread(read_source, order, language)
-        self._check_size("text", source.sentences)
-        return source
+        With `promptly`, each sentence is delivered as soon as it is finished, else all of them together.
+        """
+        worker = self._find_worker(request.model)
+        self._check(request)
+        sources, paragraphs = await self._read_document(request, worker.trained.codec.source.code)
+        settings = Manner(self._decoding(request, worker.trained.decoding), request.context, request.routing)
+        arrived: asyncio.Queue[Delivery] = asyncio.Queue()
+        deliver = partial(_deliver, asyncio.get_running_loop(), arrived)
+        queued = Ticket(sources, tuple(request.history), settings, deliver, promptly)
+        if sources and not worker.queue.put(queued, self.limits.queue):
+            raise HttpError(429, "the queue is full", headers={"Retry-After": str(worker.delay)})
+        deadline = start + self.limits.seconds
+        return PendingTranslation(request, worker.name, sources, paragraphs, queued, arrived, deadline)
 
-    def _find(self, name: str | None) -> ModelWorker:
-        """Find a model; the name is only ever compared with those that are loaded."""
+    async def _read_document(
+        self, request: TranslationRequest, language: str
+    ) -> tuple[tuple[str, ...], list[int] | None]:
+        """Return the sentences; for running text, also the number of sentences in each paragraph."""
+        if request.sentences is not None:
+            return tuple(request.sentences), None
+        # In a thread: splitting a long text must not block other requests.
+        paragraphs = await asyncio.to_thread(split_text, request.text or "", language)
+        sentences = tuple(sentence for paragraph in paragraphs for sentence in paragraph)
+        self._check_sentences("text", sentences)
+        return sentences, list(map(len, paragraphs))
+
+    def _find_worker(self, name: str | None) -> Worker:
+        """Find a model; the name is only compared with those of loaded models."""
         if name is None:
             return next(iter(self.workers.values()))
         if name not in self.workers:
             known = ", ".join(self.workers)
-            raise RefusalError(422, "no such model", [Detail(where="model", message=f"one of {known}")])
+            raise HttpError(422, "no such model", [ErrorDetail(where="model", message=f"one of {known}")])
         return self.workers[name]
 
-    def _check(self, order: Order) -> None:
-        """Refuse what is beyond the limits before any work is done."""
-        self._check_size("sentences", order.sentences or ())
-        self._check_size("history", order.history)
-        if max(order.beam or 1, order.nbest) > self.limits.beam:
-            found = max(order.beam or 1, order.nbest)
-            detail = Detail(where="beam", message=f"at most {self.limits.beam}, found {found}")
-            raise RefusalError(422, "the beam is too wide", [detail])
+    def _check(self, request: TranslationRequest) -> None:
+        """Reject what exceeds the limits before any work is done."""
+        self._check_sentences("sentences", request.sentences or ())
+        self._check_sentences("history", request.history)
+        beam = max(request.beam or 1, request.nbest)
+        if beam > self.limits.beam:
+            detail = ErrorDetail(where="beam", message=f"at most {self.limits.beam}, found {beam}")
+            raise HttpError(422, "the beam is too wide", [detail])
 
-    def _check_size(self, name: str, sentences: Sequence[str]) -> None:
+    def _check_sentences(self, field: str, sentences: Sequence[str]) -> None:
         if len(sentences) > self.limits.sentences:
-            detail = Detail(where=name, message=f"at most {self.limits.sentences} sentences, found {len(sentences)}")
-            raise RefusalError(422, "too many sentences", [detail])
-        for place, sentence in enumerate(sentences):
+            message = f"at most {self.limits.sentences} sentences, found {len(sentences)}"
+            raise HttpError(422, "too many sentences", [ErrorDetail(where=field, message=message)])
+        for index, sentence in enumerate(sentences):
             if len(sentence) > self.limits.characters:
                 message = f"at most {self.limits.characters} characters, found {len(sentence)}"
-                raise RefusalError(422, "a sentence is too long", [Detail(where=f"{name}.{place}", message=message)])
+                raise HttpError(422, "a sentence is too long", [ErrorDetail(where=f"{field}.{index}", message=message)])
 
-    def _decoding(self, order: Order, settings: DecodingSettings) -> DecodingSettings:
-        beam = order.beam or min(max(settings.beam, order.nbest), self.limits.beam)
-        return settings.model_copy(update={"beam": beam, "nbest": order.nbest})
-
-
-def _discard(_: PartialResult) -> None:
-    """Stand in until there is somebody to tell."""
+    def _decoding(self, request: TranslationRequest, settings: DecodingSettings) -> DecodingSettings:
+        beam = request.beam or min(max(settings.beam, request.nbest), self.limits.beam)
+        return settings.model_copy(update={"beam": beam, "nbest": request.nbest})
 
 
-def _into(queue: "asyncio.Queue[PartialResult]") -> "_Bridge":
-    return _Bridge(asyncio.get_running_loop(), queue)
+def _deliver(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[Delivery]", part: Delivery) -> None:
+    """Hand translations from a worker's thread to the event loop, unless that is closed."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(arrived.put_nowait, part)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bridge:
-    """From a worker's thread into the event loop; nobody is there any more once the loop is closed."""
+def split_text(text: str, language: str) -> list[list[str]]:
+    """Split running text into paragraphs of sentences; blank lines always separate paragraphs."""
+    blocks: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if line.strip():
+            blocks[-1].append(" ".join(line.split()))
+        elif blocks[-1]:
+            blocks.append([])
+    return [
+        [" ".join(sentence.split()) for sentence in split_sentences(paragraph, language)]
+        for block in blocks
+        if block
+        for paragraph in split_paragraphs(block)
+    ]
 
-    loop: asyncio.AbstractEventLoop
-    queue: "asyncio.Queue[PartialResult]"
 
-    def __call__(self, delivery: PartialResult) -> None:
-        if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self.queue.put_nowait, delivery)
+def load_service(paths: Sequence[Path], limits: Limits, precision: TranslationPrecision = "float32") -> Service:
+    """Load the models of finished runs; each is named by the last parts of its path."""
+    metrics = Metrics()
+    engine = Engine()
+    workers: list[Worker] = []
+    cards: list[ModelCard] = []
+    for path, name in zip(paths, name_runs(paths), strict=True):
+        trained = engine.pool.submit(load_trained, path, precision).result()
+        if trained.model.view.shuffled:
+            message = "is a control that reads other documents, here those of other clients: use docaps translate"
+            raise RunError(message, path=path)
+        workers.append(Worker(name, trained, metrics, engine))
+        cards.append(_describe_model(name, path, trained, default=not cards))
+    return Service(workers, cards, limits, metrics)
+
+
+def _describe_model(name: str, path: Path, trained: TrainedModel, *, default: bool) -> ModelCard:
+    system = str(Run(path).read()["settings"]["system"].get("name", "transformer"))
+    return ModelCard(
+        name=name,
+        system=system,
+        title={str(name): title for name, title in SYSTEM_TITLES.items()}.get(system, system),
+        source_language=trained.codec.source.code,
+        target_language=trained.codec.target.code,
+        history=trained.model.history,
+        beam=trained.decoding.beam,
+        parameters=sum(weight.numel() for weight in trained.model.parameters()),
+        default=default,
+    )
+
+
+def name_runs(paths: Sequence[Path]) -> list[str]:
+    """Name runs by the last parts of their paths, as many as make the names unique."""
+    parts = [path.resolve().parts[1:] for path in paths]
+    names = []
+    for path, own in zip(paths, parts, strict=True):
+        if parts.count(own) > 1:
+            raise RunError("is given twice: give each run once", path=path)
+        unique = next(size for size in count(1) if sum(other[-size:] == own[-size:] for other in parts) == 1)
+        names.append("/".join(own[-unique:]))
+    return names

@@ -1,104 +1,136 @@
-"""Translations as they are made: server-sent events, and clients that go away."""
+"""Deliver translations, at once or as server-sent events, and cancel work for clients that disconnect."""
 
 import asyncio
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass, field
 
 from fastapi import Request
 from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
 
-from docaps.web.faults import RefusalError
-from docaps.web.messages import Answer, End, Fault, Sentence, Step, dump
-from docaps.web.service import Reception
+from docaps.translation.output import as_row
+from docaps.translation.translator import TranslatedSentence
+from docaps.web.http_errors import HttpError
+from docaps.web.schemas import (
+    ErrorResponse,
+    SentenceTranslation,
+    StreamedSentence,
+    StreamEnd,
+    TranslationRequest,
+    TranslationResponse,
+    to_json,
+)
+from docaps.web.tickets import Delivery, Ticket
 
 LOG = logging.getLogger("docaps.web")
-SILENCE = 10.0
-"""Seconds after which a waiting client is told that the server still lives."""
-TOO_SLOW = "the translation took too long"
+KEEPALIVE_SECONDS = 10.0
+"""Interval of the comments that keep a silent stream open."""
+TIMED_OUT = "the translation took too long"
 
 
-class GoneError(Exception):
-    """The client has closed its connection."""
+@dataclass
+class PendingTranslation:
+    """An accepted request whose translations arrive in order, in one or more parts."""
+
+    request: TranslationRequest
+    model: str
+    sources: tuple[str, ...]
+    paragraphs: list[int] | None
+    """For running text: the number of sentences in each paragraph."""
+    queued: Ticket
+    arrived: asyncio.Queue[Delivery]
+    deadline: float
+    """When to give up, on the monotonic clock."""
+    _ready: deque[TranslatedSentence] = field(default_factory=deque)
+
+    async def sentences(self) -> AsyncGenerator[SentenceTranslation | None]:
+        """Yield the translated sentences, and None after each silent interval; raise TimeoutError at the deadline."""
+        for source in self.sources:
+            while not await self._has_next():
+                yield None
+            yield self._as_message(source, self._ready.popleft())
+
+    async def _has_next(self) -> bool:
+        """Wait up to one keep-alive interval for the next sentence."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        if self._ready:
+            return True
+        try:
+            async with asyncio.timeout(min(KEEPALIVE_SECONDS, left)):
+                part = await self.arrived.get()
+        except TimeoutError:
+            return False
+        if isinstance(part, Exception):
+            raise part
+        self._ready.extend(part)
+        return bool(part)
+
+    def _as_message(self, source: str, sentence: TranslatedSentence) -> SentenceTranslation:
+        row = dict(as_row(source, sentence))
+        if self.request.routing:
+            row.setdefault("routing", [])
+        return SentenceTranslation.model_validate(row)
+
+    def cancel(self) -> None:
+        """Drop the sentences that are not yet translated."""
+        self.queued.cancelled = True
 
 
-async def collect(reception: Reception, request: Request, seconds: float) -> Answer:
-    """Wait for all sentences, but not longer than allowed, nor longer than the client does."""
-    work = asyncio.ensure_future(_gather(reception))
-    gone = asyncio.ensure_future(_until_gone(request))
+async def collect(pending: PendingTranslation, request: Request) -> TranslationResponse:
+    """Wait for the whole translation; stop at the deadline (503) or when the client disconnects."""
+    translating = asyncio.ensure_future(_collect(pending))
+    disconnected = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
-        await asyncio.wait({work, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            return work.result()
-        if gone.done():
-            raise GoneError
-        raise RefusalError(503, TOO_SLOW, retry=5)
+        await asyncio.wait({translating, disconnected}, return_when=asyncio.FIRST_COMPLETED)
+        if not translating.done():
+            raise ClientDisconnect
+        return translating.result()
+    except TimeoutError:
+        raise HttpError(503, TIMED_OUT, headers={"Retry-After": "5"}) from None
     finally:
-        reception.leave()
-        for task in (work, gone):
-            task.cancel()
+        pending.cancel()
+        translating.cancel()
+        disconnected.cancel()
 
 
-async def _gather(reception: Reception) -> Answer:
-    found = [sentence async for sentence in reception.sentences()]
-    return Answer(translations=found, model=reception.model, paragraphs=_paragraphs(reception))
+async def _collect(pending: PendingTranslation) -> TranslationResponse:
+    found = [sentence async for sentence in pending.sentences() if sentence is not None]
+    return TranslationResponse(translations=found, model=pending.model, paragraphs=pending.paragraphs)
 
 
-def _paragraphs(reception: Reception) -> list[int] | None:
-    counts = reception.source.paragraphs
-    return None if counts is None else list(counts)
-
-
-async def _until_gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-async def events(reception: Reception, seconds: float) -> AsyncIterator[str]:
-    """Go through a translation as events; a fault is the last of them."""
-    total = len(reception.source.sentences)
+async def stream_events(pending: PendingTranslation) -> AsyncIterator[str]:
+    """Yield a translation as server-sent events; an error is the last of them."""
+    total = len(pending.sources)
+    index = 0
     try:
-        async with contextlib.aclosing(_patiently(reception.sentences(), seconds)) as sentences:
-            index = 0
+        async with contextlib.aclosing(pending.sentences()) as sentences:
             async for sentence in sentences:
                 if sentence is None:
-                    yield ": still at work\n\n"
+                    yield ": still translating\n\n"
                     continue
-                yield as_event("sentence", Step(index=index, total=total, **sentence.model_dump()))
+                yield _event("sentence", StreamedSentence(index=index, total=total, **sentence.model_dump()))
                 index += 1
-        yield as_event("done", End(model=reception.model, sentences=total, paragraphs=_paragraphs(reception)))
+        yield _event("done", StreamEnd(model=pending.model, sentences=total, paragraphs=pending.paragraphs))
     except TimeoutError:
-        yield as_event("error", Fault(error=TOO_SLOW))
+        yield _event("error", ErrorResponse(error=TIMED_OUT))
     except Exception:
         LOG.exception("a stream failed")
-        yield as_event("error", Fault(error="the server failed at this document"))
+        yield _event("error", ErrorResponse(error="the server failed on this document"))
     finally:
-        reception.leave()
+        pending.cancel()
 
 
-async def _patiently(sentences: AsyncIterator[Sentence], seconds: float) -> AsyncGenerator[Sentence | None]:
-    """Go through sentences until the time is up; None for every silence."""
-    end = time.monotonic() + seconds
-    following = asyncio.ensure_future(anext(sentences, None))
-    try:
-        while True:
-            patience = min(SILENCE, end - time.monotonic())
-            if patience <= 0:
-                raise TimeoutError
-            done, _ = await asyncio.wait({following}, timeout=patience)
-            if not done:
-                yield None
-                continue
-            sentence = following.result()
-            if sentence is None:
-                return
-            yield sentence
-            following = asyncio.ensure_future(anext(sentences, None))
-    finally:
-        following.cancel()
-
-
-def as_event(name: str, message: BaseModel) -> str:
-    """Write an event; JSON has no line ends, so one line of data is enough."""
-    return f"event: {name}\ndata: {dump(message)}\n\n"
+def _event(name: str, message: BaseModel) -> str:
+    """Format an event; JSON contains no line breaks, so one data line is enough."""
+    return f"event: {name}\ndata: {to_json(message)}\n\n"

@@ -1,4 +1,4 @@
-"""A service in this process, behind a real socket on a free port of this machine."""
+"""A service in this process, behind a real socket on a free local port."""
 
 import contextlib
 import threading
@@ -6,20 +6,25 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from docaps.web.app import build_app
-from docaps.web.guard import LOCAL_NAMES, Access
-from docaps.web.limits import Limits
-from docaps.web.opening import open_service
-from docaps.web.server import Address, address_of, make_server
-from docaps.web.service import Service
+from docaps.web.middleware import LOCAL_HOSTS, Access
+from docaps.web.schemas import Limits
+from docaps.web.server import bind, make_server, url_of
+from docaps.web.service import Service, load_service
+
+TOKEN = "open sesame"
+"""The token of the fixture `strict`."""
+POISON = "poison"
+"""A sentence on which the models of the fixture `gate` fail."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A running service and how to reach it."""
+    """A running service and its URL."""
 
     service: Service
     url: str
@@ -37,7 +42,7 @@ class Served:
 
 
 def models(demo: Path) -> list[Path]:
-    """The runs of a demo, the document model first."""
+    """Return the runs of a demo, the document model first."""
     return [demo / "runs" / "demo" / "runs" / name for name in ("document", "sentence")]
 
 
@@ -46,23 +51,28 @@ def serving(
     runs: Sequence[Path], limits: Limits | None = None, *, token: str | None = None, origins: Sequence[str] = ()
 ) -> Iterator[Served]:
     """Serve runs while the block lasts."""
-    service = open_service(runs, limits or Limits())
-    with Address("127.0.0.1", 0).take() as listening:
-        app = build_app(service, Access(token, LOCAL_NAMES), origins=origins)
+    service = load_service(runs, limits or Limits())
+    with bind("127.0.0.1", 0) as listening:
+        app = build_app(service, Access(token, LOCAL_HOSTS), origins=origins)
         server = make_server(app, service)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
             wait_until(lambda: server.started)
-            yield Served(service, address_of(listening))
+            yield Served(service, url_of(listening))
         finally:
             server.should_exit = True
             thread.join()
 
 
+def ask(served: Served, body: Any, **options: Any) -> httpx.Response:
+    """Send a translation request with the token."""
+    return served.post(body, headers={"Authorization": f"Bearer {TOKEN}"}, **options)
+
+
 def wait_until(condition: object, seconds: float = 30) -> None:
-    """Wait for something to come true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "it did not come true in time"
+        assert time.monotonic() < end, "the condition did not become true in time"
         time.sleep(0.01)

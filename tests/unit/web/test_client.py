@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from docaps.web.client import Client, ServiceError
-from docaps.web.limits import Limits
+from docaps.web.schemas import Limits
 from serving import Served, models, serving
 
 STORY = ["Anna bought a coat.", "It was warm.", ""]
 
 
-def test_a_client_gets_models_and_translations(served: Served) -> None:
+def test_models_and_translations(served: Served) -> None:
     client = Client(served.url)
     assert [card.name for card in client.models()] == ["document", "sentence"]
     answer = client.translate(STORY, history=("It rained.",), nbest=2, routing=True)
@@ -19,14 +19,14 @@ def test_a_client_gets_models_and_translations(served: Served) -> None:
     assert client.translate("It rained. Anna came in.", model="sentence").model == "sentence"
 
 
-def test_a_client_streams_a_document(served: Served) -> None:
+def test_a_document_is_streamed(served: Served) -> None:
     client = Client(served.url)
     steps = list(client.stream(STORY))
     assert [step.index for step in steps] == [0, 1, 2]
     assert [step.translation for step in steps] == [one.translation for one in client.translate(STORY).translations]
 
 
-def test_a_client_is_told_why_there_is_no_answer(tiny_demo: Path, served: Served) -> None:
+def test_errors_of_the_service_are_raised(tiny_demo: Path, served: Served) -> None:
     with serving(models(tiny_demo)[1:], Limits(sentences=2), token="secret") as running:
         with pytest.raises(ServiceError, match="token is needed") as refused:
             Client(running.url).models()
@@ -43,5 +43,5 @@ def test_a_client_is_told_why_there_is_no_answer(tiny_demo: Path, served: Served
         running.service.draining = False
     with pytest.raises(ServiceError, match="cannot be reached"):
         client.models()
-    with pytest.raises(ServiceError, match=r"not a request: beam: .*less than or equal to 32"):
+    with pytest.raises(ServiceError, match=r"not a valid request: beam: .*less than or equal to 32"):
         Client(served.url).translate(STORY, beam=33)

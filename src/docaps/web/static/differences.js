@@ -1,6 +1,6 @@
-// What differs between two translations, word by word: all that is not in their longest common sequence.
+// Differences between two translations: the words outside their longest common subsequence.
 
-const common = (one, other) => {
+const commonLengths = (one, other) => {
   const table = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1));
   for (let i = one.length - 1; i >= 0; i -= 1) {
     for (let j = other.length - 1; j >= 0; j -= 1) {
@@ -12,10 +12,10 @@ const common = (one, other) => {
 
 export const words = (text) => text.split(/\s+/).filter(Boolean);
 
-// For each side, its words with a flag: whether the other side lacks it there.
+// Return the words of both sides, each flagged if the other side does not have it there.
 export const compare = (first, second) => {
   const [one, other] = [words(first), words(second)];
-  const table = common(one, other);
+  const table = commonLengths(one, other);
   const sides = [[], []];
   let [i, j] = [0, 0];
   while (i < one.length || j < other.length) {

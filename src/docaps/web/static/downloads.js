@@ -1,4 +1,4 @@
-// The result as a file: text, a table, or JSON.
+// Download the result as text, TSV or JSON.
 
 const oneLine = (text) => text.split(/\s+/).filter(Boolean).join(" ");
 
@@ -14,11 +14,11 @@ const asText = (result) => {
 };
 
 const asTable = (result) => {
-  const rival = result.rival ? [result.rival] : [];
-  const lines = [["sentence", "source", "translation", "score", ...rival]];
-  result.rows.forEach((row, place) => {
-    const other = result.rival ? [row.other?.translation ?? ""] : [];
-    lines.push([place + 1, oneLine(row.source), oneLine(row.translation), row.score.toFixed(6), ...other.map(oneLine)]);
+  const comparison = result.comparison ? [result.comparison] : [];
+  const lines = [["sentence", "source", "translation", "score", ...comparison]];
+  result.rows.forEach((row, index) => {
+    const other = result.comparison ? [row.other?.translation ?? ""] : [];
+    lines.push([index + 1, oneLine(row.source), oneLine(row.translation), row.score.toFixed(6), ...other.map(oneLine)]);
   });
   return `${lines.map((line) => line.join("\t")).join("\n")}\n`;
 };
@@ -26,21 +26,21 @@ const asTable = (result) => {
 const asJson = (result) => `${JSON.stringify({
   model: result.model,
   translations: result.rows.map(({ source, translation, score, other }) => ({
-    source, translation, score, ...(result.rival && other ? { compared: { model: result.rival, translation: other.translation, score: other.score } } : {}),
+    source, translation, score, ...(result.comparison && other ? { compared: { model: result.comparison, translation: other.translation, score: other.score } } : {}),
   })),
 }, null, 2)}\n`;
 
-const FORMS = {
+const FORMATS = {
   txt: [asText, "text/plain"],
   tsv: [asTable, "text/tab-separated-values"],
   json: [asJson, "application/json"],
 };
 
-export const download = (result, form) => {
-  const [write, type] = FORMS[form];
+export const download = (result, format) => {
+  const [write, type] = FORMATS[format];
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([write(result)], { type: `${type};charset=utf-8` }));
-  link.download = `translation.${form}`;
+  link.download = `translation.${format}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 };

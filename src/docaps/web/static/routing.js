@@ -1,15 +1,15 @@
-// Which words of the history fed which capsule: coloured words and heat maps, iteration by iteration.
+// The routing of one sentence: which words of the history went to which capsule, as coloured words and heat maps.
 
 const SVG = "http://www.w3.org/2000/svg";
 const CELL = { width: 34, height: 24 };
 const MARGIN = 74;
 const KINDS = {
-  coupling: { title: "Coupling c", text: "how each word is shared out among the capsules; the shares of a word sum to 1" },
-  pcc: { title: "Correlation p", text: "how well each word fits the sentence, which is the query" },
+  coupling: { title: "Coupling c", text: "the share of each word that goes to each capsule; the shares of a word sum to 1" },
+  pcc: { title: "Correlation p", text: "how strongly each word correlates with the query, the sentence being translated" },
 };
 let panels = 0;
 
-const make = (name, attributes = {}, ...children) => {
+const node = (name, attributes = {}, ...children) => {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) if (value !== null) node.setAttribute(key, value);
   node.append(...children);
@@ -23,13 +23,13 @@ const draw = (name, attributes, ...children) => {
   return node;
 };
 
-// Round up to 1, 2 or 5 times a power of ten: the end of a scale somebody can read.
+// Round up to 1, 2 or 5 times a power of ten, for a readable scale.
 const niceCeiling = (value) => {
   const power = 10 ** Math.floor(Math.log10(value));
   return Number(([1, 2, 5, 10].find((factor) => value <= factor * power * (1 + 1e-9)) * power).toPrecision(6));
 };
 
-// One scale for all iterations and sentences, so that they compare: neutral where routing starts.
+// One scale for all iterations and sentences, so that they are comparable; neutral is where routing starts.
 const scaleOf = (kind, history) => {
   const values = history.flatMap((part) => part[kind].flat(2)).filter((value) => value !== null);
   const neutral = kind === "coupling" ? 1 / history[0][kind][0].length : 0;
@@ -47,35 +47,35 @@ const shade = (value, scale) => {
 
 const decimal = (value, digits = 2) => (value === null ? "not defined" : value.toFixed(digits).replace("-", "−"));
 const distanceWords = (distance) => (distance === 1 ? "the sentence before" : `${distance} sentences before`);
-const plain = (piece) => piece.replace(/@@$/, "").replace(/^▁/, "");
-const joinsNext = (pieces, place) => pieces[place].endsWith("@@") || /^[.,;:!?…)]+$/.test(pieces[place + 1] ?? "")
-  || (pieces.some((piece) => piece.startsWith("▁")) && place + 1 < pieces.length && !pieces[place + 1].startsWith("▁"));
+const plain = (token) => token.replace(/@@$/, "").replace(/^▁/, "");
+const joinsNext = (tokens, index) => tokens[index].endsWith("@@") || /^[.,;:!?…)]+$/.test(tokens[index + 1] ?? "")
+  || (tokens.some((token) => token.startsWith("▁")) && index + 1 < tokens.length && !tokens[index + 1].startsWith("▁"));
 
 const colouredWords = (part, values, scale, kind) => {
-  const sentence = make("span", { class: "before" });
-  part.words.forEach((piece, place) => {
-    const { hue, strength } = shade(values[place], scale);
-    const word = make("span", { class: `word ${hue}`, title: `${plain(piece)}: ${kind === "pcc" ? "p" : "c"} = ${decimal(values[place], 3)}` }, plain(piece));
+  const sentence = node("span", { class: "before" });
+  part.words.forEach((token, index) => {
+    const { hue, strength } = shade(values[index], scale);
+    const word = node("span", { class: `word ${hue}`, title: `${plain(token)}: ${kind === "pcc" ? "p" : "c"} = ${decimal(values[index], 3)}` }, plain(token));
     word.style.setProperty("--strength", strength.toFixed(3));
-    sentence.append(word, joinsNext(part.words, place) ? "" : " ");
+    sentence.append(word, joinsNext(part.words, index) ? "" : " ");
   });
   return sentence;
 };
 
-// The same in words, for those who do not see colours.
-const strongest = (history, capsule, iteration, kind) => {
-  const found = history.flatMap((part) => part.words.map((piece, place) => ({ word: plain(piece), value: part[kind][iteration][capsule][place] })));
-  const most = found.filter((one) => one.value !== null && /[\p{L}\p{N}]/u.test(one.word)).sort((a, b) => b.value - a.value).slice(0, 3);
-  return `most: ${most.map((one) => `${one.word} ${decimal(one.value, 3)}`).join(", ")}`;
+// The same as text, for readers who cannot see the colours.
+const strongestWords = (history, capsule, iteration, kind) => {
+  const found = history.flatMap((part) => part.words.map((token, index) => ({ word: plain(token), value: part[kind][iteration][capsule][index] })));
+  const top = found.filter((one) => one.value !== null && /[\p{L}\p{N}]/u.test(one.word)).sort((a, b) => b.value - a.value).slice(0, 3);
+  return `strongest: ${top.map((one) => `${one.word} ${decimal(one.value, 3)}`).join(", ")}`;
 };
 
 const capsuleList = (history, iteration, kind, scale) => {
-  const list = make("ul", { class: "capsules" });
+  const list = node("ul", { class: "capsules" });
   for (let capsule = 0; capsule < history[0][kind][iteration].length; capsule += 1) {
-    const told = make("span", { class: "told" });
-    for (const part of history) told.append(colouredWords(part, part[kind][iteration][capsule], scale, kind));
-    list.append(make("li", {}, make("span", { class: "name" }, `capsule ${capsule + 1}`), told,
-      make("span", { class: "most" }, strongest(history, capsule, iteration, kind))));
+    const text = node("span", { class: "text" });
+    for (const part of history) text.append(colouredWords(part, part[kind][iteration][capsule], scale, kind));
+    list.append(node("li", {}, node("span", { class: "name" }, `capsule ${capsule + 1}`), text,
+      node("span", { class: "strongest" }, strongestWords(history, capsule, iteration, kind))));
   }
   return list;
 };
@@ -89,57 +89,57 @@ const heatMap = (part, iteration, kind, scale) => {
   table.forEach((row, capsule) => {
     const text = draw("text", { x: MARGIN - 8, y: capsule * CELL.height + 16, "text-anchor": "end" }, `capsule ${capsule + 1}`);
     picture.append(text);
-    row.forEach((value, place) => {
+    row.forEach((value, index) => {
       const { hue, strength } = shade(value, scale);
-      const name = draw("title", {}, `${plain(part.words[place])}, capsule ${capsule + 1}: ${kind === "pcc" ? "p" : "c"} = ${decimal(value, 3)}`);
-      const box = { x: MARGIN + place * CELL.width, y: capsule * CELL.height, width: CELL.width, height: CELL.height };
+      const name = draw("title", {}, `${plain(part.words[index])}, capsule ${capsule + 1}: ${kind === "pcc" ? "p" : "c"} = ${decimal(value, 3)}`);
+      const box = { x: MARGIN + index * CELL.width, y: capsule * CELL.height, width: CELL.width, height: CELL.height };
       picture.append(draw("rect", { ...box, class: `cell ${hue}`, "fill-opacity": strength.toFixed(3) }, name));
     });
   });
-  part.words.forEach((piece, place) => {
-    const [x, y] = [MARGIN + (place + 0.5) * CELL.width + 3, height + 12];
-    const short = piece.length > 11 ? `${piece.slice(0, 10)}…` : piece;
+  part.words.forEach((token, index) => {
+    const [x, y] = [MARGIN + (index + 0.5) * CELL.width + 3, height + 12];
+    const short = token.length > 11 ? `${token.slice(0, 10)}…` : token;
     picture.append(draw("text", { x, y, class: "word-label", "text-anchor": "end", transform: `rotate(-45 ${x} ${y})` }, short));
   });
-  const box = make("div", { class: "scroll" }, picture);
-  if (width > 300) { // it may scroll sideways, which a keyboard must be able to do
+  const box = node("div", { class: "scroll" }, picture);
+  if (width > 300) { // a region that scrolls sideways must be reachable by keyboard
     for (const [key, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", label]]) box.setAttribute(key, value);
   }
-  return make("figure", {}, make("figcaption", {}, distanceWords(part.distance)), box);
+  return node("figure", {}, node("figcaption", {}, distanceWords(part.distance)), box);
 };
 
 const ramp = (kind, scale, capsules) => {
   const middle = kind === "coupling" ? `${decimal(scale.neutral)} (1/${capsules}, equal shares)` : "0 (no correlation)";
-  const ends = [decimal(scale.low), middle, decimal(scale.high)].map((text) => make("span", {}, text));
-  return make("div", { class: "scale" }, make("div", { class: "ramp" }), make("div", { class: "ends" }, ...ends));
+  const ends = [decimal(scale.low), middle, decimal(scale.high)].map((text) => node("span", {}, text));
+  return node("div", { class: "scale" }, node("div", { class: "ramp" }), node("div", { class: "ends" }, ...ends));
 };
 
 const kindChoice = (kinds, number, chosen) => {
   const choices = kinds.map((kind) => {
-    const input = make("input", { type: "radio", name: `kind-${number}`, value: kind });
+    const input = node("input", { type: "radio", name: `kind-${number}`, value: kind });
     input.checked = kind === chosen;
-    return make("label", {}, input, KINDS[kind].title);
+    return node("label", {}, input, KINDS[kind].title);
   });
-  return make("fieldset", {}, make("legend", {}, "Show"), ...choices);
+  return node("fieldset", {}, node("legend", {}, "Show"), ...choices);
 };
 
-// Build the panel of one sentence; `routing` is what the service told, nearest sentence first.
+// Build the panel of one sentence; `routing` comes from the service, nearest sentence first.
 export const routingPanel = (routing) => {
   const history = [...routing].sort((a, b) => b.distance - a.distance);
   const kinds = ["pcc", "coupling"].filter((kind) => history.every((part) => part[kind]));
   panels += 1;
-  const panel = make("div", { class: "panel" }, make("h2", {}, "Which words fed which capsule"));
+  const panel = node("div", { class: "panel" }, node("h2", {}, "Which words went to which capsule"));
   if (!history.length || !kinds.length) {
-    panel.append(make("p", {}, history.length ? "This model looks back without capsules." : "There was no earlier sentence to look at, or this model has no capsules."));
+    panel.append(node("p", {}, history.length ? "This model uses its history without capsules." : "There is no earlier sentence, or this model has no capsules."));
     return panel;
   }
   const last = history[0][kinds[0]].length - 1;
-  const slider = make("input", { type: "range", min: 0, max: last, step: 1, id: `iteration-${panels}` });
+  const slider = node("input", { type: "range", min: 0, max: last, step: 1, id: `iteration-${panels}` });
   slider.value = last;
-  const output = make("output", { for: slider.id });
+  const output = node("output", { for: slider.id });
   const choice = kindChoice(kinds, panels, kinds[0]);
-  const about = make("p", { class: "quiet" });
-  const view = make("div", { class: "view" });
+  const about = node("p", { class: "quiet" });
+  const view = node("div", { class: "view" });
   const show = () => {
     const kind = choice.querySelector("input:checked").value;
     const iteration = Number(slider.value);
@@ -147,12 +147,12 @@ export const routingPanel = (routing) => {
     const capsules = history[0][kind][0].length;
     output.textContent = `${iteration} of ${last}`;
     about.textContent = `${KINDS[kind].title}: ${KINDS[kind].text}. Blue is high, red is low.`;
-    view.replaceChildren(ramp(kind, scale, capsules), make("h3", {}, "In the text"), capsuleList(history, iteration, kind, scale),
-      make("h3", {}, "As heat maps"), make("div", { class: "maps" }, ...history.map((part) => heatMap(part, iteration, kind, scale))));
+    view.replaceChildren(ramp(kind, scale, capsules), node("h3", {}, "In the text"), capsuleList(history, iteration, kind, scale),
+      node("h3", {}, "As heat maps"), node("div", { class: "maps" }, ...history.map((part) => heatMap(part, iteration, kind, scale))));
   };
   slider.addEventListener("input", show);
   choice.addEventListener("change", show);
-  panel.append(make("div", { class: "controls" }, choice, make("label", { for: slider.id }, "Iteration"), slider, output), about, view);
+  panel.append(node("div", { class: "controls" }, choice, node("label", { for: slider.id }, "Iteration"), slider, output), about, view);
   show();
   return panel;
 };

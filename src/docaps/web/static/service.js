@@ -1,4 +1,4 @@
-// The service, asked from the page: events of a stream, one by one.
+// Client of the service: models, translations, and server-sent events one by one.
 
 export class ServiceError extends Error {
   constructor(message, status) {
@@ -9,27 +9,27 @@ export class ServiceError extends Error {
 
 const headers = (token) => ({ "Content-Type": "application/json", ...(token ? { Authorization: `Bearer ${token}` } : {}) });
 
-const refused = async (answer) => {
-  let told = { error: `the service answered ${answer.status}` };
-  try { told = await answer.json(); } catch { /* not JSON: the status has to do */ }
-  const details = (told.details ?? []).map((one) => `${one.where}: ${one.message}`);
-  return new ServiceError([told.error, ...details].join("; "), answer.status);
+const errorOf = async (response) => {
+  let body = { error: `the service answered with status ${response.status}` };
+  try { body = await response.json(); } catch { /* not JSON: report the status only */ }
+  const details = (body.details ?? []).map((one) => `${one.where}: ${one.message}`);
+  return new ServiceError([body.error, ...details].join("; "), response.status);
 };
 
-export const askModels = async (token) => {
-  const answer = await fetch("/v1/models", { headers: headers(token) });
-  if (!answer.ok) throw await refused(answer);
-  return answer.json();
+export const fetchModels = async (token) => {
+  const response = await fetch("/v1/models", { headers: headers(token) });
+  if (!response.ok) throw await errorOf(response);
+  return response.json();
 };
 
-export const translate = async (order, token, signal) => {
-  const answer = await fetch("/v1/translate", { method: "POST", headers: headers(token), body: JSON.stringify(order), signal });
-  if (!answer.ok) throw await refused(answer);
-  return answer.json();
+export const translate = async (request, token, signal) => {
+  const response = await fetch("/v1/translate", { method: "POST", headers: headers(token), body: JSON.stringify(request), signal });
+  if (!response.ok) throw await errorOf(response);
+  return response.json();
 };
 
-// An event is finished by an empty line; what comes after the last one waits for more.
-export const cutEvents = (text) => {
+// Split off complete events, which end with an empty line; the rest waits for more data.
+export const splitEvents = (text) => {
   const blocks = text.split("\n\n");
   const rest = blocks.pop();
   const events = blocks.filter((block) => block && !block.startsWith(":")).map((block) => {
@@ -39,15 +39,15 @@ export const cutEvents = (text) => {
   return { events, rest };
 };
 
-export async function* stream(order, token, signal) {
-  const answer = await fetch("/v1/translate/stream", { method: "POST", headers: headers(token), body: JSON.stringify(order), signal });
-  if (!answer.ok) throw await refused(answer);
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+export async function* stream(request, token, signal) {
+  const response = await fetch("/v1/translate/stream", { method: "POST", headers: headers(token), body: JSON.stringify(request), signal });
+  if (!response.ok) throw await errorOf(response);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) throw new ServiceError("the service closed the connection before the end", 0);
-    const { events, rest } = cutEvents(text + value);
+    const { events, rest } = splitEvents(text + value);
     text = rest;
     for (const { name, data } of events) {
       if (name === "error") throw new ServiceError(data.error, 200);

@@ -1,4 +1,4 @@
-"""What is asked is answered: the same translations as from Python, in order, whatever else is asked."""
+"""Translations over HTTP equal those of the Python API, whatever other clients send."""
 
 import json
 import threading
@@ -26,7 +26,7 @@ def translations(answer: Any) -> list[str]:
     return [one["translation"] for one in answer["translations"]]
 
 
-def test_the_contract(served: Served) -> None:
+def test_a_response_has_one_translation_per_sentence(served: Served) -> None:
     answer = served.post({"sentences": STORY[1:], "history": STORY[:1]})
     assert answer.status_code == 200
     body = answer.json()
@@ -36,7 +36,9 @@ def test_the_contract(served: Served) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"context": False}, {"beam": 1}, {"nbest": 3}, {"model": "sentence"}])
-def test_it_is_what_python_gives(served: Served, document: Any, options: dict[str, Any], tiny_demo: Path) -> None:
+def test_translations_equal_those_of_the_python_api(
+    served: Served, document: Any, options: dict[str, Any], tiny_demo: Path
+) -> None:
     found = served.post({"sentences": STORY, **options}).json()
     model = docaps.load(models(tiny_demo)[1]) if "model" in options else document
     kept = {name: value for name, value in options.items() if name in ("beam", "nbest")}
@@ -49,7 +51,7 @@ def test_it_is_what_python_gives(served: Served, document: Any, options: dict[st
         ]
 
 
-def test_history_is_read_but_not_translated(served: Served, document: Any) -> None:
+def test_history_is_context_but_not_translated(served: Served, document: Any) -> None:
     found = served.post({"sentences": STORY[1:2], "history": STORY[:1], "routing": True}).json()
     wanted = document.translate(STORY[1:2], history=STORY[:1], routing=True)
     assert translations(found) == wanted.texts
@@ -79,7 +81,7 @@ def test_running_text_is_split_and_keeps_its_paragraphs(served: Served) -> None:
 
 
 @pytest.mark.parametrize("body", [{"sentences": []}, {"text": ""}, {"text": " \n\n "}])
-def test_nothing_is_translated_to_nothing(served: Served, body: Any) -> None:
+def test_an_empty_document_has_an_empty_translation(served: Served, body: Any) -> None:
     answer = served.post(body)
     assert answer.status_code == 200
     assert answer.json()["translations"] == []
@@ -87,29 +89,11 @@ def test_nothing_is_translated_to_nothing(served: Served, body: Any) -> None:
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40), max_size=6))
-def test_as_many_sentences_come_out_as_go_in(served: Served, sentences: list[str]) -> None:
+def test_any_sentences_come_back_in_number_and_order(served: Served, sentences: list[str]) -> None:
     answer = served.post({"sentences": sentences, "beam": 1})
     assert answer.status_code == 200
     assert [one["source"] for one in answer.json()["translations"]] == sentences
     assert all("\n" not in translation for translation in translations(answer.json()))
-
-
-def read_events(text: str) -> list[tuple[str, Any]]:
-    blocks = [block.split("\n") for block in text.split("\n\n") if block]
-    return [(head.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for head, data in blocks]
-
-
-def test_a_stream_tells_sentences_in_order_and_then_the_end(served: Served) -> None:
-    answer = served.post({"sentences": STORY}, "/v1/translate/stream")
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    *steps, end = read_events(answer.text)
-    assert [name for name, _ in steps] == ["sentence"] * len(STORY)
-    assert [data["index"] for _, data in steps] == list(range(len(STORY)))
-    assert [data["source"] for _, data in steps] == STORY
-    assert {data["total"] for _, data in steps} == {len(STORY)}
-    assert end == ("done", {"model": "document", "sentences": len(STORY)})
-    whole = served.post({"sentences": STORY}).json()
-    assert [data["translation"] for _, data in steps] == translations(whole)
 
 
 def test_many_clients_at_once_get_their_own_sentences(served: Served) -> None:
@@ -129,9 +113,9 @@ def test_many_clients_at_once_get_their_own_sentences(served: Served) -> None:
     assert _batches(served.service) - batches <= 12  # some of them shared a batch
 
 
-def _batches(service: Service) -> int:
+def _batches(service: Service) -> float:
     text = service.metrics.render({"document": 0}, 0)
-    return next(int(line.split()[-1]) for line in text.splitlines() if line.startswith("docaps_batches_total{"))
+    return next(float(line.split()[-1]) for line in text.splitlines() if line.startswith("docaps_batches_total{"))
 
 
 def test_models_are_listed_by_name_the_default_first(served: Served) -> None:
