@@ -14,9 +14,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from docaps.model.routing.algorithm import RoutingOptions, route
-from docaps.model.routing.functional import squash, standardised
-from docaps.model.routing.recomputed import MANY_WORDS, is_large, route_in_groups
+from docaps.model.routing.algorithm import RoutingOptions, route, squash, standardised
+from docaps.model.routing.layer import MANY_WORDS, is_large, route_in_groups
 from measuring import medians, peak_memory
 
 SIZE, ROUNDS, LONG = 512, 4, 300

@@ -18,8 +18,8 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import Window
 from docaps.config import StageSettings, SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import EOS, UNK
-from docaps.model.precision import has_native_bfloat16
-from docaps.model.variants import build_model
+from docaps.model.builders import build_model
+from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.training.learner import Device, Learner
 from measuring import medians
 

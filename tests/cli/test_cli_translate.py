@@ -20,7 +20,7 @@ from docaps.batches.windows import Window
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import write_documents
 from docaps.model.checkpoint import write_tensors
-from docaps.model.precision import has_native_bfloat16
+from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.translation import translator as translating
 from docaps.translation.delivery import Files
 from docaps.translation.search import Hypothesis

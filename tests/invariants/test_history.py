@@ -10,8 +10,8 @@ from torch import Tensor
 
 from docaps.config import SystemSettings
 from docaps.corpus.text.vocabulary import PAD
+from docaps.model.builders import build_model
 from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
 
 
 def differences(model: TranslationModel, history: Tensor) -> Tensor:

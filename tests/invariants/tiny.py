@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,15 +11,15 @@ from torch import Tensor
 from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import View, Window
 from docaps.config import SYSTEMS as SYSTEM_PARTS
-from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemName, SystemSettings
+from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemSettings
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD, UNK
+from docaps.model.builders import build_model
 from docaps.model.interface import Prediction, TranslationModel
-from docaps.model.variants import build_model
 from docaps.translation.loading import TrainedModel
 
-SYSTEMS: tuple[SystemName, ...] = get_args(SystemName)
+SYSTEMS = tuple(SYSTEM_PARTS)
 VOCABULARY = 17
 K, M, R, D = 3, 2, 3, 8
 VIEW = View(K, translations=True)

@@ -16,9 +16,9 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import View, Window, exchange_histories
 from docaps.config import DecodingSettings, SystemSettings
 from docaps.corpus.text.vocabulary import EOS
+from docaps.model.builders import build_model
 from docaps.model.fast.packing import pack
 from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
 from docaps.training.objective import compute_loss
 from docaps.translation.search import search
 

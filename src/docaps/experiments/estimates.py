@@ -17,7 +17,7 @@ from docaps.experiments.grid import SENTENCE, Cell, Grid
 from docaps.experiments.measuring import count_held_out
 from docaps.experiments.speed import seconds_per_step
 from docaps.experiments.work import make_minidocs, workers_for
-from docaps.model.variants import build_model, count_parameters
+from docaps.model.builders import build_model, count_parameters
 
 NUMBER = 4
 """Bytes of a weight."""

@@ -9,8 +9,8 @@ from docaps.batches.loading import StepData, load_steps
 from docaps.batches.sampling import make_sampler
 from docaps.config import Recipe, SystemSettings
 from docaps.corpus.store import Store
-from docaps.model.precision import choose_device, choose_precision
-from docaps.model.variants import build_model
+from docaps.model.builders import build_model
+from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.training.learner import Device, Learner
 
 ROUNDS, STEPS = 5, 4

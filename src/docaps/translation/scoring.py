@@ -16,7 +16,7 @@ from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.text.vocabulary import PAD
 from docaps.errors import CorpusError
 from docaps.model.interface import Prediction, TranslationModel
-from docaps.model.precision import autocast
+from docaps.model.mixed_precision import autocast
 from docaps.translation.batching import cut, in_order_of_length
 from docaps.translation.loading import TrainedModel
 from docaps.translation.search import length_penalty

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from docaps.config import SYSTEM_TITLES, TranslationPrecision
+from docaps.config import SYSTEMS, TranslationPrecision
 from docaps.errors import RunError
 from docaps.runs.directory import Run
 from docaps.translation.loading import TrainedModel, load_trained
@@ -40,7 +40,7 @@ def _card(name: str, path: Path, trained: TrainedModel, *, default: bool) -> Mod
     return ModelCard(
         name=name,
         system=system,
-        title={str(name): title for name, title in SYSTEM_TITLES.items()}.get(system, system),
+        title=SYSTEMS[system].title,
         source_language=trained.codec.source.code,
         target_language=trained.codec.target.code,
         history=trained.model.history,

@@ -13,9 +13,9 @@ from tests.invariants import tiny
 
 from docaps.errors import CheckpointError
 from docaps.model import checkpoint
+from docaps.model.builders import build_model
 from docaps.model.checkpoint import load_weights, read_weights, save_weights, take_over
 from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
 
 
 def fresh(name: str = "qcn", *, vocabulary: int = 11, seed: int = 0, **settings: Any) -> TranslationModel:

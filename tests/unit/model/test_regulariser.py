@@ -8,9 +8,9 @@ from tests import oracles
 from tests.invariants import tiny
 from torch import Tensor
 
+from docaps.model.builders import build_model
 from docaps.model.regulariser import Regulariser
 from docaps.model.routing.algorithm import RoutingOptions
-from docaps.model.variants import build_model
 
 M, R, D = tiny.M, tiny.R, tiny.D
 SOURCE_MASK = torch.tensor([[True] * 4, [True] * 2 + [False] * 2, [True] * 3 + [False]])

@@ -3,7 +3,7 @@ import torch
 from scipy import stats
 from tests import oracles
 
-from docaps.model.routing.functional import pearson, root, squash, standardised
+from docaps.model.routing.algorithm import pearson, root, squash, standardised
 
 
 def test_squash_equals_the_printed_formula() -> None:

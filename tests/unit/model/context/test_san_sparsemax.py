@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import oracles
 
-from docaps.model.sparsemax import sparsemax, weigh
+from docaps.model.context.san import sparsemax, weigh
 
 SCORES = st.lists(st.floats(-6, 6, allow_nan=False), min_size=1, max_size=9)
 

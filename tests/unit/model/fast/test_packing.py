@@ -9,7 +9,7 @@ from docaps.batches.batch import collate
 from docaps.config import DecodingSettings
 from docaps.model.fast.int8 import Int8Linear, Int8Output, quantise
 from docaps.model.fast.packing import HalfLinear, pack
-from docaps.model.precision import choose_translation_precision
+from docaps.model.mixed_precision import choose_translation_precision
 from docaps.translation.search import search
 
 CPU = torch.device("cpu")
@@ -108,5 +108,5 @@ def test_float32_is_the_model_itself() -> None:
 def test_what_auto_takes(
     wish: str, native: bool, checked: bool, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("docaps.model.precision.has_native_bfloat16", lambda _: native)
+    monkeypatch.setattr("docaps.model.mixed_precision.has_native_bfloat16", lambda _: native)
     assert choose_translation_precision(wish, CPU, int8_checked=checked) == expected  # type: ignore[arg-type]

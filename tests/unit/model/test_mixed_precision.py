@@ -4,8 +4,8 @@ import pytest
 import torch
 from tests.invariants import tiny
 
-from docaps.model import precision
-from docaps.model.precision import autocast, choose_precision, for_products, has_native_bfloat16
+from docaps.model import mixed_precision as precision
+from docaps.model.mixed_precision import autocast, choose_precision, has_native_bfloat16, to_autocast_dtype
 from docaps.training.objective import compute_loss
 
 CPU = torch.device("cpu")
@@ -57,10 +57,10 @@ def test_a_bfloat16_step_is_finite_and_near_the_float32_one(name: str) -> None:
 
 def test_what_products_read_is_cast_where_products_are() -> None:
     values = torch.randn(2, 3)
-    assert for_products(values) is values
+    assert to_autocast_dtype(values) is values
     with autocast(CPU, torch.bfloat16):
-        assert for_products(values).dtype == torch.bfloat16
-        assert for_products(values.bfloat16()).dtype == torch.bfloat16
+        assert to_autocast_dtype(values).dtype == torch.bfloat16
+        assert to_autocast_dtype(values.bfloat16()).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -7,7 +7,9 @@ import torch
 from tests.invariants import tiny
 from torch import Tensor
 
-from docaps.model.variants import build_model, count_parameters
+from docaps.batches.windows import WHOLE
+from docaps.model.builders import build_model, count_parameters
+from docaps.model.context.states import FARTHEST
 from docaps.training.objective import compute_loss
 
 
@@ -93,3 +95,53 @@ def test_weights_are_counted_as_worked_out_by_hand() -> None:
     assert plain == qcn - (8 * 8 + 8)
     both = count_parameters(build_model(tiny.settings("qcn+reg"), vocabulary=11))
     assert both == qcn + 2 * 2 * 8 * 8
+
+
+VIEWS = [
+    ("transformer", 0, 0, False, False, "sentences"),
+    ("qcn", 3, 0, False, False, "sentences"),
+    ("zhang", 3, 0, False, False, "sentences"),
+    ("han", 3, 0, True, False, "documents"),
+    ("han-encoder", 3, 0, False, False, "documents"),
+    ("han-decoder", 3, 0, True, False, "documents"),
+    ("san", WHOLE, 0, False, False, "documents"),
+    ("san-offline", WHOLE, WHOLE, False, False, "documents"),
+    ("san-decoder", WHOLE, 0, True, False, "documents"),
+    ("san-decoder-offline", WHOLE, WHOLE, True, False, "documents"),
+    ("san-reach", 2, 2, False, False, "documents"),
+    ("concat", 3, 0, False, False, "sentences"),
+    ("concat-2-to-2", 1, 0, True, False, "sentences"),
+    ("qcn-shuffled", 3, 0, False, True, "sentences"),
+    ("qcn-noise", 3, 0, False, False, "sentences"),
+]
+
+
+@pytest.mark.parametrize(("name", "history", "future", "translations", "shuffled", "sampling"), VIEWS)
+def test_what_a_system_looks_at(
+    name: str, history: int, future: int, translations: bool, shuffled: bool, sampling: str
+) -> None:
+    model = build_model(tiny.mode(name), vocabulary=11)
+    view = model.view
+    assert (view.history, view.future, view.translations, view.shuffled) == (history, future, translations, shuffled)
+    assert model.sampling == sampling
+
+
+def test_modes_have_the_weights_they_need() -> None:
+    plain = count_parameters(build_model(tiny.settings("transformer"), vocabulary=11))
+    attention, forward, norm, matrix, linear = 288, 212, 16, 64, 72
+    ending = forward + norm + 2 * matrix
+    hierarchical = 2 * linear + 2 * attention + ending
+    counts = {
+        "han": 2 * hierarchical,
+        "han-encoder": hierarchical,
+        "han-decoder": hierarchical,
+        "han-distances": 2 * hierarchical + FARTHEST * 8,
+        "san": 6 * linear + ending,
+        "san-flat": 4 * linear + ending,
+        "zhang": attention + forward + 2 * norm + norm + 4 * (attention + norm + 2 * matrix),
+        "zhang-encoder": attention + forward + 2 * norm + norm + 2 * (attention + norm + 2 * matrix),
+        "concat": 0,
+        "qcn-noise": 2 * (attention + norm),
+    }
+    for name, expected in counts.items():
+        assert count_parameters(build_model(tiny.mode(name), vocabulary=11)) - plain == expected, name

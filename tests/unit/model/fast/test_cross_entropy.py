@@ -1,4 +1,4 @@
-"""The loss of the output layer, made piece by piece, equals torch's cross-entropy of all scores at once."""
+"""The loss of the output layer, computed chunk by chunk, equals torch's cross-entropy of all scores at once."""
 
 import importlib.util
 from pathlib import Path
@@ -9,15 +9,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model.fast import output
-from docaps.model.fast.output import linear_cross_entropy, word_log_probabilities
+from docaps.model.fast import cross_entropy
+from docaps.model.fast.cross_entropy import linear_cross_entropy, word_log_probabilities
 
 WORDS = torch.tensor([3, 0, 7, 7, 10, 2, 5])
 
 
 @pytest.fixture(params=[1, 3, 100], autouse=True)
 def positions_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "PIECE_BYTES", request.param * 11 * 8)
+    monkeypatch.setattr(cross_entropy, "CHUNK_BYTES", request.param * 11 * 8)
 
 
 def sample() -> tuple[Tensor, Tensor]:
@@ -65,7 +65,7 @@ def test_without_gradients_none_is_made(monkeypatch: pytest.MonkeyPatch) -> None
     def refuse(*_: object) -> None:
         raise AssertionError("a gradient was made")
 
-    monkeypatch.setattr(output, "_add_product", refuse)
+    monkeypatch.setattr(cross_entropy, "_add_product", refuse)
     with pytest.raises(AssertionError, match="a gradient was made"):
         linear_cross_entropy(states, weight, WORDS, smoothing=0.1)
     with torch.no_grad():
@@ -123,7 +123,7 @@ def measuring() -> ModuleType:
 
 def test_memory_does_not_grow_with_the_positions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 30,000 words at 400 positions, whose scores alone would take 48 MB."""
-    monkeypatch.setattr(output, "PIECE_BYTES", 2**22)
+    monkeypatch.setattr(cross_entropy, "CHUNK_BYTES", 2**22)
     states, weight = torch.randn(400, 4, requires_grad=True), torch.randn(30_000, 4, requires_grad=True)
     words = torch.randint(30_000, (400,))
 

@@ -14,10 +14,10 @@ from torch import Tensor
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.corpus.text.vocabulary import PAD
-from docaps.model.context.memory import ContextMemory, ContextSublayer
+from docaps.model.builders import build_model
 from docaps.model.context.qcn import HistoryCapsules
+from docaps.model.context.sublayer import ContextMemory, ContextSublayer
 from docaps.model.layers import Attention, Residual, sinusoids
-from docaps.model.variants import build_model
 from docaps.training.objective import compute_loss
 
 K, M, R, D = tiny.K, tiny.M, tiny.R, tiny.D
@@ -325,3 +325,15 @@ def test_the_sublayer_passes_rows_without_history_through(norm: Any, gate: bool)
     expected = sublayer(states[:1], ContextMemory(vectors[:1, :2], mask[:1, :2]))
     torch.testing.assert_close(found[:1], expected)
     assert not torch.allclose(found[0], states[0])
+
+
+def test_noise_is_the_same_for_every_sentence_seed_and_model() -> None:
+    one, other = (build_model(tiny.settings("qcn-noise"), vocabulary=11, seed=seed) for seed in (1, 2))
+    assert torch.equal(one.context.memory, other.context.memory)
+    assert one.context.memory.shape == (tiny.K, tiny.M, tiny.D)
+    assert "context.memory" not in dict(one.named_parameters())
+    batch = tiny.sample_batch()
+    context = tiny.build(tiny.settings("qcn-noise")).encode(batch).context
+    assert context is not None
+    assert (context.vectors == context.vectors[:1]).all()
+    assert context.mask.sum(dim=1).tolist() == [6, 0, 2, 4, 0]

@@ -98,7 +98,7 @@ def test_a_layers_look_is_what_it_does() -> None:
         weights = layer.attention.weights(states, memory, visible)
         found = layer.attention.output((weights @ memory.values).transpose(1, 2).flatten(2))
         torch.testing.assert_close(found, layer.attention(states, memory, visible))
-        look = layer.look(states, context)
+        look = layer.measure(states, context)
         torch.testing.assert_close(look.weights, weights.mean(dim=1))
         torch.testing.assert_close(look.share, found.norm(dim=-1) / states.norm(dim=-1))
 

@@ -6,10 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from docaps.model.routing import recomputed
+from docaps.model.routing import layer as recomputed
 from docaps.model.routing.algorithm import RoutingOptions, route
-from docaps.model.routing.layer import CapsuleRouting
-from docaps.model.routing.recomputed import route_in_groups
+from docaps.model.routing.layer import CapsuleRouting, route_in_groups
 
 B, N, M, D, R = 5, 6, 3, 7, 3
 PLAIN = RoutingOptions(rounds=R)

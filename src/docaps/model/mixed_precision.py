@@ -1,4 +1,4 @@
-"""Precision: bfloat16 where the hardware multiplies it fast, float32 elsewhere."""
+"""Devices and number formats: bfloat16 where the hardware multiplies it fast, float32 elsewhere."""
 
 import contextlib
 from typing import Any
@@ -15,31 +15,31 @@ def choose_device(number: int = 0) -> torch.device:
     return torch.device("cuda", number) if torch.cuda.is_available() else torch.device("cpu")
 
 
-def choose_precision(wish: Precision, device: torch.device) -> torch.dtype:
-    """Turn a wish into a number format; `auto` takes bfloat16 only where it is native."""
-    if wish == "auto":
+def choose_precision(precision: Precision, device: torch.device) -> torch.dtype:
+    """Return the number format of training; `auto` is bfloat16 only where it is native."""
+    if precision == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
-    return torch.bfloat16 if wish == "bfloat16" else torch.float32
+    return torch.bfloat16 if precision == "bfloat16" else torch.float32
 
 
 def choose_translation_precision(
-    wish: TranslationPrecision, device: torch.device, *, int8_checked: bool = False
+    precision: TranslationPrecision, device: torch.device, *, int8_checked: bool = False
 ) -> torch.dtype:
-    """Turn a wish into the number format of a packed model.
+    """Return the number format of a packed model.
 
-    `auto` takes half precision where it is native, and int8 on other CPUs only for a model it was checked with.
+    `auto` is half precision where it is native; on other CPUs it is int8, if int8 was checked with this model.
     """
-    if wish == "int8":
+    if precision == "int8":
         return torch.int8
-    if wish != "auto" or has_native_bfloat16(device):
-        return choose_precision(wish, device)
+    if precision != "auto" or has_native_bfloat16(device):
+        return choose_precision(precision, device)
     if device.type == "cuda":
         return torch.float16
     return torch.int8 if int8_checked else torch.float32
 
 
 def has_native_bfloat16(device: torch.device) -> bool:
-    """Say whether the device multiplies bfloat16 in hardware (on CPUs: AMX or AVX512-BF16)."""
+    """Return whether the device multiplies bfloat16 in hardware (on CPUs: AMX or AVX512-BF16)."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     checks = (getattr(torch.cpu, name, None) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
@@ -53,14 +53,14 @@ def autocast(device: torch.device, dtype: torch.dtype) -> contextlib.AbstractCon
     return torch.autocast(device.type, dtype=dtype)
 
 
-def for_products(values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
-    """Cast what several products are about to read once, instead of once for each of them."""
+def to_autocast_dtype(values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """Cast values that several products read once, instead of once per product."""
     device = values.device.type
     return values.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else values
 
 
-def without_cast_weights() -> contextlib.AbstractContextManager[Any]:
-    """Let the block cast weights anew: autocast keeps what it cast, and what was cast without gradients has none."""
+def without_autocast_cache() -> contextlib.AbstractContextManager[Any]:
+    """Cast weights anew in the block: weights that autocast cached without gradients would have none later."""
     device = next((name for name in ("cpu", "cuda") if torch.is_autocast_enabled(name)), None)
     if device is None:
         return contextlib.nullcontext()
