@@ -11,7 +11,7 @@ from torch import Tensor
 from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import View, Window
 from docaps.config import SYSTEMS as SYSTEM_PARTS
-from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemSettings
+from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemSettings, systems
 from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD, UNK
@@ -20,6 +20,8 @@ from docaps.model.interface import Prediction, TranslationModel
 from docaps.translation.loading import TrainedModel
 
 SYSTEMS = tuple(SYSTEM_PARTS)
+"""Those of installed plug-ins included."""
+BUILT_IN = {system.name for system in systems.BUILT_IN}
 VOCABULARY = 17
 K, M, R, D = 3, 2, 3, 8
 VIEW = View(K, translations=True)
@@ -106,6 +108,11 @@ def context_of(system: SystemSettings) -> str:
 def reads_history(system: SystemSettings) -> bool:
     """Whether the words of the history matter: there are systems without, and one that only counts sentences."""
     return context_of(system) not in {"none", "qcn-noise"}
+
+
+def is_plugin(system: SystemSettings) -> bool:
+    """Whether another package adds the system: what it knows of order and distance, only its author can say."""
+    return system.name not in BUILT_IN
 
 
 def knows_order(system: SystemSettings) -> bool:

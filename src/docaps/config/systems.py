@@ -41,6 +41,7 @@ def _known_system(name: str) -> str:
 
 SystemName = Annotated[str, AfterValidator(_known_system)]
 Table = TypeVar("Table", bound=Settings)
+Tables = TypeVar("Tables", bound="SystemTables")
 
 
 class SystemTables(Settings):
@@ -73,11 +74,10 @@ class SystemTables(Settings):
         stages = values.get("stage")
         stages = stages.values() if isinstance(stages, Mapping) else ()
         named = {*values, values.get("name"), *(one.get("system") for one in stages if isinstance(one, Mapping))}
-        return _with_plugins(cls, tuple(sorted(SYSTEMS.plugins().keys() & named))) if named - cls._own_names() else cls
-
-    @classmethod
-    def _own_names(cls) -> set[str | None]:
-        return {None, *cls.model_fields, *(system.name for system in BUILT_IN)}
+        if named <= {None, *cls.model_fields, *(system.name for system in BUILT_IN)}:
+            return cls
+        tables = {name: SYSTEMS[name].settings for name in sorted(SYSTEMS.plugins().keys() & named)}
+        return _with_tables(cls, tuple((name, table) for name, table in tables.items() if table is not None))
 
     def table(self, kind: type[Table]) -> Table:
         """Return the table of a class, such as that of a plug-in."""
@@ -90,16 +90,16 @@ class SystemTables(Settings):
 
 
 @cache
-def _with_plugins(kind: type[SystemTables], names: tuple[str, ...]) -> Any:
-    """Return a class of settings with a field for each of these plug-ins that has settings."""
+def _with_tables(kind: type[Tables], tables: tuple[tuple[str, type[Settings]], ...]) -> type[Tables]:
+    """Return a class of settings with a field for each of these tables, if it does not have one yet."""
     fields: dict[str, Any] = {}
-    for name in names:
-        if name in kind.model_fields:
+    for name, table in tables:
+        taken = kind.model_fields.get(name)
+        if taken is None:
+            fields[name] = (table, table())
+        elif taken.annotation is not table:
             owner = package(SYSTEMS.plugins()[name])
             raise ConfigError(f"the package {owner} adds a system {name!r}, but recipes have a key of this name")
-        settings = SYSTEMS[name].settings
-        if settings is not None:
-            fields[name] = (settings, settings())
     return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, **fields) if fields else kind
 
 
