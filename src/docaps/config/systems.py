@@ -71,17 +71,23 @@ class SystemTables(Settings):
         """Return this class with a field for each plug-in that the values name, as a table or as a system."""
         if not isinstance(values, Mapping):
             return cls
-        stages = values.get("stage")
-        stages = stages.values() if isinstance(stages, Mapping) else ()
-        named = {*values, values.get("name"), *(one.get("system") for one in stages if isinstance(one, Mapping))}
-        if named <= {None, *cls.model_fields, *(system.name for system in BUILT_IN)}:
-            return cls
-        tables = {name: SYSTEMS[name].settings for name in sorted(SYSTEMS.plugins().keys() & named)}
+        built_in = {system.name for system in BUILT_IN}
+        named = (values.keys() - cls.model_fields) | {
+            name for name in cls._systems_named(values) if isinstance(name, str) and name not in built_in
+        }
+        tables = {name: SYSTEMS[name].settings for name in sorted(named & SYSTEMS.plugins().keys())} if named else {}
         return _with_tables(cls, tuple((name, table) for name, table in tables.items() if table is not None))
 
+    @classmethod
+    def _systems_named(cls, values: Mapping[str, Any]) -> list[Any]:
+        """Return the systems of a recipe's stages, whatever these are."""
+        stages = values.get("stage")
+        found = stages.values() if isinstance(stages, Mapping) else ()
+        return [one.get("system") if isinstance(one, Mapping) else getattr(one, "system", None) for one in found]
+
     def table(self, kind: type[Table]) -> Table:
-        """Return the table of a class, such as that of a plug-in."""
-        return next(one for one in self.__dict__.values() if isinstance(one, kind))
+        """Return the table of a class, such as that of a plug-in; its defaults if there is none."""
+        return next((one for one in self.__dict__.values() if isinstance(one, kind)), None) or kind()
 
     def for_system(self, name: str) -> "SystemSettings":
         """Return the settings of one system: all built-in tables, and its own if it is a plug-in."""
@@ -114,6 +120,10 @@ class SystemSettings(SystemTables):
     """All that is needed to build a model, apart from its vocabulary."""
 
     name: SystemName = "transformer"
+
+    @classmethod
+    def _systems_named(cls, values: Mapping[str, Any]) -> list[Any]:
+        return [values.get("name")]
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:

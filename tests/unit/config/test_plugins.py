@@ -35,7 +35,7 @@ def test_entry_points_are_found_by_group_and_name(tmp_path: Path) -> None:
 def test_two_packages_with_one_name_are_refused(tmp_path: Path) -> None:
     add(tmp_path, "first-package")
     add(tmp_path, "second-package")
-    with installed(tmp_path), pytest.raises(ConfigError, match="two packages add 'new' to docaps.systems") as fault:
+    with installed(tmp_path), pytest.raises(ConfigError, match=r"two packages add 'new' to docaps\.systems") as fault:
         entries("docaps.systems")
     assert "first-package 2.5" in str(fault.value)
     assert "second-package 2.5" in str(fault.value)
@@ -87,6 +87,15 @@ def test_a_system_cannot_be_called_like_a_key_of_recipes(tmp_path: Path) -> None
 
 
 def test_importing_docaps_reads_no_entry_points() -> None:
-    script = "import importlib.metadata as m\nm.entry_points = None\nimport docaps.config, docaps.cli.main\n"
-    script += "docaps.config.SystemSettings.model_validate({'name': 'qcn'})\n"
+    script = (
+        "import importlib.metadata as metadata\n"
+        "read, asked = metadata.entry_points, []\n"
+        "metadata.entry_points = lambda **options: asked.append(options.get('group')) or read(**options)\n"
+        "import docaps.config, docaps.cli.main\n"
+        "docaps.config.SystemSettings.model_validate({'name': 'qcn'})\n"
+        "docaps.config.load_recipe(docaps.config.bundled_recipes()['paper'])\n"
+        "assert not [group for group in asked if group.startswith('docaps')], asked\n"
+        "list(docaps.config.SYSTEMS)\n"
+        "assert 'docaps.systems' in asked, asked\n"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)
