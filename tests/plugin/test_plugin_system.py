@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,3 +138,18 @@ def test_the_invariants_hold_for_the_plug_in(site: Path) -> None:
         command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout  # it is 5 if no test has the name of the plug-in
+
+
+def test_the_how_to_page_shows_the_package_as_it_is() -> None:
+    page = (ROOT / "docs" / "how-to" / "add-a-system.md").read_text(encoding="utf-8")
+    files = {
+        "python": re.sub(r"  # noqa: \w+", "", (PLUGIN / "mean_words.py").read_text(encoding="utf-8")),
+        "toml": (PLUGIN / "pyproject.toml").read_text(encoding="utf-8"),
+    }
+    blocks = re.findall(r"```(python|toml)\n(.*?)```", page, flags=re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["toml", *["python"] * 4]
+    for kind, block in blocks:
+        for part in block.strip().split("\n\n") if kind == "toml" else [block.strip()]:
+            lines = part.splitlines()
+            assert set(lines) <= set(files[kind].splitlines()), part
+            assert kind == "toml" or part in files[kind]
