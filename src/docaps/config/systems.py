@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import EntryPoint
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, create_model, model_validator
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from docaps.config.model_settings import (
     ConcatSettings,
@@ -51,7 +51,7 @@ class SystemTables(Settings):
     for it is made when the values to be checked name that system.
     """
 
-    name: str = ""
+    name: str = Field("", description="the name of the recipe, or of the system")
     model: ModelSettings = ModelSettings()
     history: HistorySettings = HistorySettings()
     qcn: QcnSettings = QcnSettings()

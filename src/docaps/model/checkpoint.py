@@ -27,7 +27,7 @@ def save_weights(model: TranslationModel, path: Path) -> None:
 
 def load_weights(model: TranslationModel, path: Path) -> None:
     """Load stored weights, which must fit exactly."""
-    report = take_over(model, path)
+    report = fill(model, read_weights(path))
     if report.new or report.left or report.unfit:
         raise CheckpointError(f"the weights belong to another model: {report}", path=path)
 
@@ -48,11 +48,6 @@ class TakeOver:
                 groups = sorted({name.split(".")[0] for name in names})
                 parts.append(f"{len(names)} {what} ({', '.join(groups)})")
         return ", ".join(parts)
-
-
-def take_over(model: TranslationModel, path: Path) -> TakeOver:
-    """Copy the stored weights that fit into a model; report those that do not."""
-    return fill(model, read_weights(path))
 
 
 def fill(model: TranslationModel, stored: Mapping[str, Tensor]) -> TakeOver:

@@ -43,7 +43,7 @@ def test_capsules_rounds_and_history_reach_the_network() -> None:
 
 
 def test_every_option_reaches_the_model() -> None:
-    """Each makes another model of the same weights, or other weights."""
+    """Each gives other results from the same weights, or other weights."""
     batch = tiny.sample_batch()
 
     def gradients(**options: Any) -> list[Tensor]:
@@ -67,7 +67,7 @@ def test_the_seed_decides_the_weights_and_nothing_else_changes() -> None:
     expected = torch.rand(3)
     torch.manual_seed(7)
     one, same, other = (build_model(settings, vocabulary=11, seed=seed) for seed in (1, 1, 2))
-    assert torch.equal(torch.rand(3), expected)  # the caller's random numbers are left alone
+    assert torch.equal(torch.rand(3), expected)  # the caller's generator is unchanged
     for a, b in zip(one.parameters(), same.parameters(), strict=True):
         assert torch.equal(a, b)
     assert not torch.equal(one.embeddings.source.weight, other.embeddings.source.weight)
@@ -82,7 +82,7 @@ def test_weights_are_counted_as_worked_out_by_hand() -> None:
     assert shared == table + encoder + decoder + 2 * norm
     separate = count_parameters(build_model(tiny.settings("transformer", embeddings="separate"), vocabulary=11))
     assert separate == shared + 2 * table
-    network = (8 * 8 + 8) + ((8 + 3) * 8 + 8) + 2 * 8 * 8  # g, f and one matrix a capsule
+    network = (8 * 8 + 8) + ((8 + 3) * 8 + 8) + 2 * 8 * 8  # g, f and one matrix per capsule
     qcn = count_parameters(build_model(tiny.settings("qcn"), vocabulary=11))
     assert qcn == shared + network + 2 * (attention + norm)
     small = count_parameters(build_model(tiny.settings("qcn", capsule_size=5), vocabulary=11))
@@ -117,7 +117,7 @@ VIEWS = [
 
 
 @pytest.mark.parametrize(("name", "history", "future", "translations", "shuffled", "sampling"), VIEWS)
-def test_what_a_system_looks_at(
+def test_the_view_of_each_system(
     name: str, history: int, future: int, translations: bool, shuffled: bool, sampling: str
 ) -> None:
     model = build_model(tiny.mode(name), vocabulary=11)

@@ -1,4 +1,4 @@
-"""What models tell about their use of the history, against plain loops; a model without history tells nothing."""
+"""Statistics of the use of context, against plain loops; a model without history has none."""
 
 import math
 
@@ -18,16 +18,16 @@ def traces(name: str = "qcn", **options: object) -> dict[str, Trace]:
         return {trace.name: trace for trace in model.trace(tiny.sample_batch())}
 
 
-def test_a_sentence_model_tells_nothing() -> None:
+def test_a_sentence_model_has_no_statistics() -> None:
     assert traces("transformer") == {}
 
 
-def test_nor_does_a_batch_without_any_history() -> None:
+def test_a_batch_without_any_history_has_no_statistics() -> None:
     model = tiny.build(tiny.settings("qcn"))
     assert model.trace(collate([Window(tiny.sentence(5, 6))], tiny.K)) == ()
 
 
-def test_each_system_tells_what_it_has() -> None:
+def test_each_system_has_its_statistics() -> None:
     everything = {"coupling_entropy", "pcc", "capsule_length", "attention", "context_share"}
     assert set(traces("qcn")) == set(traces("qcn+reg")) == everything
     assert set(traces("capsnet")) == everything - {"pcc"}
@@ -36,7 +36,7 @@ def test_each_system_tells_what_it_has() -> None:
 
 @pytest.mark.parametrize("name", ["qcn", "capsnet"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_numbers_lie_within_their_limits_and_labels_fit(name: str, norm: str) -> None:
+def test_values_are_within_their_range_and_labels_fit(name: str, norm: str) -> None:
     for trace in traces(name, norm=norm).values():
         assert len(trace.labels) == len(trace.values)
         assert len(set(trace.labels)) == len(trace.labels)
@@ -47,7 +47,7 @@ def test_numbers_lie_within_their_limits_and_labels_fit(name: str, norm: str) ->
             assert real.max() <= trace.high + 1e-6
 
 
-def test_routing_is_told_of_real_words_only() -> None:
+def test_routing_statistics_cover_real_words_only() -> None:
     model, batch = tiny.build(tiny.settings("qcn")), tiny.sample_batch()
     with torch.inference_mode():
         context = model.encode(batch, trace=True).context
@@ -84,8 +84,8 @@ def test_attention_on_the_history_sums_to_one_where_there_is_any() -> None:
     assert by_layer[:, :, 2].isnan().tolist() == [[False, True, True]] * 2  # one history sentence only
 
 
-def test_a_layers_look_is_what_it_does() -> None:
-    """The weights that are told, applied to the values by hand, are what the fused attention found."""
+def test_the_measured_use_is_that_of_the_layer() -> None:
+    """The weights, applied to the values by hand, give the output of the fused attention."""
     model, batch = tiny.build(tiny.settings("qcn", norm="post")), tiny.sample_batch()
     assert isinstance(model, Transformer)
     layer = model.encoder[0].context
@@ -103,7 +103,7 @@ def test_a_layers_look_is_what_it_does() -> None:
         torch.testing.assert_close(look.share, found.norm(dim=-1) / states.norm(dim=-1))
 
 
-def test_capsules_are_as_long_as_routing_left_them_whatever_the_norm() -> None:
+def test_capsule_lengths_are_measured_before_the_norm() -> None:
     lengths = traces("qcn", normalise=True)["capsule_length"].values
     assert lengths[lengths.isfinite()].max() < 1
     assert traces("qcn", scope="joint")["capsule_length"].labels == ("all history",)

@@ -22,7 +22,7 @@ def test_auto_takes_bfloat16_only_where_it_is_native(
 
 
 @pytest.mark.parametrize(("amx", "avx", "expected"), [(0, 0, False), (1, 0, True), (0, 1, True)])
-def test_a_cpu_is_asked_for_its_instructions(
+def test_native_bfloat16_is_read_from_the_cpu_flags(
     monkeypatch: pytest.MonkeyPatch, amx: int, avx: int, expected: bool
 ) -> None:
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: bool(amx), raising=False)
@@ -55,7 +55,7 @@ def test_a_bfloat16_step_is_finite_and_near_the_float32_one(name: str) -> None:
     assert totals[1] != totals[0]
 
 
-def test_what_products_read_is_cast_where_products_are() -> None:
+def test_inputs_of_products_are_cast_under_autocast_only() -> None:
     values = torch.randn(2, 3)
     assert to_autocast_dtype(values) is values
     with autocast(CPU, torch.bfloat16):
@@ -65,7 +65,7 @@ def test_what_products_read_is_cast_where_products_are() -> None:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_in_bfloat16_states_stay_in_float32_between_products(norm: str) -> None:
-    """What the layers add up keeps its precision; what the output layer multiplies does not need it."""
+    """The sums of layers keep their precision; the inputs of the output layer do not need it."""
     model, batch = tiny.build(tiny.settings("qcn", norm=norm)).float(), tiny.sample_batch()
     exact = model(batch)
     with autocast(CPU, torch.bfloat16):

@@ -38,6 +38,11 @@ class Observed(nn.Module):
         self.register_buffer("largest", weight.new_zeros(weight.shape[1]))
         self._lock = Lock()
 
+    def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
+        """Record the inputs and multiply in float32."""
+        self.record(values)
+        return F.linear(values, self.weight, self.bias)
+
     def record(self, values: Float[Tensor, "*any D"]) -> None:
         """Record the largest absolute values."""
         found = values.abs().flatten(0, -2).amax(dim=0)
@@ -45,19 +50,10 @@ class Observed(nn.Module):
             self.largest = torch.maximum(self.largest, found)
 
 
-class ObservedLinear(Observed):
-    """A linear map that records its inputs."""
-
-    def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
-        """Record the inputs and multiply in float32."""
-        self.record(values)
-        return F.linear(values, self.weight, self.bias)
-
-
 class ObservedOutput(Observed):
     """An output layer that records its inputs."""
 
-    def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], None]:
+    def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], None]:  # type: ignore[override]
         """Record the inputs and score all words, chunk by chunk."""
         self.record(states)
         return (F.linear(states, part) for part in self.weight.split(CHUNK)), None
@@ -66,13 +62,13 @@ class ObservedOutput(Observed):
 class Observation:
     """The form (see `packing.Form`) of maps that record their inputs."""
 
-    def linear(self, name: str, weight: Tensor, bias: Tensor) -> ObservedLinear:  # noqa: ARG002
+    def linear(self, name: str, weight: Tensor, bias: Tensor) -> Observed:  # noqa: ARG002
         """Record the inputs of a map."""
-        return ObservedLinear(weight, bias)
+        return Observed(weight, bias)
 
     def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> nn.Module:  # noqa: ARG002
         """Record the inputs of both maps."""
-        first, second = (ObservedLinear(one.weight, one.bias) for one in (inner, output))
+        first, second = (Observed(one.weight, one.bias) for one in (inner, output))
         return nn.Sequential(OrderedDict(inner=first, relu=nn.ReLU(), output=second))
 
     def output(self, name: str, weight: Tensor) -> ObservedOutput:  # noqa: ARG002

@@ -78,12 +78,12 @@ class Shared:
 
     def combine_rows(self, small: Float[Tensor, "A few X"]) -> Float[Tensor, "A few Y"]:
         """Return weighted sums of rows: small @ matrices."""
-        combined: Tensor = _CombineRows.apply(small, self.matrices, self._parts)  # type: ignore[no-untyped-call]
+        combined: Tensor = _Product.apply(small, self.matrices, False, self._parts)  # type: ignore[no-untyped-call]
         return combined
 
     def compare_rows(self, small: Float[Tensor, "A few Y"]) -> Float[Tensor, "A few X"]:
         """Return inner products with all rows: small @ matrices^T."""
-        compared: Tensor = _CompareRows.apply(small, self.matrices, self._parts)  # type: ignore[no-untyped-call]
+        compared: Tensor = _Product.apply(small, self.matrices, True, self._parts)  # type: ignore[no-untyped-call]
         return compared
 
     def moments(self) -> tuple[Float[Tensor, "A X"], Float[Tensor, "A X"]]:
@@ -109,40 +109,24 @@ class _Enter(torch.autograd.Function):
         return ctx.parts.sum_up(*ctx.saved_tensors, gradient), None
 
 
-class _CombineRows(torch.autograd.Function):
-    """small @ matrices."""
+class _Product(torch.autograd.Function):
+    """small @ matrices, or small @ matrices^T."""
 
     @staticmethod
-    def forward(ctx: Any, small: Tensor, matrices: Tensor, parts: GradientParts) -> Tensor:
+    def forward(ctx: Any, small: Tensor, matrices: Tensor, transposed: bool, parts: GradientParts) -> Tensor:
         ctx.save_for_backward(small, matrices)
-        ctx.parts = parts
-        return torch.bmm(small, matrices)
+        ctx.transposed, ctx.parts = transposed, parts
+        return torch.bmm(small, matrices.transpose(1, 2) if transposed else matrices)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
         small, matrices = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
-            ctx.parts.add_product(small, gradient)
-        return torch.bmm(gradient, matrices.transpose(1, 2)) if ctx.needs_input_grad[0] else None, None, None
-
-
-class _CompareRows(torch.autograd.Function):
-    """small @ matrices^T."""
-
-    @staticmethod
-    def forward(ctx: Any, small: Tensor, matrices: Tensor, parts: GradientParts) -> Tensor:
-        ctx.save_for_backward(small, matrices)
-        ctx.parts = parts
-        return torch.bmm(small, matrices.transpose(1, 2))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
-        small, matrices = ctx.saved_tensors
-        if ctx.needs_input_grad[1]:
-            ctx.parts.add_product(gradient, small)
-        return torch.bmm(gradient, matrices) if ctx.needs_input_grad[0] else None, None, None
+            ctx.parts.add_product(*((gradient, small) if ctx.transposed else (small, gradient)))
+        if not ctx.needs_input_grad[0]:
+            return None, None, None, None
+        return torch.bmm(gradient, matrices if ctx.transposed else matrices.transpose(1, 2)), None, None, None
 
 
 class _Moments(torch.autograd.Function):

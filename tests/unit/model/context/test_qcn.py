@@ -62,7 +62,7 @@ def read(network: HistoryCapsules, words: Tensor, sentence: Tensor, trace: bool 
 
 
 def groups(network: HistoryCapsules, words: Tensor, row: int) -> Iterator[list[tuple[int, int, Tensor]]]:
-    """For each routing: its words with their place in the history and in their sentence, made input by Eq. 6."""
+    """Return for each routing its input words (Eq. 6), with their positions in history and sentence."""
     f, options = network.words.linear, network.routing.options
     made = []
     for place, length in enumerate(LENGTHS[row]):
@@ -77,7 +77,7 @@ def groups(network: HistoryCapsules, words: Tensor, row: int) -> Iterator[list[t
 
 
 def by_loops(network: HistoryCapsules, words: Tensor, sentence: Tensor, row: int, pooling: str) -> list[Any]:
-    """What the oracle makes of each routing of a row; None where there are no words."""
+    """Return the oracle's result for each routing of a row; None where there are no words."""
     query = None
     if network.query is not None:
         real = sentence[row][SENTENCE_MASK[row]]
@@ -175,7 +175,7 @@ def test_the_query_guides_the_routing_of_the_qcn_only(scope: str) -> None:
         assert bool((one - other).abs().max() > 1e-3) == guided
 
 
-def test_positions_tell_the_order_of_words() -> None:
+def test_positions_encode_the_order_of_words() -> None:
     network = build(positions=True)
     words, sentence = inputs()
     places = sinusoids(4, D).double() / D**0.5
@@ -197,7 +197,7 @@ def test_capsules_can_be_normalised() -> None:
 
 
 @pytest.mark.parametrize("pooling", ["sum", "mean"])
-def test_the_query_takes_in_every_source_word_end_mark_in_and_padding_out(pooling: str) -> None:
+def test_the_query_includes_every_source_word_and_the_end_token_but_no_padding(pooling: str) -> None:
     """So the order of the source words does not matter to the routing, and every one of them counts."""
     model = tiny.build(tiny.settings("qcn", query=pooling))
     history = ([8, 9], [10], [11, 12])
@@ -218,7 +218,7 @@ def test_the_query_takes_in_every_source_word_end_mark_in_and_padding_out(poolin
     torch.testing.assert_close(capsules(5, 6, 2), expected)
 
 
-def test_every_encoder_layer_looks_at_the_context_with_its_own_attention() -> None:
+def test_every_encoder_layer_attends_to_the_context_with_its_own_attention() -> None:
     model, batch = tiny.build(tiny.settings("qcn")), tiny.sample_batch()
     before = model(batch).logits
     for layer in model.encoder:
@@ -239,7 +239,7 @@ def test_the_network_runs_once_for_all_layers() -> None:
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_the_context_sublayer_stands_between_self_attention_and_feed_forward(norm: str) -> None:
+def test_the_context_sublayer_is_between_self_attention_and_feed_forward(norm: str) -> None:
     model, batch = tiny.build(tiny.settings("qcn", norm=norm)), tiny.sample_batch()
     layer, order = model.encoder[0], []
     parts = (("self", layer.attention_residual), ("context", layer.context), ("forward", layer.feed_forward))
@@ -287,7 +287,7 @@ def test_a_batch_without_any_history_does_not_run_the_network() -> None:
 
 
 @pytest.mark.parametrize("name", ["qcn", "capsnet", "qcn-noise"])
-def test_a_silent_context_starts_at_the_sentence_model_and_learns_to_speak(name: str) -> None:
+def test_a_silent_context_starts_at_the_sentence_model_and_learns(name: str) -> None:
     model, batch = build_model(tiny.settings(name, silent=True), vocabulary=tiny.VOCABULARY), tiny.sample_batch()
     alone = tiny.with_history(batch, torch.full_like(batch.history, PAD))
     target = batch.translations
@@ -305,7 +305,7 @@ def test_a_silent_context_starts_at_the_sentence_model_and_learns_to_speak(name:
     assert not torch.allclose(model(batch).log_probabilities(target), model(alone).log_probabilities(target))
 
 
-def test_silence_draws_the_same_weights_otherwise() -> None:
+def test_a_silent_context_has_the_same_other_weights() -> None:
     chosen = (tiny.settings("qcn", silent=one) for one in (False, True))
     loud, silent = (dict(build_model(one, vocabulary=tiny.VOCABULARY).named_parameters()) for one in chosen)
     different = {name for name in loud if not torch.equal(loud[name], silent[name])}

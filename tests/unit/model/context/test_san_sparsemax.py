@@ -45,7 +45,7 @@ def test_it_is_sparse_where_softmax_is_not() -> None:
 
 
 @pytest.mark.parametrize("how", ["sparsemax", "softmax"])
-def test_what_is_masked_has_no_weight_no_part_and_no_gradient(how: Any) -> None:
+def test_masked_scores_have_no_weight_influence_or_gradient(how: Any) -> None:
     z = (0.3 * draw(3, 5)).requires_grad_()
     mask = torch.tensor([True, False, True, True, False])
     weights = weigh(z, mask, how)
@@ -60,7 +60,7 @@ def test_what_is_masked_has_no_weight_no_part_and_no_gradient(how: Any) -> None:
 
 @pytest.mark.parametrize("how", ["sparsemax", "softmax"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_nothing_to_look_at_has_no_weight(how: Any, dtype: torch.dtype) -> None:
+def test_all_weights_are_0_if_everything_is_masked(how: Any, dtype: torch.dtype) -> None:
     z = draw(2, 4).to(dtype).requires_grad_()
     weights = weigh(z, torch.tensor([[False] * 4, [True] * 4]), how)
     assert weights.dtype == dtype
@@ -70,13 +70,13 @@ def test_nothing_to_look_at_has_no_weight(how: Any, dtype: torch.dtype) -> None:
     assert gradient.isfinite().all()
 
 
-def test_large_scores_are_told_apart_in_float32() -> None:
+def test_large_scores_differ_in_float32() -> None:
     z = torch.tensor([1e8, 1e8, -1e8])
     torch.testing.assert_close(sparsemax(z - z.max()), torch.tensor([0.5, 0.5, 0.0]))
     torch.testing.assert_close(weigh(z, torch.ones(3, dtype=torch.bool), "sparsemax"), torch.tensor([0.5, 0.5, 0.0]))
 
 
-def test_what_is_no_number_gives_no_number() -> None:
+def test_nan_scores_give_nan_weights() -> None:
     scores = torch.tensor([[0.3, math.nan, 0.1], [0.2, 0.1, -3.0]])
     found = sparsemax(scores)
     assert found[0].isnan().any()

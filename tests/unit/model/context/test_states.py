@@ -32,7 +32,7 @@ def draw(*shape: int, seed: int = 1, scale: float = 1.0) -> Tensor:
 
 
 def randomised(module: nn.Module) -> nn.Module:
-    """Nothing is zero or one: biases and norms count."""
+    """Draw all weights at random, so that biases and norms matter."""
     module.double().eval()
     with torch.no_grad():
         for number, weight in enumerate(module.parameters()):
@@ -49,7 +49,7 @@ def histories() -> tuple[Tensor, Tensor]:
 def loops(
     module: nn.Module, states: Tensor, words: Tensor, attend: Callable[[dict[str, Tensor], Tensor, Any], Tensor]
 ) -> Tensor:
-    """Go through all states one by one; only real words are handed over."""
+    """Attend from each state in turn, to real words only."""
     weights = dict(module.named_parameters())
     rows = []
     for b, lengths in enumerate(LENGTHS):
@@ -68,12 +68,12 @@ def assert_equal_with_gradients(module: nn.Module, attend: Callable[[dict[str, T
     asked = [states, words, *module.parameters()]
     ours, theirs = (torch.autograd.grad((one * slopes).sum(), asked, allow_unused=True) for one in (found, expected))
     for one, other in zip(ours, theirs, strict=True):
-        # A missing word has a gradient of 0 here and none there.
+        # The gradient of a missing word is 0 in ours and None in the loops.
         torch.testing.assert_close(one, torch.zeros_like(one) if other is None else other, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_hierarchical_attention_equals_the_loops_gradients_included(norm: Any) -> None:
+def test_hierarchical_attention_equals_the_loops_with_gradients(norm: Any) -> None:
     module = randomised(HierarchicalAttention(shape=shape(norm)))
     assert_equal_with_gradients(module, lambda weights, h, s: oracles.hierarchical_attention(weights, 2, h, s, norm))
 
@@ -81,7 +81,7 @@ def test_hierarchical_attention_equals_the_loops_gradients_included(norm: Any) -
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("sentences", ["sparsemax", "softmax", None])
 @pytest.mark.parametrize("words", ["sparsemax", "softmax"])
-def test_selective_attention_equals_the_loops_gradients_included(sentences: Any, words: Any, norm: Any) -> None:
+def test_selective_attention_equals_the_loops_with_gradients(sentences: Any, words: Any, norm: Any) -> None:
     how = "flat" if sentences is None else "hierarchical"
     module = SelectiveAttention(shape=shape(norm), attention=how, sentences=sentences or "softmax", words=words)
     assert_equal_with_gradients(
@@ -89,7 +89,7 @@ def test_selective_attention_equals_the_loops_gradients_included(sentences: Any,
     )
 
 
-def test_history_states_are_those_of_the_sentence_model_each_read_once() -> None:
+def test_history_states_are_those_of_the_sentence_model_each_encoded_once() -> None:
     model, batch = tiny.build(tiny.mode("han-encoder")), tiny.sample_batch()
     plain = tiny.build(tiny.settings("transformer"))
     plain.load_state_dict(model.state_dict(), strict=False)
@@ -121,7 +121,7 @@ def test_states_of_translations_are_those_of_the_sentence_model() -> None:
 
 
 @pytest.mark.parametrize("name", ["han", "san", "san-decoder"])
-def test_gradients_flow_into_the_states_of_others_only_if_asked_to(name: str) -> None:
+def test_gradients_flow_into_other_sentences_only_if_asked_for(name: str) -> None:
     system, tables = tiny.MODES.get(name, (name, {}))
     batch = tiny.sample_batch()
     for gradient in (False, True):
@@ -140,7 +140,7 @@ def test_weights_learn_in_bfloat16_although_they_were_used_without_gradients_bef
     assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
 
 
-def test_distances_are_told_apart_up_to_the_farthest() -> None:
+def test_distances_differ_up_to_the_farthest() -> None:
     model = tiny.build(tiny.mode("san-distances"))
     assert isinstance(model, StatesTransformer)
     assert model.distances is not None
@@ -151,4 +151,4 @@ def test_distances_are_told_apart_up_to_the_farthest() -> None:
     fresh = build_model(tiny.mode("san-distances"), vocabulary=11)
     assert isinstance(fresh, StatesTransformer)
     assert fresh.distances is not None
-    assert not fresh.distances.weight.any()  # at first, sentences are a set
+    assert not fresh.distances.weight.any()  # at first, the order of sentences is unknown

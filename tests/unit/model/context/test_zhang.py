@@ -14,7 +14,7 @@ def draw(*shape: int, seed: int) -> Tensor:
 
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
-def test_context_attention_with_a_gate_equals_the_loops_gradients_included(side: str) -> None:
+def test_context_attention_with_a_gate_equals_the_loops_with_gradients(side: str) -> None:
     model = tiny.build(tiny.settings("zhang"))
     sublayer = getattr(model, side)[1].context
     states, vectors = draw(2, 3, tiny.D, seed=3).requires_grad_(), draw(2, 4, tiny.D, seed=4).requires_grad_()
@@ -33,7 +33,7 @@ def test_context_attention_with_a_gate_equals_the_loops_gradients_included(side:
 
 
 def test_the_context_encoder_is_a_layer_over_the_joined_history() -> None:
-    """Oldest sentence first, positions counted through, one self-attention and one feed-forward layer."""
+    """Oldest sentence first, positions counted over all of them, one self-attention and one feed-forward layer."""
     model, batch = tiny.build(tiny.settings("zhang")), tiny.sample_batch()
     network = model.context
     vectors = model.embeddings.source(batch.history)

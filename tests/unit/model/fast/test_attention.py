@@ -37,7 +37,7 @@ def test_plain_products_equal_the_fused_kernel(length: int, masked: bool, causal
 @pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize(("length", "by_products"), [(1, False), (2, True), (5, True), (6, False)])
 @torch.inference_mode()
-def test_translating_several_short_rows_look_by_products(
+def test_short_rows_attend_by_products_in_inference(
     masked: bool, length: int, by_products: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
@@ -48,7 +48,7 @@ def test_translating_several_short_rows_look_by_products(
     queries, keys, values = (part.detach() for part in sample(length))
     mask = MASK if masked else None
     expected = attend_plainly(queries, keys, values, mask)
-    for order in ((0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3)):  # in which they lie in memory
+    for order in ((0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3)):  # memory layouts
         parts = [part.permute(order).contiguous().permute(order) for part in (keys, values)]
         torch.testing.assert_close(attend(queries, *parts, mask), expected)
     assert bool(calls) == by_products
@@ -79,7 +79,7 @@ def test_plain_products_are_for_short_sentences_trained_in_half_precision(
 
 @pytest.mark.parametrize("keys", [1, 3, FEW_KEYS - 1, FEW_KEYS])
 @torch.inference_mode()
-def test_shares_of_few_keys_are_those_of_a_softmax(keys: int) -> None:
+def test_weights_of_few_keys_equal_a_softmax(keys: int) -> None:
     scores = 30 * torch.randn(5, 7, keys, generator=torch.Generator().manual_seed(1))
     scores[0, 0, 1:] = -torch.inf
     expected = torch.softmax(scores, dim=-1)

@@ -1,4 +1,4 @@
-"""Ranges are those of the numbers that maps read; int8 rounds by them, and they are kept with their weights."""
+"""Ranges are those of the inputs of maps; int8 rounds by them, and they are stored with their weights."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.invariants import tiny
 from docaps.batches.batch import collate
 from docaps.config import DecodingSettings
 from docaps.errors import CheckpointError
-from docaps.model.fast.calibration import ObservedLinear, observe, ranges_of, read_ranges, write_ranges
+from docaps.model.fast.calibration import Observed, observe, ranges_of, read_ranges, write_ranges
 from docaps.model.fast.int8 import CalibratedInt8FeedForward, CalibratedInt8Linear, Int8FeedForward, Int8Linear
 from docaps.model.fast.packing import Ranges, pack
 from docaps.model.interface import TranslationModel
@@ -27,8 +27,8 @@ def calibrate(name: str) -> tuple[TranslationModel, Ranges]:
     return model, ranges_of(observed)
 
 
-def test_the_largest_number_of_each_column_is_remembered() -> None:
-    linear = ObservedLinear(torch.ones(2, 3), torch.zeros(2))
+def test_the_largest_input_of_each_column_is_recorded() -> None:
+    linear = Observed(torch.ones(2, 3), torch.zeros(2))
     linear(torch.tensor([[[1.0, -5.0, 0.0], [2.0, 1.0, 0.0]]]))
     linear(torch.tensor([[-1.5, 0.0, 0.0]]))
     assert linear.largest.tolist() == [2.0, 5.0, 0.0]

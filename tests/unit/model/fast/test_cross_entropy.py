@@ -49,7 +49,7 @@ def test_a_weight_that_is_also_a_table_of_word_vectors_gets_both_gradients() -> 
 
 
 @pytest.mark.parametrize("frozen", [0, 1])
-def test_what_is_frozen_gets_no_gradient_and_the_other_its_own(frozen: int) -> None:
+def test_a_frozen_input_gets_no_gradient_and_the_other_its_own(frozen: int) -> None:
     parts = sample()
     expected = torch.autograd.grad(F.cross_entropy(parts[0] @ parts[1].T, WORDS), parts)[1 - frozen]
     parts[frozen].requires_grad_(False)
@@ -58,7 +58,7 @@ def test_what_is_frozen_gets_no_gradient_and_the_other_its_own(frozen: int) -> N
     torch.testing.assert_close(parts[1 - frozen].grad, expected, rtol=0, atol=1e-9)
 
 
-def test_without_gradients_none_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_gradient_is_computed_without_need(monkeypatch: pytest.MonkeyPatch) -> None:
     states, weight = sample()
     expected = linear_cross_entropy(states, weight, WORDS, smoothing=0.1).item()
 
@@ -72,7 +72,7 @@ def test_without_gradients_none_is_made(monkeypatch: pytest.MonkeyPatch) -> None
         assert linear_cross_entropy(states, weight, WORDS, smoothing=0.1).item() == expected
 
 
-def test_a_gradient_is_handed_out_once() -> None:
+def test_the_gradient_is_available_once() -> None:
     loss = linear_cross_entropy(*sample(), WORDS, smoothing=0.1)
     loss.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="computed once"):

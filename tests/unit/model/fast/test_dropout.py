@@ -12,7 +12,7 @@ def drop(rate: float, *shape: int, seed: int = 1) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("rate", "level"), [(0.1, 26), (0.2, 51), (0.5, 128), (0.001, 1), (0.999, 255)])
-def test_the_rate_is_rounded_to_256ths_and_the_rest_scaled_by_what_is_used(rate: float, level: int) -> None:
+def test_the_rate_is_rounded_to_256ths_and_kept_numbers_are_scaled_by_it(rate: float, level: int) -> None:
     found = drop(rate, 1000, 1000)
     assert found.max().item() == pytest.approx(256 / (256 - level))
     assert set(found.unique().tolist()) == {0.0, found.max().item()}
@@ -55,7 +55,7 @@ def test_the_state_of_torchs_generator_is_all_it_depends_on() -> None:
     assert not torch.equal(first, second)
 
 
-def test_gradients_pass_where_numbers_did() -> None:
+def test_gradients_pass_where_numbers_were_kept() -> None:
     values = torch.ones(9, 9, dtype=torch.float64, requires_grad=True)
     torch.manual_seed(1)
     found = Dropout(0.4)(values)
@@ -79,7 +79,7 @@ def test_adding_to_states_is_dropping_and_then_adding(dtype: torch.dtype) -> Non
 
 
 @torch.inference_mode()
-def test_where_no_gradient_is_wanted_the_states_are_left_alone() -> None:
+def test_in_inference_mode_the_states_are_not_overwritten() -> None:
     module, states, found = Dropout(0.5).eval(), torch.randn(3, 4), torch.randn(3, 4)
     before, expected = states.clone(), states + found
     assert torch.equal(module.add(states, found), expected)

@@ -1,4 +1,4 @@
-"""int8 with ranges that are known beforehand: what plain loops give, close to float32, each row for itself."""
+"""int8 with known ranges: equal to plain loops, close to float32, rows independent."""
 
 import pytest
 import torch
@@ -34,16 +34,16 @@ def calibrated(weight: Tensor, bias: Tensor | None, values: Tensor, levels: int 
     return CalibratedInt8Linear(weight, bias, steps, positive=levels == POSITIVE_LEVELS)
 
 
-def test_columns_are_rounded_by_their_steps_and_cut_off() -> None:
+def test_columns_are_rounded_by_their_steps_and_clipped() -> None:
     values = torch.tensor([[1.0, -1.0, 0.5], [1.26, -63.6, 200.0], [0.0, -0.4, -200.0], [2.5, 3.5, -2.5]])
     found = quantise_columns(values, 1 / torch.tensor([0.5, 1.0, 1.0]))
     assert found.tolist() == [[130, 127, 128], [131, 64, 255], [128, 128, 1], [133, 132, 126]]  # 128 stands for 0
 
 
-def test_the_largest_number_is_at_the_last_level_and_columns_share_their_unlikeness() -> None:
+def test_the_largest_input_is_at_the_last_level_and_steps_balance_inputs_and_weights() -> None:
     weight, largest = torch.tensor([[1.0, -4.0, 0.0, 1.0], [0.5, 2.0, 0.0, -1.0]]), torch.tensor([8.0, 2.0, 1.0, 0.0])
     steps = step_sizes(weight, largest, LEVELS)
-    assert bool(((steps > 0) & steps.isfinite()).all())  # a column without a weight, and one without a number
+    assert bool(((steps > 0) & steps.isfinite()).all())  # a column of zero weights, and one of zero inputs
     assert float((largest / steps).max()) == pytest.approx(LEVELS)
     assert float(steps[0] / steps[1]) == pytest.approx((8 / 1) ** 0.5 / (2 / 4) ** 0.5)
     nothing = step_sizes(torch.zeros(2, 3), torch.zeros(3), LEVELS)
@@ -52,7 +52,7 @@ def test_the_largest_number_is_at_the_last_level_and_columns_share_their_unliken
 
 @pytest.mark.parametrize("levels", [LEVELS, POSITIVE_LEVELS])
 @torch.inference_mode()
-def test_a_calibrated_map_is_what_plain_loops_give(levels: int) -> None:
+def test_a_calibrated_map_equals_plain_loops(levels: int) -> None:
     weight, bias = random(6, 10) * torch.linspace(0.1, 3, 10), random(6, seed=3)
     seen = random(8, 10, seed=2) * torch.linspace(5, 0.2, 10)
     seen = seen.abs() if levels == POSITIVE_LEVELS else seen
@@ -68,7 +68,7 @@ def test_a_calibrated_map_is_what_plain_loops_give(levels: int) -> None:
 
 
 @torch.inference_mode()
-def test_unlike_columns_lose_little() -> None:
+def test_columns_of_different_ranges_lose_little() -> None:
     """One step for all numbers of a row rounds the small columns, whose weights are large, to nothing."""
     spread = torch.logspace(-1, 1, 64)
     weight, values, bias = random(40, 64) / spread, random(100, 64, seed=2) * spread, random(40, seed=3)
@@ -113,7 +113,7 @@ def test_a_feed_forward_network_is_close_to_the_float32_one(known: bool) -> None
 
 @pytest.mark.parametrize("known", [False, True])
 @torch.inference_mode()
-def test_rows_pass_a_feed_forward_network_some_at_a_time(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_feed_forward_network_processes_a_few_rows_at_a_time(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     packed, _, states = maps(known)
     expected = packed(states)
     for rows in (1, 7, 20, 100):

@@ -1,4 +1,4 @@
-"""A packed model multiplies in lower precision: close to float32, each row for itself, everything else shared."""
+"""A packed model multiplies in lower precision: close to float32, rows independent, other weights shared."""
 
 import pytest
 import torch
@@ -23,13 +23,13 @@ def test_rows_are_rounded_to_integers_with_their_own_scales() -> None:
     integers, scale = quantise(torch.tensor([[127.0, -63.6, 0.4], [0.0, 0.0, 0.0], [-2.0, 1.0, 0.5]]))
     assert integers.tolist() == [[255, 64, 128], [128, 128, 128], [1, 192, 160]]  # 128 stands for 0
     assert scale.flatten().tolist() == pytest.approx([1.0, 0.0, 2 / 127], abs=1e-9)
-    assert scale[1] > 0  # what a row of zeros is divided by
+    assert scale[1] > 0  # a row of zeros is not divided by 0
 
 
 @pytest.mark.parametrize(("make", "tolerance"), [(Int8Linear, 0.02), (HalfLinear, 0.01)])
 @torch.inference_mode()
 def test_a_packed_map_is_close_to_the_float32_one(make: type[nn.Module], tolerance: float) -> None:
-    weight = random(40, 64) * torch.linspace(0.01, 3, 40).unsqueeze(1)  # rows of unlike size
+    weight = random(40, 64) * torch.linspace(0.01, 3, 40).unsqueeze(1)  # rows of different size
     values, bias = random(2, 3, 64, seed=2) * torch.tensor([0.01, 1.0, 50.0]).view(1, 3, 1), random(40, seed=3)
     expected = nn.functional.linear(values, weight, bias)
     size = nn.functional.linear(values.abs(), weight.abs(), bias.abs())
@@ -44,7 +44,7 @@ def test_neighbours_change_nothing_in_int8() -> None:
 
 
 @torch.inference_mode()
-def test_the_output_layer_scores_all_words_piece_by_piece() -> None:
+def test_the_output_layer_scores_all_words_in_chunks() -> None:
     weight, states = random(40, 64), random(5, 64, seed=2)
     pieces, scale = Int8Output(weight, 16)(states)
     scores = torch.cat(list(pieces), dim=1) * scale
@@ -54,7 +54,7 @@ def test_the_output_layer_scores_all_words_piece_by_piece() -> None:
 
 @pytest.mark.parametrize("name", ["transformer", "qcn"])
 @pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16])
-def test_a_packed_model_searches_like_the_whole_one(name: str, dtype: torch.dtype) -> None:
+def test_a_packed_model_searches_like_the_original(name: str, dtype: torch.dtype) -> None:
     model = tiny.build(tiny.settings(name, norm="post")).float()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     packed = pack(model, dtype)
@@ -69,7 +69,7 @@ def test_a_packed_model_searches_like_the_whole_one(name: str, dtype: torch.dtyp
 @pytest.mark.parametrize("name", ["qcn", "capsnet"])
 @pytest.mark.parametrize("positions", [False, True])
 @torch.inference_mode()
-def test_words_that_were_mapped_once_for_all_become_the_same_capsules(name: str, positions: bool) -> None:
+def test_words_mapped_beforehand_give_the_same_capsules(name: str, positions: bool) -> None:
     model = tiny.build(tiny.settings(name, tables={"history": {"positions": positions}})).float()
     packed, batch = pack(model, torch.int8), tiny.sample_batch()
     found, expected = (each.encode(batch).context for each in (packed, model))
@@ -105,7 +105,7 @@ def test_float32_is_the_model_itself() -> None:
         ("float32", True, True, torch.float32),
     ],
 )
-def test_what_auto_takes(
+def test_the_precision_of_auto(
     wish: str, native: bool, checked: bool, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("docaps.model.mixed_precision.has_native_bfloat16", lambda _: native)

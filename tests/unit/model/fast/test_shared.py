@@ -54,8 +54,8 @@ def test_a_second_backward_pass_through_a_kept_graph_gives_the_same_gradient() -
     assert torch.equal(first, second)
 
 
-def test_a_backward_pass_to_other_inputs_leaves_nothing_behind() -> None:
-    """It never comes to the matrices, so what it noted must not count in the next pass."""
+def test_a_backward_pass_to_other_inputs_leaves_no_records() -> None:
+    """It never reaches the matrices, so its records must not count in the next pass."""
     matrices, other = double(2, 4, 3, seed=1).requires_grad_(), double(2, 5, 3, seed=3).requires_grad_()
     total = use(matrices, True, double(2, 5, 4, seed=2), other, moments=True, plain_use=False)
     (expected,) = torch.autograd.grad(total, matrices, retain_graph=True)
@@ -81,7 +81,7 @@ def test_a_second_derivative_is_refused_instead_of_being_wrong() -> None:
         torch.autograd.grad(total, matrices, create_graph=True)
 
 
-def test_nothing_as_large_as_the_matrices_is_kept_for_the_way_back() -> None:
+def test_nothing_as_large_as_the_matrices_is_kept_for_the_backward_pass() -> None:
     matrices = double(2, 40, 30, seed=1).requires_grad_()
     kept = []
 

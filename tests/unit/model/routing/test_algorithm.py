@@ -149,7 +149,7 @@ def test_padding_changes_nothing() -> None:
 
 
 def backward_is_finite(words: Tensor, mask: Tensor, *, guided: bool, query: Tensor, gradient: Any) -> Routing:
-    """Route in float32 as models do, and look at capsules and gradients; return the routing."""
+    """Route in float32 as models do, check capsules and gradients, and return the routing."""
     torch.manual_seed(2)
     options = RoutingOptions(rounds=R, gradient=gradient)
     routing = CapsuleRouting(size=words.shape[-1], capsules=M, options=options)
@@ -188,7 +188,7 @@ def test_degenerate_histories_give_finite_capsules_and_gradients(case: str, guid
 
 
 def test_a_word_that_is_constant_but_for_rounding_has_no_huge_gradient() -> None:
-    """Dividing by a length that is nothing but rounding would give gradients of 1e6 and more."""
+    """Dividing by a length that is only rounding would give gradients of 1e6 and more."""
     words = (torch.full((1, 3, 8), 0.1) + 1e-8 * torch.arange(8)).requires_grad_()
     weight = torch.eye(8).expand(M, 8, 8)
     mask = torch.ones(1, 3, dtype=torch.bool)

@@ -46,7 +46,7 @@ def test_pearson_with_a_constant_vector_is_zero_with_finite_gradients() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 0.1, -7.3, 1e4])
 def test_what_differs_by_rounding_only_counts_as_constant(level: float) -> None:
-    """Its length after centring is noise, and dividing by noise would make gradients of any size."""
+    """Its length after centring is noise; dividing by noise would give gradients of any size."""
     generator = torch.Generator().manual_seed(3)
     vector = torch.full((512,), level) * (1 + 1e-7 * torch.randn(512, generator=generator))
     other = torch.randn(512, generator=generator)

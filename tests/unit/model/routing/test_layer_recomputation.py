@@ -67,7 +67,7 @@ def test_only_large_batches_with_a_gradient_and_without_a_trace_are_routed_in_gr
     assert calls == [B]
 
 
-def test_frozen_inputs_are_no_obstacle() -> None:
+def test_frozen_inputs_are_supported() -> None:
     words, weight = double(B, N, D, seed=1).detach(), double(M, D, D, seed=2)
     route_in_groups(words, mask(), weight, options=PLAIN, query=None).sum().backward()
     assert words.grad is None
