@@ -15,7 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.layers import sinusoids
-from docaps.model.precision import autocast
+from docaps.model.mixed_precision import autocast
 
 Step = Callable[[Batch], object]
 CPU = torch.device("cpu")

@@ -1,10 +1,10 @@
-"""Routing without stored votes against the form that stores them, forward and backward: time and memory.
+"""Routing without stored votes against routing that stores them, forward and backward: time and memory.
 
-The vote form makes all votes W_j u_i once, by einsum, and reads them in every iteration. Both forms give the same
+The vote form computes all votes W_j u_i once, by einsum, and reads them in every iteration. Both forms give the same
 capsules, which is checked first. The last line is JSON with the ratios; `speedup` is for the scope `joint` with 75
 words, `speedup_sentence` for three sentences of 25 words, `memory_ratio` is ours / vote form at 300 words.
-`memory_doubled_capsules` is what twice the capsules cost in a batch of many words, which is routed in groups;
-`memory_doubled_capsules_small` the same in a small batch, where it is a matter of a few megabytes.
+`memory_doubled_capsules` is the cost of twice the capsules in a batch of many words, which is routed in groups;
+`memory_doubled_capsules_small` is the same in a small batch, where it is a few megabytes.
 """
 
 import argparse
@@ -14,9 +14,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from docaps.model.routing.algorithm import RoutingOptions, route
-from docaps.model.routing.functional import squash, standardised
-from docaps.model.routing.recomputed import MANY_WORDS, is_large, route_in_groups
+from docaps.model.routing.algorithm import RoutingOptions, route, squash, standardised
+from docaps.model.routing.layer import MANY_WORDS, is_large, route_in_groups
 from measuring import medians, peak_memory
 
 SIZE, ROUNDS, LONG = 512, 4, 300
@@ -24,7 +23,7 @@ Form = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 def with_votes(words: Tensor, mask: Tensor, weight: Tensor, query: Tensor) -> Tensor:
-    """Algorithm 1 as one would write it down: votes (B, M, N, D) are stored once."""
+    """Algorithm 1 written out: votes (B, M, N, D) are stored."""
     words = squash(words)
     votes = torch.einsum("mde,bne->bmnd", weight, words)
     real = mask.unsqueeze(1).to(words.dtype)
@@ -84,7 +83,7 @@ def speedup(name: str, *, rows: int, words: int, repeats: int) -> float:
 
 
 def peak(form: Form, *, rows: int, capsules: int) -> int:
-    """Return the peak of memory with long histories."""
+    """Return the peak memory with long histories."""
     case = Case(rows=rows, words=LONG, capsules=capsules)
     return peak_memory(lambda: case.train(form))
 
@@ -94,7 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=9, help="interleaved repeats, at least 5")
     parser.add_argument("--sentences", type=int, default=32, help="sentences in a batch")
-    parser.add_argument("--data", help="accepted for uniformity; this benchmark needs no text")
+    parser.add_argument("--data", help="ignored; this benchmark needs no text")
     arguments = parser.parse_args()
     rows, repeats = arguments.sentences, arguments.repeats
     print(f"D={SIZE}, M=4, {ROUNDS} iterations, {rows} sentences, forward and backward, median of {max(5, repeats)}")

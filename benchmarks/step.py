@@ -1,9 +1,8 @@
 """A training step of the full method against one of the plain Transformer, at the paper's sizes: speed and memory.
 
 Speed: tokens per second of `qcn+reg` / those of `transformer`, in float32 and bfloat16, on the same batches. Memory:
-how much more a process needs (peak resident size) when each sentence has a history of three sentences of 400 words, and
-what twice as many capsules add to that.
-The last line is JSON with the ratios.
+the additional peak resident size when each sentence has a history of three sentences of 400 words, and the cost of
+twice as many capsules. The last line is JSON with the ratios.
 """
 
 import argparse
@@ -18,8 +17,8 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import Window
 from docaps.config import StageSettings, SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import EOS, UNK
-from docaps.model.precision import has_native_bfloat16
-from docaps.model.variants import build_model
+from docaps.model.builders import build_model
+from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.training.learner import Device, Learner
 from measuring import medians
 
@@ -29,7 +28,7 @@ PLAIN: SystemName = "transformer"
 FULL: SystemName = "qcn+reg"
 CPU = torch.device("cpu")
 BUDGET = 2.0
-"""GB that the long history may cost."""
+"""GB that a long history may add."""
 
 
 def make_batch(tokens: int, history_length: int) -> Batch:
@@ -47,7 +46,7 @@ def make_batch(tokens: int, history_length: int) -> Batch:
 
 
 def make_learner(system: SystemName, settings: StageSettings, precision: torch.dtype, capsules: int = 4) -> Learner:
-    """Build a model of the paper's sizes and what trains it."""
+    """Build a model of the paper's sizes, and its learner."""
     recipe = load_recipe(bundled_recipes()["paper"], [f"qcn.capsules={capsules}"])
     chosen = recipe.system("document").model_copy(update={"name": system})
     model = build_model(chosen, vocabulary=VOCABULARY, dropout=settings.dropout, seed=1)
@@ -92,7 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats, at least 5")
     parser.add_argument("--tokens", type=int, default=1500, help="source and target tokens of a batch")
-    parser.add_argument("--data", help="accepted for uniformity; this benchmark needs no text")
+    parser.add_argument("--data", help="ignored; this benchmark needs no text")
     parser.add_argument("--memory-of", choices=[PLAIN, FULL], help=argparse.SUPPRESS)
     parser.add_argument("--capsules", type=int, default=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -100,7 +99,7 @@ def main() -> None:
         print(train_with_long_history(arguments.memory_of, arguments.tokens, arguments.capsules))
         return
     print(f"4+4 layers of 512, {VOCABULARY:,} words, batches of {arguments.tokens} tokens, history of 3 x 25 words")
-    # Memory first: a child's peak begins with the size its parent has when it starts.
+    # Memory first: the peak of a child starts at the size of its parent.
     plain, full = (resident(system, arguments.tokens) for system in (PLAIN, FULL))
     doubled = resident(FULL, arguments.tokens, capsules=8)
     sizes = f"{PLAIN} {plain:.2f} GB, {FULL} {full:.2f} GB, {full - plain:.2f} GB more"

@@ -1,6 +1,6 @@
-"""Raw text to pieces: docaps against sacremoses (words, case) and subword-nmt (merges, pieces), one process each.
+"""Raw text to subwords: docaps against sacremoses (tokens, case) and subword-nmt (merges, subwords), one process each.
 
-Both sides start with nothing remembered in every repeat. Without `--data` the text is generated; with it, it is the
+Both sides start with empty caches in every repeat. Without `--data` the text is generated; with it, the text is the
 beginning of the largest pair of files NAME.en and NAME.de (or .gz) of a folder. Interleaved repeats, medians; the last
 line is JSON with the ratios.
 """
@@ -32,14 +32,14 @@ Words = Mapping[str, list[list[str]]]
 
 
 def generate(sentences: int) -> Text:
-    """Make mini-documents with this many sentences a side."""
+    """Generate mini-documents with this many sentences per side."""
     documents = generate_documents(1 + sentences // 5, seed=1)
     sides = {"en": [document.source for document in documents], "de": [document.target for document in documents]}
     return {name: [line for side in found for line in side][:sentences] for name, found in sides.items()}
 
 
 def read(folder: Path, sentences: int) -> Text:
-    """Read this many sentences a side from the largest pair of files of a folder."""
+    """Read this many sentences per side from the largest pair of files of a folder."""
     found = sorted(folder.glob("*.en*"), key=lambda path: path.stat().st_size)
     if not found:
         raise SystemExit(f"{folder}: no files NAME.en and NAME.de, or with .gz")
@@ -63,7 +63,7 @@ def learn_with_library(words: Counter[str], merges: int) -> str:
 
 
 def works(text: Text, merges: int) -> dict[str, Work]:
-    """Return each task done by docaps and by the library that it is compared with."""
+    """Return each task, done by docaps and by the library to compare with."""
     words: Words = {name: Tokenizer(name).tokenize_many(lines) for name, lines in text.items()}
     every = [sentence for side in words.values() for sentence in side]
     counts = Counter(word for sentence in every for word in sentence)
@@ -86,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats, at least 5")
     parser.add_argument("--data", type=Path, help="folder with real text, NAME.en and NAME.de")
-    parser.add_argument("--sentences", type=int, default=10_000, help="sentences a side")
+    parser.add_argument("--sentences", type=int, default=10_000, help="sentences per side")
     parser.add_argument("--merges", type=int, default=2000, help="BPE merges")
     options = parser.parse_args()
     text = read(options.data, options.sentences) if options.data else generate(options.sentences)

@@ -1,6 +1,6 @@
-"""The paper's algorithms once more, as plain loops over single numbers, to test the fast ones against.
+"""The paper's algorithms as plain loops over single numbers, to test the fast versions against.
 
-References: Yang et al. (2019), and for the other systems those named there. Nothing here is shared with the package.
+References: Yang et al. (2019), and those named at the other systems. Nothing here is shared with the package.
 """
 
 import math
@@ -84,7 +84,7 @@ def log_probability(scores: Tensor, word: int) -> Tensor:
 
 
 def loss(logits: Tensor, target: list[list[int]], correlations: Tensor, weight: float) -> Tensor:
-    """Eq. 11 with its sign turned, per token: each token adds its log-probability and its sentence's PCC.
+    """Eq. 11 with its sign reversed, per token: each token adds its log-probability and its sentence's PCC.
 
     Each sentence of `target` has only its real words.
     """
@@ -120,7 +120,7 @@ def multi_bleu(hypotheses: list[list[str]], references: list[list[str]]) -> floa
 
 
 def sparsemax(z: Tensor) -> Tensor:
-    """As printed by Martins and Astudillo (2016): sort, count who gets weight, subtract the threshold."""
+    """As printed by Martins and Astudillo (2016): sort, count the support, subtract the threshold."""
     n = len(z)
     ordered = sorted(z, key=lambda value: value.item(), reverse=True)
     k = max(k for k in range(1, n + 1) if 1 + k * ordered[k - 1] > sum(ordered[:k]))
@@ -130,7 +130,7 @@ def sparsemax(z: Tensor) -> Tensor:
 
 
 def sparsemax_gradient(p: Tensor, g: Tensor) -> Tensor:
-    """What the gradient of weights means for the scores: g less its mean over the support, 0 elsewhere."""
+    """The gradient with respect to the scores: g minus its mean over the support, 0 elsewhere."""
     support = [i for i in range(len(p)) if p[i] > 0]
     mean = sum(g[i] for i in support) / len(support)
     return torch.stack([g[i] - mean if i in support else torch.zeros((), dtype=g.dtype) for i in range(len(p))])
@@ -194,7 +194,7 @@ def forward_sublayer(weights: Weights, x: Tensor, norm: str) -> Tensor:
 
 
 def gated_context(weights: Weights, name: str, heads: int, h: Tensor, context: list[Tensor]) -> Tensor:
-    """Zhang et al. (2018), after a norm: what MultiHead(h, C, C) finds, and the gate in place of a sum."""
+    """Zhang et al. (2018), after a norm: MultiHead(h, C, C), and a gate in place of a sum."""
     found = multi_head(weights, f"{name}.attention", heads, layer_norm(weights, f"{name}.residual.norm", h), context)
     return gate(weights, f"{name}.residual.gate", h, found)
 
@@ -215,7 +215,7 @@ def selective_attention(
     by_word: str,
     norm: str,
 ) -> Tensor:
-    """Maruf et al. (2019) for one state; without a way to weigh sentences, all words at once (flat)."""
+    """Maruf et al. (2019) for one state; without `by_sentence`, over all words at once (flat)."""
     weigh = {"sparsemax": sparsemax, "softmax": lambda z: torch.stack(softmax(list(z)))}
     q_w = heads_of(linear(weights, "word_query", h), heads)
     root = math.sqrt(len(q_w[0]))
@@ -241,7 +241,7 @@ def selective_attention(
 def calibrated_linear(values: Tensor, weight: Tensor, bias: Tensor, largest: Tensor, levels: int) -> list[list[float]]:
     """A product of integers, number by number: a step for each column of the values, one for each row of the weight.
 
-    Levels of 127 are for numbers of both signs, 255 for those that are never below 0.
+    127 levels are for numbers of both signs, 255 for numbers that are never negative.
     """
     columns, rows = range(weight.shape[1]), range(weight.shape[0])
     ratio = [math.sqrt(float(largest[c]) / max(abs(float(weight[r, c])) for r in rows)) for c in columns]

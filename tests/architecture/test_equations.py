@@ -90,7 +90,7 @@ def test_every_setting_of_the_method_is_on_the_page() -> None:
 
 
 def test_the_page_names_the_slips_of_the_paper() -> None:
-    """With the numbers of its Table 2: the differences are worked out here once more."""
+    """Compute the differences again from the numbers of its Table 2."""
     gains = (25.19 - 24.58, 45.91 - 45.48, 46.09 - 45.48)
     assert [f"+{gain:.2f}" for gain in gains] == ["+0.61", "+0.43", "+0.61"]
     slips = PAGE.split("## Slips in the paper")[1]

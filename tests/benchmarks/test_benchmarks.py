@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from docaps.model.precision import has_native_bfloat16
+from docaps.model.mixed_precision import has_native_bfloat16
 
 ROOT = Path(__file__).parents[2]
 PARTS = {"measuring.py", "peers.py", "sentences.py", "translators.py"}  # of other scripts

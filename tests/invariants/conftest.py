@@ -1,4 +1,4 @@
-"""All systems with both places of the norm and one or three tables of word vectors, and every option of the method."""
+"""All systems with both norms and shared or separate embeddings, and every option of the method."""
 
 from itertools import cycle, product
 

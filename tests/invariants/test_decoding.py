@@ -7,9 +7,9 @@ from tests.invariants import tiny
 
 from docaps.config import SystemSettings
 from docaps.corpus.text.vocabulary import PAD
+from docaps.model.builders import build_model
 from docaps.model.checkpoint import load_weights, save_weights
 from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
 from docaps.training.objective import compute_loss
 
 

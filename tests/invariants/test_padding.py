@@ -1,4 +1,4 @@
-"""What is not part of a sentence, its history and the words before changes nothing."""
+"""Padding, other rows and later target words change nothing."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_batch_neighbours_change_nothing(model: TranslationModel) -> None:
         assert_same(alone, together, batch, slice(row, row + 1))
 
 
-def test_the_vector_of_the_padding_symbol_is_never_seen(model: TranslationModel) -> None:
+def test_the_vector_of_the_padding_symbol_is_never_used(model: TranslationModel) -> None:
     batch = tiny.sample_batch()
     before = tiny.train_mode(model, batch)
     with torch.no_grad():

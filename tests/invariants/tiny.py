@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,19 +11,21 @@ from torch import Tensor
 from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import View, Window
 from docaps.config import SYSTEMS as SYSTEM_PARTS
-from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemName, SystemSettings
-from docaps.corpus.preparation import CorpusFiles, prepare
+from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemSettings, systems
+from docaps.corpus.prepare import Inputs, prepare
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD, UNK
+from docaps.model.builders import build_model
 from docaps.model.interface import Prediction, TranslationModel
-from docaps.model.variants import build_model
-from docaps.translation.trained_model import TrainedModel
+from docaps.translation.loading import TrainedModel
 
-SYSTEMS: tuple[SystemName, ...] = get_args(SystemName)
+SYSTEMS = tuple(SYSTEM_PARTS)
+"""Including those of installed plug-ins."""
+BUILT_IN = {system.name for system in systems.BUILT_IN}
 VOCABULARY = 17
 K, M, R, D = 3, 2, 3, 8
 VIEW = View(K, translations=True)
-"""Of earlier sentences and their translations; what of it a model looks at is its own affair."""
+"""Earlier sentences and their translations; models read the part they need."""
 MODEL = {"encoder_layers": 2, "decoder_layers": 2, "size": D, "feed_forward": 12, "heads": 2}
 
 
@@ -104,17 +106,22 @@ def context_of(system: SystemSettings) -> str:
 
 
 def reads_history(system: SystemSettings) -> bool:
-    """Whether the words of the history matter: there are systems without, and one that only counts sentences."""
+    """Whether the words of the history matter: some systems have none, and one only counts sentences."""
     return context_of(system) not in {"none", "qcn-noise"}
 
 
+def is_plugin(system: SystemSettings) -> bool:
+    """Whether another package adds the system; only its author knows whether order and distance should matter."""
+    return system.name not in BUILT_IN
+
+
 def knows_order(system: SystemSettings) -> bool:
-    """Whether it matters where in its sentence a word of the history stands."""
+    """Whether the order of words in a history sentence matters."""
     return system.history.positions or context_of(system) in {"zhang", "han", "san", "concat"}
 
 
 def knows_distance(system: SystemSettings) -> bool:
-    """Whether it matters which sentence of the history is nearer."""
+    """Whether the distance of a history sentence matters."""
     context = context_of(system)
     if context in {"han", "san"}:
         return system.han.distances if context == "han" else system.san.distances
@@ -124,7 +131,7 @@ def knows_distance(system: SystemSettings) -> bool:
 def build(
     system: SystemSettings, *, vocabulary: int = VOCABULARY, dropout: float = 0.0, seed: int = 3
 ) -> TranslationModel:
-    """A model in float64 for which nothing is negligible: biases and norms are random too."""
+    """A model in float64 whose biases and norms are random, too, so that all of them matter."""
     model = build_model(system, vocabulary=vocabulary, dropout=dropout, seed=seed).double().eval()
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
@@ -138,7 +145,7 @@ def sentence(*words: int) -> list[int]:
 
 
 def sample_windows() -> list[Window]:
-    """Windows of unlike lengths: with a full, a short, a gappy and no history."""
+    """Windows of different lengths: with a full history, a short one, one with a gap, and none."""
     return [
         Window(sentence(5, 6, 7), ([8, 9], [10, 11, 12], [13]), sentence(14, 15), ([12], [9, 8], [7, 6, 5])),
         Window(sentence(6), (), sentence(16, 5, 6, 7)),
@@ -162,7 +169,7 @@ def lengths(batch: Batch) -> list[int]:
 
 
 def train_mode(model: TranslationModel, batch: Batch) -> Prediction:
-    """Predict as in training (the regulariser speaks only then); dropout is 0."""
+    """Predict as in training (the regulariser is active only then); dropout is 0."""
     prediction = model.train()(batch)
     model.eval()
     return prediction
@@ -195,7 +202,7 @@ def prepared(directory: Path, contrastive: Path | None = None, merges: int = 60)
         parts[part] = (directory / f"{part}.en", directory / f"{part}.de")
         for path, text in zip(parts[part], texts, strict=True):
             path.write_text(text, encoding="utf-8")
-    inputs = CorpusFiles(parts, contrastive)
+    inputs = Inputs(parts, contrastive)
     return prepare(inputs, PreparationSettings(merges=merges, minimum_frequency=1), directory / "prepared")[0]
 
 

@@ -1,6 +1,6 @@
-"""Little documents whose pronouns only the history decides, and models trained on them, on their shuffled counterparts.
+"""Small documents whose pronouns depend on the history, and models trained on them or on shuffled documents.
 
-Run as a program it trains a sentence model and a document model and prints the diagnosis of the latter.
+As a program, train a sentence model and a document model and print the diagnosis of the latter.
 """
 
 import json
@@ -26,7 +26,7 @@ Pair = tuple[str, str]
 
 
 def draw_document(rng: random.Random) -> list[Pair]:
-    """Write a document: a noun, something else, the pronoun; and once more."""
+    """Draw a document: twice a noun, perhaps another sentence, and a pronoun."""
     sentences: list[Pair] = []
     for _ in range(2):
         number = rng.randrange(len(NOUNS))
@@ -44,7 +44,7 @@ def draw_document(rng: random.Random) -> list[Pair]:
 
 
 def shuffled(documents: list[list[Pair]], rng: random.Random) -> list[list[Pair]]:
-    """Let the sentences of all documents change places: what stands before a sentence says nothing about it."""
+    """Shuffle the sentences of all documents, so that the history of a sentence says nothing about it."""
     sentences = [pair for document in documents for pair in document]
     rng.shuffle(sentences)
     left = iter(sentences)
@@ -60,7 +60,7 @@ def write(path: Path, documents: list[list[Pair]]) -> tuple[Path, Path]:
 
 
 def prepare_documents(folder: Path, *, train_shuffled: bool, documents: int = 400) -> Store:
-    """Prepare a corpus whose training part keeps its histories, or has lost them; the development part keeps them."""
+    """Prepare a corpus whose training part is shuffled or not; the development part is not."""
     rng = random.Random(3)
     train = [draw_document(rng) for _ in range(documents)]
     parts = {
@@ -73,7 +73,7 @@ def prepare_documents(folder: Path, *, train_shuffled: bool, documents: int = 40
 
 
 def recipe() -> Recipe:
-    """Say how to train a tiny sentence model, and a document model from it."""
+    """Return a recipe for a tiny sentence model, and a document model that starts from it."""
     stage = {"batch_tokens": 500, "learning_rate": 3e-3, "warmup": 20, "validate_every": 10_000}
     return Recipe.model_validate(
         {

@@ -1,7 +1,7 @@
-"""A task that only the history decides, and a tiny model that learns it: prints its share of right answers.
+"""A task that needs the history, and a tiny model that learns it: prints its accuracy.
 
 python -m tests.learning.pronouns SYSTEM TABLES [precisions], where TABLES are settings of systems in JSON. With
-`precisions`: the shares of right translations in float32, bfloat16 and int8.
+`precisions`: the accuracy of translations in float32, bfloat16 and int8.
 """
 
 import json
@@ -16,9 +16,9 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import View, Window, exchange_histories
 from docaps.config import DecodingSettings, SystemSettings
 from docaps.corpus.text.vocabulary import EOS
+from docaps.model.builders import build_model
 from docaps.model.fast.packing import pack
 from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
 from docaps.training.objective import compute_loss
 from docaps.translation.search import search
 
@@ -64,14 +64,14 @@ def train(system: str, tables: dict[str, Any]) -> TranslationModel:
 
 
 def test(model: TranslationModel) -> float:
-    """Return the share of right pronouns."""
+    """Return the accuracy of pronouns."""
     batch, genders = draw(random.Random(2), 600, model.view)
     guesses = model(batch).logits[:, 0, list(PRONOUNS)].argmax(dim=-1)
     return float((guesses == genders).float().mean())
 
 
 def share_of_right_translations(model: TranslationModel) -> float:
-    """Return how many sentences are translated as they should be."""
+    """Return the share of sentences that are translated correctly."""
     batch, genders = draw(random.Random(2), 600, View(2))
     found = search(model, replace(batch, target_input=None, target_output=None), DecodingSettings())
     right = [hypotheses[0].tokens == (PRONOUNS[gender],) for hypotheses, gender in zip(found, genders, strict=True)]

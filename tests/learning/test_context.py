@@ -1,4 +1,4 @@
-"""Models learn what only an earlier sentence decides; `make stress` holds the demo to its promises."""
+"""Context models learn a task that needs earlier sentences; the demo reaches its figures (stress)."""
 
 import json
 import subprocess
@@ -20,13 +20,13 @@ def train_and_test(system: str, *words: str, **tables: dict[str, object]) -> lis
 
 
 @pytest.mark.learning
-def test_a_document_model_learns_what_the_history_decides() -> None:
+def test_a_document_model_learns_a_task_that_needs_the_history() -> None:
     assert train_and_test("qcn+reg")[0] > 0.95
 
 
 @pytest.mark.learning
 @pytest.mark.parametrize("system", ["transformer", "qcn-shuffled", "qcn-noise"])
-def test_who_does_not_see_it_cannot(system: str) -> None:
+def test_models_that_do_not_see_the_history_cannot(system: str) -> None:
     assert train_and_test(system)[0] < 0.45
 
 
@@ -42,12 +42,12 @@ def test_who_does_not_see_it_cannot(system: str) -> None:
         ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
     ],
 )
-def test_every_rival_learns_it_too(system: str, tables: dict[str, dict[str, object]]) -> None:
+def test_every_rival_learns_it(system: str, tables: dict[str, dict[str, object]]) -> None:
     assert train_and_test(system, **tables)[0] > 0.95
 
 
 @pytest.mark.learning
-def test_a_lower_precision_loses_next_to_nothing() -> None:
+def test_lower_precision_keeps_the_accuracy() -> None:
     float32, bfloat16, int8 = train_and_test("qcn+reg", "precisions")
     assert float32 > 0.95
     assert bfloat16 >= float32 - 0.003
@@ -79,7 +79,7 @@ def test_a_model_that_was_trained_with_shuffled_histories_is_found_to_use_none(t
 
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_demo_keeps_its_promises(seed: int, tmp_path: Path) -> None:
+def test_the_demo_reaches_its_figures(seed: int, tmp_path: Path) -> None:
     result = finish("demo", "--dir", tmp_path / "demo", "--seed", str(seed), "--json", threads=None)
     assert result.code == 0, result.err
     summary = json.loads(result.out)

@@ -89,7 +89,7 @@ from docaps import memory
 memory.MOST_PROGRAMS = int(sys.argv[1])
 memory.prepare_memory()
 import torch
-from docaps.model.precision import has_native_bfloat16
+from docaps.model.mixed_precision import has_native_bfloat16
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096
 weight = torch.ones(64, 64, dtype=torch.bfloat16)

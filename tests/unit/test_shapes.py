@@ -4,8 +4,8 @@ import jaxtyping
 import pytest
 import torch
 
+from docaps.model.context.san import sparsemax
 from docaps.model.layers import sinusoids
-from docaps.model.sparsemax import sparsemax
 
 
 def test_a_wrong_shape_is_found_where_shapes_are_checked() -> None:

@@ -4,7 +4,7 @@ from docaps.cli.console import JsonOption, command_name, print_json, print_next,
 
 
 def variants(json: JsonOption = False) -> None:
-    """List the systems by name: what each looks at, and which row of the paper's Table 2 it is.
+    """List the systems, built-in and of installed plug-ins: what each sees, and its row of the paper's Table 2.
 
     Example: docaps variants --json
     """

@@ -31,10 +31,10 @@ def load(entry: EntryPoint) -> Any:
     except Exception as fault:  # Whatever the import of foreign code raises is reported as that package's fault.
         raise ConfigError(
             f"{entry.name!r} of the package {package(entry)} cannot be loaded from {entry.value!r}: "
-            f"{type(fault).__name__}: {fault}; repair or uninstall {package(entry)}"
+            f"{type(fault).__name__}: {fault}; repair or uninstall the package"
         ) from fault
 
 
 def package(entry: EntryPoint) -> str:
-    """Name the package, with its version, that an entry point comes from."""
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else f"of {entry.value!r}"
+    """Return the name and version of an entry point's package; of its top-level module if these are unknown."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module.partition(".")[0]

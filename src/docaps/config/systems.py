@@ -1,208 +1,57 @@
-"""Systems: which there are, what each is made of, and the settings of their parts."""
+"""Systems: the table of all that can be trained.
 
-from collections.abc import Mapping
+`SYSTEMS` is the one place that lists systems: name, title, settings, builder, what they see. Other packages add to it
+through the entry point group `docaps.systems`: each entry point names a `System`.
+"""
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from functools import cache
+from importlib.metadata import EntryPoint
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, create_model, model_validator
 
-SystemName = Literal[
-    "transformer",
-    "transformer+reg",
-    "qcn",
-    "qcn+reg",
-    "capsnet",
-    "capsnet+reg",
-    "zhang",
-    "han",
-    "san",
-    "concat",
-    "qcn-shuffled",
-    "qcn-noise",
-]
-ContextName = Literal["none", "qcn", "capsnet", "zhang", "han", "san", "concat", "qcn-shuffled", "qcn-noise"]
-Count = Annotated[int, Field(ge=1)]
-Weighting = Literal["sparsemax", "softmax"]
+from docaps.config.model_settings import (
+    ConcatSettings,
+    HanSettings,
+    HistorySettings,
+    ModelSettings,
+    QcnSettings,
+    RegulariserSettings,
+    SanSettings,
+    Settings,
+    ZhangSettings,
+)
+from docaps.config.plugins import entries, load, package
+from docaps.errors import ConfigError
 
-
-class Settings(BaseModel):
-    """Base of all settings: frozen, no key may be unknown, and `true` or `"1"` is no number."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+GROUP = "docaps.systems"
 
 
-@dataclass(frozen=True, slots=True)
-class System:
-    """What a system is made of, and where the paper has it."""
-
-    title: str
-    context: ContextName = "none"
-    regulariser: bool = False
-    paper: str | None = None
-    """The row of the paper's Table 2; None for what the paper does not have."""
-    sees: str = "earlier source sentences"
-    """What the system looks at besides the sentence, in a few words."""
-    control: bool = False
-    """Whether it looks at something that cannot help, to compare."""
+def _known_system(name: str) -> str:
+    """Refuse the name of a system that does not exist."""
+    if name not in SYSTEMS:
+        nearest = difflib.get_close_matches(name, SYSTEMS, n=1, cutoff=0.5)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else f"known systems: {', '.join(SYSTEMS)}"
+        raise ValueError(f"unknown system; {hint}")
+    return name
 
 
-SYSTEMS: Mapping[SystemName, System] = {
-    "transformer": System("sentence-level Transformer", paper="Transformer", sees="–"),
-    "transformer+reg": System(
-        "Transformer + regularisation", regulariser=True, paper="Transformer + Regularization Term", sees="–"
-    ),
-    "qcn": System("Transformer + QCN", "qcn", paper="Transformer + QCN"),
-    "qcn+reg": System("Transformer + QCN + regularisation", "qcn", True, "Transformer + QCN + Regularization Term"),
-    "capsnet": System("Transformer + plain capsule network", "capsnet"),
-    "capsnet+reg": System("Transformer + plain capsule network + regularisation", "capsnet", True),
-    "zhang": System("context attention with gates (Zhang et al. 2018)", "zhang", paper="Transformer-DocNMT"),
-    "han": System(
-        "hierarchical attention (Miculicich et al. 2018)", "han", paper="HAN-DocNMT", sees="earlier sentences"
-    ),
-    "san": System("selective attention (Maruf et al. 2019)", "san", paper="SAN-DocNMT", sees="the whole document"),
-    "concat": System("concatenation (Tiedemann and Scherrer 2017)", "concat", sees="earlier sentences"),
-    "qcn-shuffled": System(
-        "control: QCN with other histories", "qcn-shuffled", sees="sentences of other documents", control=True
-    ),
-    "qcn-noise": System("control: QCN with a random memory", "qcn-noise", sees="noise, always the same", control=True),
-}
-SYSTEM_TITLES: Mapping[SystemName, str] = {name: system.title for name, system in SYSTEMS.items()}
+SystemName = Annotated[str, AfterValidator(_known_system)]
+Table = TypeVar("Table", bound=Settings)
+Tables = TypeVar("Tables", bound="SystemTables")
 
 
-class ModelSettings(Settings):
-    """The size and shape of the Transformer."""
+class SystemTables(Settings):
+    """The tables that describe a model; base of the settings of one system and of a recipe.
 
-    encoder_layers: Count = 4
-    decoder_layers: Count = 4
-    size: Count = Field(512, description="D, the size of word vectors and hidden states")
-    feed_forward: Count = 2048
-    heads: Count = 8
-    norm: Literal["pre", "post"] = "post"
-    embeddings: Literal["shared", "separate"] = Field(
-        "separate", description="shared: one table for source, target and output; separate: three tables"
-    )
-
-    @model_validator(mode="after")
-    def _heads_divide_size(self) -> "ModelSettings":
-        if self.size % self.heads or self.size % 2:
-            raise ValueError(f"size {self.size} must be even and divisible by the number of heads, {self.heads}")
-        return self
-
-
-class HistorySettings(Settings):
-    """Which sentences before the current one the model sees."""
-
-    sentences: Count = Field(3, description="K, the number of previous sentences")
-    positions: bool = Field(
-        False, description="give history words their positions; without them each history sentence is a bag of words"
-    )
-
-
-class QcnSettings(Settings):
-    """The query-guided capsule network; what concerns no query holds for plain capsules (`capsnet`) as well.
-
-    The regulariser's capsule networks have the same capsules, rounds, squash_words and gradient.
+    Built-in systems have their tables here. The table of a plug-in has the name of its system; a subclass with a field
+    for it is made when the values to be checked name that system.
     """
 
-    capsules: Count = Field(4, description="M, output capsules per history sentence, or in all if the scope is joint")
-    rounds: Count = Field(4, description="routing iterations")
-    capsule_size: Count | None = Field(None, description="size of words, query and capsules; none: the model's size")
-    scope: Literal["sentence", "joint"] = Field(
-        "sentence", description="sentence: route each history sentence alone; joint: route all history words at once"
-    )
-    squash_words: bool = Field(True, description="squash input capsules as well as output capsules (Eq. 8)")
-    query: Literal["sum", "mean"] = Field("sum", description="how the words of the sentence make the query (Eq. 5)")
-    guide_capsules: bool = Field(True, description="let p into the sum that makes a capsule (Alg. 1, line 20)")
-    guide_agreement: bool = Field(True, description="let p into the agreement (Alg. 1, line 27)")
-    gradient: Literal["all", "last", "detached-votes"] = Field(
-        "all",
-        description="all: through every iteration; last: through the last one only; detached-votes: not through the "
-        "votes in the agreement",
-    )
-    spread: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="standard deviation of the vote matrices at the start; none: 1 / root of the capsule size"
-    )
-    normalise: bool = Field(False, description="layer-normalise the capsules before the encoder attends to them")
-    gate: bool = Field(False, description="let a gate weigh sentence against context, instead of adding them")
-    silent: bool = Field(
-        False,
-        description="begin with context sub-layers that find nothing; with norms before sub-layers, and no gate, "
-        "training then starts at the sentence model",
-    )
-
-
-class ZhangSettings(Settings):
-    """Context attention with gates (`zhang`); train the new weights only by `inherited_rate = 0` in the stage."""
-
-    layers: Count = Field(1, description="layers of the context encoder")
-    decoder: bool = Field(True, description="let the decoder's layers look at the context as well as the encoder's")
-
-
-class HanSettings(Settings):
-    """Hierarchical attention (`han`): over the words of each earlier sentence, then over the sentences."""
-
-    side: Literal["encoder", "decoder", "joint"] = Field(
-        "joint",
-        description="encoder: source sentences, at its last layer; decoder: their translations, likewise; joint: both",
-    )
-    gradient: bool = Field(False, description="let gradients into the states of the earlier sentences")
-    distances: bool = Field(False, description="tell how far back a sentence is; without it they are a set")
-
-
-class SanSettings(Settings):
-    """Selective attention (`san`) over the whole document."""
-
-    mode: Literal["online", "offline"] = Field("online", description="online: sentences before; offline: after as well")
-    side: Literal["encoder", "decoder"] = Field(
-        "encoder",
-        description="encoder: source sentences, at its last layer; decoder: their translations, likewise",
-    )
-    attention: Literal["hierarchical", "flat"] = Field(
-        "hierarchical", description="hierarchical: sentences first, then their words; flat: all words at once"
-    )
-    sentences: Weighting = Field("sparsemax", description="how sentences are weighted (hierarchical only)")
-    words: Weighting = Field("softmax", description="how words are weighted")
-    reach: Count | None = Field(None, description="at most so many sentences in each direction; none: all")
-    gradient: bool = Field(False, description="let gradients into the states of the other sentences")
-    distances: bool = Field(False, description="tell how far back a sentence is (online only)")
-
-    @model_validator(mode="after")
-    def _distances_are_known(self) -> "SanSettings":
-        if self.distances and self.mode == "offline":
-            raise ValueError('distances need mode = "online": they are counted back from the sentence')
-        return self
-
-
-class ConcatSettings(Settings):
-    """Concatenation (`concat`): earlier sentences in front of the sentence, a break mark between them."""
-
-    mode: Literal["k-to-1", "2-to-2"] = Field(
-        "k-to-1", description="k-to-1: on the source side only; 2-to-2: one earlier sentence on both sides"
-    )
-
-
-class RegulariserSettings(Settings):
-    """The term that pulls source and target capsules together."""
-
-    weight: Annotated[float, Field(ge=0)] = Field(1.0, description="lambda, the weight of the PCC in the loss")
-    correlation: Literal["capsules", "flattened"] = Field(
-        "capsules", description="capsules: one PCC per capsule, averaged; flattened: one PCC over all capsules joined"
-    )
-    positions: bool = Field(True, description="include word positions, as in the inputs of encoder and decoder")
-
-
-def check_parts(name: SystemName, history: HistorySettings, concat: ConcatSettings) -> None:
-    """Refuse settings of a system that contradict each other."""
-    if SYSTEMS[name].context == "concat" and concat.mode == "2-to-2" and history.sentences != 1:
-        raise ValueError(
-            f'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found {history.sentences})'
-        )
-
-
-class SystemSettings(Settings):
-    """All that is needed to build a model, apart from its vocabulary."""
-
-    name: SystemName = "transformer"
+    name: str = Field("", description="the name of the recipe, or of the system")
     model: ModelSettings = ModelSettings()
     history: HistorySettings = HistorySettings()
     qcn: QcnSettings = QcnSettings()
@@ -212,17 +61,270 @@ class SystemSettings(Settings):
     concat: ConcatSettings = ConcatSettings()
     regulariser: RegulariserSettings = RegulariserSettings()
 
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """Check values, with the tables of the plug-ins that they name."""
+        return super(SystemTables, cls.accepting(obj)).model_validate(obj, **options)
+
+    @classmethod
+    def accepting(cls, values: Any) -> type[Self]:
+        """Return this class with a field for each plug-in that the values name, as a table or as a system."""
+        if not isinstance(values, Mapping):
+            return cls
+        built_in = {system.name for system in BUILT_IN}
+        named = (values.keys() - cls.model_fields) | {
+            name for name in cls._systems_named(values) if isinstance(name, str) and name not in built_in
+        }
+        tables = {name: SYSTEMS[name].settings for name in sorted(named & SYSTEMS.plugins().keys())} if named else {}
+        return _with_tables(cls, tuple((name, table) for name, table in tables.items() if table is not None))
+
+    @classmethod
+    def _systems_named(cls, values: Mapping[str, Any]) -> list[Any]:
+        """Return the systems of a recipe's stages, whatever these are."""
+        stages = values.get("stage")
+        found = stages.values() if isinstance(stages, Mapping) else ()
+        return [one.get("system") if isinstance(one, Mapping) else getattr(one, "system", None) for one in found]
+
+    def table(self, kind: type[Table]) -> Table:
+        """Return the table of a class, such as that of a plug-in; its defaults if there is none."""
+        return next((one for one in self.__dict__.values() if isinstance(one, kind)), None) or kind()
+
+    def for_system(self, name: str) -> "SystemSettings":
+        """Return the settings of one system: all built-in tables, and its own if it is a plug-in."""
+        tables = {key: value for key, value in self.__dict__.items() if key in SystemTables.model_fields or key == name}
+        return SystemSettings.model_validate({**tables, "name": name})
+
+
+@cache
+def _with_tables(kind: type[Tables], tables: tuple[tuple[str, type[Settings]], ...]) -> type[Tables]:
+    """Return a class of settings with a field for each of these tables, if it does not have one yet."""
+    fields: dict[str, Any] = {}
+    for name, table in tables:
+        taken = kind.model_fields.get(name)
+        if taken is None:
+            fields[name] = (table, table())
+        elif taken.annotation is not table:
+            owner = package(SYSTEMS.plugins()[name])
+            raise ConfigError(f"the package {owner} adds a system {name!r}, but recipes have a key of this name")
+    return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, **fields) if fields else kind
+
+
+def check_system(name: str, tables: SystemTables) -> None:
+    """Refuse settings of a system that contradict each other."""
+    check = SYSTEMS[name].check
+    if check is not None:
+        check(tables)
+
+
+class SystemSettings(SystemTables):
+    """All that is needed to build a model, apart from its vocabulary."""
+
+    name: SystemName = "transformer"
+
+    @classmethod
+    def _systems_named(cls, values: Mapping[str, Any]) -> list[Any]:
+        return [values.get("name")]
+
     @model_validator(mode="after")
-    def _parts_fit(self) -> "SystemSettings":
-        check_parts(self.name, self.history, self.concat)
+    def _parts_fit(self) -> Self:
+        check_system(self.name, self)
         return self
 
     @property
     def uses_history(self) -> bool:
-        """Say whether the system looks at earlier sentences at all."""
+        """Whether the system sees other sentences."""
         return SYSTEMS[self.name].context != "none"
 
     @property
     def uses_regulariser(self) -> bool:
-        """Say whether the capsules of source and target are pulled together in training."""
+        """Whether training adds the correlation of source and target capsules to the objective."""
         return SYSTEMS[self.name].regulariser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """One system: what it is made of, how it is built, and where the paper has it."""
+
+    name: str
+    title: str
+    builder: str | Callable[..., Any]
+    """A function, or "module:function", which is imported only when a model is built; see `docaps.model.builders`."""
+    settings: type[Settings] | None = None
+    """The class of its table in a recipe."""
+    context: str = "none"
+    """The name of its way to use context; "none" for a sentence-level system."""
+    sees: str = "earlier source sentences"
+    """What it sees besides the sentence, in a few words."""
+    regulariser: bool = False
+    """Whether training adds the correlation of source and target capsules to the objective."""
+    paper: str | None = None
+    """The row of the paper's Table 2, if any."""
+    control: bool = False
+    """Whether it is a control, whose context cannot help."""
+    check: Callable[[SystemTables], None] | None = None
+    """Refuse settings that contradict each other, by a ValueError."""
+
+    def load_builder(self) -> Callable[..., Any]:
+        """Return the function that builds the model; import it if need be."""
+        if callable(self.builder):
+            return self.builder
+        found: Callable[..., Any] = load(EntryPoint(self.name, self.builder, GROUP))
+        return found
+
+
+class Systems(Mapping[str, System]):
+    """All systems by name: the built-in ones, then those of other packages, which are imported when first used."""
+
+    def __init__(self, built_in: Sequence[System]) -> None:
+        self._built_in = {system.name: system for system in built_in}
+        self._loaded: dict[str, System] = {}
+
+    def plugins(self) -> Mapping[str, EntryPoint]:
+        """Return the entry points of other packages, without importing them."""
+        found = entries(GROUP)
+        for name in found.keys() & self._built_in.keys():
+            owner = package(found[name])
+            raise ConfigError(f"the package {owner} adds a system {name!r}, which is built in: rename or uninstall it")
+        return found
+
+    def __getitem__(self, name: str) -> System:
+        if name in self._built_in:
+            return self._built_in[name]
+        if name not in self._loaded:
+            self._loaded[name] = _load(self.plugins()[name])
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._built_in or name in self.plugins()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._built_in, *self.plugins()))
+
+    def __len__(self) -> int:
+        return len(self._built_in) + len(self.plugins())
+
+
+def _load(entry: EntryPoint) -> System:
+    """Import the system of another package and check it."""
+    system, owner = load(entry), f"{entry.name!r} of the package {package(entry)}"
+    if not isinstance(system, System):
+        raise ConfigError(f"{owner}: {entry.value!r} is {type(system).__name__}; expected docaps.config.System")
+    if system.name != entry.name:
+        raise ConfigError(f"{owner}: the system calls itself {system.name!r}; both names must be the same")
+    if system.settings is not None and not issubclass(system.settings, Settings):
+        raise ConfigError(f"{owner}: {system.settings.__name__} must be a subclass of docaps.config.Settings")
+    return system
+
+
+def _check_concat(tables: SystemTables) -> None:
+    sentences = tables.history.sentences
+    if tables.concat.mode == "2-to-2" and sentences != 1:
+        raise ValueError(
+            f'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found {sentences})'
+        )
+
+
+_BUILDERS = "docaps.model.builders"
+BUILT_IN: tuple[System, ...] = (
+    System(
+        name="transformer",
+        title="sentence-level Transformer",
+        builder=f"{_BUILDERS}:build_sentence_model",
+        paper="Transformer",
+        sees="–",
+    ),
+    System(
+        name="transformer+reg",
+        title="Transformer + regularisation",
+        builder=f"{_BUILDERS}:build_sentence_model",
+        regulariser=True,
+        paper="Transformer + Regularization Term",
+        sees="–",
+    ),
+    System(
+        name="qcn",
+        title="Transformer + QCN",
+        builder=f"{_BUILDERS}:build_qcn",
+        settings=QcnSettings,
+        context="qcn",
+        paper="Transformer + QCN",
+    ),
+    System(
+        name="qcn+reg",
+        title="Transformer + QCN + regularisation",
+        builder=f"{_BUILDERS}:build_qcn",
+        settings=QcnSettings,
+        context="qcn",
+        regulariser=True,
+        paper="Transformer + QCN + Regularization Term",
+    ),
+    System(
+        name="capsnet",
+        title="Transformer + plain capsule network",
+        builder=f"{_BUILDERS}:build_capsnet",
+        settings=QcnSettings,
+        context="capsnet",
+    ),
+    System(
+        name="capsnet+reg",
+        title="Transformer + plain capsule network + regularisation",
+        builder=f"{_BUILDERS}:build_capsnet",
+        settings=QcnSettings,
+        context="capsnet",
+        regulariser=True,
+    ),
+    System(
+        name="zhang",
+        title="context attention with gates (Zhang et al. 2018)",
+        builder=f"{_BUILDERS}:build_zhang",
+        settings=ZhangSettings,
+        context="zhang",
+        paper="Transformer-DocNMT",
+    ),
+    System(
+        name="han",
+        title="hierarchical attention (Miculicich et al. 2018)",
+        builder=f"{_BUILDERS}:build_han",
+        settings=HanSettings,
+        context="han",
+        paper="HAN-DocNMT",
+        sees="earlier sentences",
+    ),
+    System(
+        name="san",
+        title="selective attention (Maruf et al. 2019)",
+        builder=f"{_BUILDERS}:build_san",
+        settings=SanSettings,
+        context="san",
+        paper="SAN-DocNMT",
+        sees="the whole document",
+    ),
+    System(
+        name="concat",
+        title="concatenation (Tiedemann and Scherrer 2017)",
+        builder=f"{_BUILDERS}:build_concat",
+        settings=ConcatSettings,
+        context="concat",
+        sees="earlier sentences",
+        check=_check_concat,
+    ),
+    System(
+        name="qcn-shuffled",
+        title="control: QCN with other histories",
+        builder=f"{_BUILDERS}:build_qcn_shuffled",
+        settings=QcnSettings,
+        context="qcn-shuffled",
+        sees="sentences of other documents",
+        control=True,
+    ),
+    System(
+        name="qcn-noise",
+        title="control: QCN with a random memory",
+        builder=f"{_BUILDERS}:build_qcn_noise",
+        settings=QcnSettings,
+        context="qcn-noise",
+        sees="noise, always the same",
+        control=True,
+    ),
+)
+SYSTEMS = Systems(BUILT_IN)

@@ -1,4 +1,4 @@
-"""Weights in and out of safetensors files; never pickle. Each file knows the digest of its tensors."""
+"""Weights in safetensors files, never pickle; each file stores a digest of its tensors."""
 
 import hashlib
 import os
@@ -17,24 +17,24 @@ from docaps.model.interface import TranslationModel
 
 DIGEST = "sha256"
 FOREIGN = {"format"}
-"""The only note that files of other programs have; those have no digest, ours always do."""
+"""The only metadata of files of other programs; those have no digest, ours always do."""
 
 
 def save_weights(model: TranslationModel, path: Path) -> None:
-    """Write a model's weights, each shared one once; complete or not at all."""
+    """Write a model's weights atomically, each shared one once."""
     write_tensors(path, weights_of(model))
 
 
 def load_weights(model: TranslationModel, path: Path) -> None:
-    """Fill a model with stored weights, which must fit exactly."""
-    report = take_over(model, path)
+    """Load stored weights, which must fit exactly."""
+    report = fill(model, read_weights(path))
     if report.new or report.left or report.unfit:
         raise CheckpointError(f"the weights belong to another model: {report}", path=path)
 
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """What happened to the weights when a model was started from another one's."""
+    """Which weights of another model were taken over, and which were not."""
 
     taken: tuple[str, ...]
     new: tuple[str, ...]
@@ -50,13 +50,8 @@ class TakeOver:
         return ", ".join(parts)
 
 
-def take_over(model: TranslationModel, path: Path) -> TakeOver:
-    """Copy the stored weights that fit into a model, and tell which did not."""
-    return fill(model, read_weights(path))
-
-
 def fill(model: TranslationModel, stored: Mapping[str, Tensor]) -> TakeOver:
-    """Copy the given weights that fit into a model, and tell which did not."""
+    """Copy the given weights that fit into a model; report those that do not."""
     own = weights_of(model)
     fitting = {name for name in own.keys() & stored.keys() if own[name].shape == stored[name].shape}
     for name in fitting:
@@ -75,12 +70,12 @@ def weights_of(model: TranslationModel) -> dict[str, Tensor]:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Read a file of weights, or say why it cannot be read."""
+    """Read a file of weights."""
     return read_tensors(path)[0]
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> None:
-    """Write tensors and notes with a digest of both; the file is complete, on the disk, or not there at all."""
+    """Write tensors and notes atomically, with a digest of both, and sync them to disk."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     kept = dict(notes or {})
     try:
@@ -92,9 +87,9 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read tensors and notes; a file that is not exactly what was written is refused.
+    """Read tensors and notes; refuse a file whose digest does not match.
 
-    The library opens a file by its name more than once: one that was replaced in between is read again.
+    safetensors opens a file by its name more than once: a file that was replaced in between is read again.
     """
     before = _identity(path)
     try:
@@ -106,7 +101,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Tell a file from one that takes its name later."""
+    """Return what distinguishes a file from one that replaces it."""
     try:
         found = path.stat()
     except OSError:
@@ -121,7 +116,7 @@ def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise CheckpointError("no weights here", path=path) from None
-    except (SafetensorError, OSError, RuntimeError) as fault:  # torch says so of a file that became shorter
+    except (SafetensorError, OSError, RuntimeError) as fault:  # torch raises the last one for a truncated file
         raise CheckpointError(f"the weights are damaged: {fault}", path=path) from None
     expected = notes.pop(DIGEST, None)
     if expected is None and notes.keys() <= FOREIGN:
@@ -141,6 +136,6 @@ def _digest(tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> str:
 
 
 def _to_disk(path: Path) -> None:
-    """Wait until a file is on the disk, so that a power cut cannot leave an empty file under the final name."""
+    """Sync a file to disk, so that a power cut cannot leave an empty file under the final name."""
     with path.open("rb") as file:
         os.fsync(file.fileno())

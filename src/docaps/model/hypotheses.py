@@ -1,6 +1,6 @@
-"""Hypotheses: how a model goes on writing several translations of each sentence, and which words may come next.
+"""Hypotheses of a beam: what search asks of a decoder, and the choice of the best next words.
 
-Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for, P words of a piece of all.
+Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for, P words of a chunk, G groups of words.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,26 +15,26 @@ from torch import Tensor
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 
 GROUP = 32
-"""Words are looked through in groups of so many: the best words are among the groups with the best maxima."""
-PIECE = 32_768
-"""Words whose scores are held at a time: mostly all of them, as every piece costs a selection of its own."""
+"""Words per group: the best words are in the groups with the highest maxima."""
+CHUNK = 32_768
+"""Words scored at a time: mostly the whole vocabulary, as every chunk costs a selection."""
 ROWS = 256
-"""Rows whose scores are held at a time."""
+"""Rows scored at a time."""
 FEW_ROWS = 16
-SKIMMED = 2**17
-"""Scores that are looked through at a time: few enough for a cache."""
-HARMLESS = 40.0
-"""Exponentials of numbers up to this one, and of its opposite, are far from all limits of float32, and so are sums."""
+CACHED_SCORES = 2**17
+"""Scores processed at a time: few enough for the CPU's cache."""
+SAFE_EXPONENT = 40.0
+"""Exponentials of numbers from minus this to this, and their sums, neither overflow nor vanish in float32."""
 NEVER_WRITTEN = [PAD, BOS]
 IMPOSSIBLE = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
 class NextWords:
-    """The most probable words after each hypothesis, and how probable its end is; never padding or a begin mark.
+    """The most probable next words of each hypothesis, and the log-probability of its end; never PAD or BOS.
 
-    If only the order of words counts, nobody need `normalise`: log-probabilities then lack a number that is the same
-    for all words of a row, to find which takes an exponential of each of them.
+    Without normalisation log-probabilities lack the log of the sum of exponentials, the same number for all words of a
+    row; the order of words is the same, and no exponentials are needed.
     """
 
     log_probabilities: Float[Tensor, "R C"]
@@ -44,16 +44,16 @@ class NextWords:
 
 @runtime_checkable
 class Hypotheses(Protocol):
-    """What a decoder remembers of all hypotheses of a batch; every sentence has the same number of them, W."""
+    """The decoder states of all hypotheses of a batch; every sentence has the same number of them, W."""
 
     def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
-        """Add a word to each hypothesis and return the `count` best words after it, row by row."""
+        """Append a word to each hypothesis and return the `count` best next words of each row."""
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
-        """Let each hypothesis go on from one of the same sentence: itself or another."""
+        """Replace each hypothesis by its parent, a hypothesis of the same sentence."""
 
     def keep(self, rows: Int[Tensor, " R"]) -> None:
-        """Forget all sentences but these."""
+        """Drop all sentences but these."""
 
 
 def best_words_of(
@@ -62,11 +62,11 @@ def best_words_of(
     count: int,
     normalise: bool = True,
 ) -> NextWords:
-    """Score all words after these states, some rows and some words at a time, and find the best."""
+    """Return the best next words for these states, scored a few rows and a chunk of words at a time."""
     parts = []
     for rows in states.split(ROWS):
-        pieces, scale = score(rows)
-        parts.append(best_words(pieces, count, scale, normalise))
+        chunks, scale = score(rows)
+        parts.append(best_words(chunks, count, scale, normalise))
     if len(parts) == 1:
         return parts[0]
     names = ("log_probabilities", "words", "ending")
@@ -74,39 +74,39 @@ def best_words_of(
 
 
 def best_words(
-    pieces: Iterable[Tensor], count: int, scale: Float[Tensor, "R 1"] | None = None, normalise: bool = True
+    chunks: Iterable[Tensor], count: int, scale: Float[Tensor, "R 1"] | None = None, normalise: bool = True
 ) -> NextWords:
-    """Find the best of all words; their scores come piece by piece, and are changed.
+    """Return the best next words, given the scores of all words in chunks, which are overwritten.
 
-    `scale` is what the scores of each row are still to be multiplied by; it is above 0, so it does not change an order.
+    `scale` is a positive factor by which each row's scores are still to be multiplied; it does not change their order.
     """
     candidates, sums, offset, ending = [], [], 0, None
-    for scores in _joined(pieces):
-        piece = scores.float() if scores.dtype.itemsize == 2 else scores
+    for scores in _joined(chunks):
+        chunk = scores.float() if scores.dtype.itemsize == 2 else scores
         if ending is None:
-            ending, never = piece[:, EOS].clone(), piece[:, NEVER_WRITTEN]
-            piece[:, NEVER_WRITTEN] = IMPOSSIBLE
-            sums.append(never if scale is None else never * scale)  # they have their share of the probability
-        maxima, total = _skim(piece, scale) if normalise else (_group_maxima(piece), None)
-        values, words = _candidates(piece, maxima, count, offset)
+            ending, never = chunk[:, EOS].clone(), chunk[:, NEVER_WRITTEN]
+            chunk[:, NEVER_WRITTEN] = IMPOSSIBLE
+            sums.append(never if scale is None else never * scale)  # their probability counts in the sum
+        maxima, total = _maxima_and_sums(chunk, scale) if normalise else (_group_maxima(chunk), None)
+        values, words = _candidates(chunk, maxima, count, offset)
         candidates.append((values, words))
-        offset += piece.shape[1]
+        offset += chunk.shape[1]
         if total is not None:
-            sums.append(_logarithms(total, piece, values.amax(dim=1, keepdim=True), scale))
+            sums.append(_log_sums(total, chunk, values.amax(dim=1, keepdim=True), scale))
     assert ending is not None
     values, words = (torch.cat(parts, dim=1) for parts in zip(*candidates, strict=True))
-    values, places = values.topk(min(count, values.shape[1]), dim=1)
+    values, best = values.topk(min(count, values.shape[1]), dim=1)
     if scale is not None:
         values, ending = values * scale, ending * scale.squeeze(1)
     if normalise:
         total = torch.cat(sums, dim=1).logsumexp(dim=1)  # (R)
         values, ending = values - total.unsqueeze(1), ending - total
-    return NextWords(values, words.gather(1, places), ending)
+    return NextWords(values, words.gather(1, best), ending)
 
 
-def _joined(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
-    """Make one piece of all if there are few rows: each piece costs some calls."""
-    rest = iter(pieces)
+def _joined(chunks: Iterable[Tensor]) -> Iterator[Tensor]:
+    """Join all chunks if there are few rows: each chunk costs some calls."""
+    rest = iter(chunks)
     first = next(rest)
     if len(first) > FEW_ROWS:
         yield first
@@ -119,20 +119,20 @@ def _joined(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
 def _candidates(
     scores: Float[Tensor, "R P"], maxima: Float[Tensor, "R G"], count: int, offset: int
 ) -> tuple[Float[Tensor, "R some"], Int[Tensor, "R some"]]:
-    """Return the scores and numbers of some words of a piece, the best among them, whose first word has this number.
+    """Return scores and ids of some words of a chunk that include the best ones; `offset` is the id of its first word.
 
-    They are the members of the groups with the best maxima: many maxima at once are quicker than a selection.
+    They are the members of the groups with the highest maxima: maxima are faster than a selection over all words.
     """
     (rows, columns), groups = scores.shape, maxima.shape[1]
     if groups < 4 * count:
-        values, places = scores.topk(min(count, columns), dim=1)
-        return values, places + offset
+        values, ids = scores.topk(min(count, columns), dim=1)
+        return values, ids + offset
     best_groups = maxima.topk(count, dim=1, sorted=False).indices.unsqueeze(2)  # (R, C, 1)
-    places = (best_groups + _first_members(groups, scores.device)).flatten(1)  # (R, C x GROUP)
+    ids = (best_groups + _first_members(groups, scores.device)).flatten(1)  # (R, C x GROUP)
     if columns > groups * GROUP:
-        left = torch.arange(groups * GROUP, columns, device=scores.device)  # too few for a group
-        places = torch.cat((places, left.expand(rows, -1)), dim=1)
-    return scores.gather(1, places), places.add_(offset)
+        rest = torch.arange(groups * GROUP, columns, device=scores.device)  # too few for a group
+        ids = torch.cat((ids, rest.expand(rows, -1)), dim=1)
+    return scores.gather(1, ids), ids.add_(offset)
 
 
 def _group_maxima(scores: Float[Tensor, "R P"]) -> Float[Tensor, "R G"]:
@@ -143,19 +143,19 @@ def _group_maxima(scores: Float[Tensor, "R P"]) -> Float[Tensor, "R G"]:
 
 @cache
 def _first_members(groups: int, device: torch.device) -> Int[Tensor, " G"]:
-    """Return where the members of the first group stand."""
+    """Return the columns of the first group's members."""
     return torch.arange(GROUP, device=device) * groups
 
 
-def _skim(
+def _maxima_and_sums(
     scores: Float[Tensor, "R P"], scale: Float[Tensor, "R 1"] | None, shift: Float[Tensor, "R 1"] | None = None
 ) -> tuple[Float[Tensor, "R G"], Float[Tensor, "R 1"]]:
-    """Return the maxima of groups, and the sum of all exponentials, of some rows at a time, which stay in a cache.
+    """Return the group maxima of each row, and the sum of exponentials of scale x score - shift.
 
-    Before that, each row is multiplied by its scale, and what it should be shifted by is taken away.
+    A few rows are processed at a time, so that they stay in the CPU's cache.
     """
     rows, columns = scores.shape
-    strip = max(1, SKIMMED // columns) if scores.device.type == "cpu" else max(1, rows)
+    strip = max(1, CACHED_SCORES // columns) if scores.device.type == "cpu" else max(1, rows)
     maxima, sums, work = [], [], torch.empty_like(scores[:strip])
     for start in range(0, max(1, rows), strip):
         own = slice(start, start + strip)
@@ -170,18 +170,18 @@ def _skim(
     return torch.cat(maxima), torch.cat(sums)
 
 
-def _logarithms(
+def _log_sums(
     sums: Float[Tensor, "R 1"],
     scores: Float[Tensor, "R P"],
     highest: Float[Tensor, "R 1"],
     scale: Float[Tensor, "R 1"] | None,
 ) -> Float[Tensor, "R 1"]:
-    """Return the logarithms of sums of exponentials; scores that are too high or too low for these are shifted."""
+    """Return the log of the sums; rows whose scores would overflow or vanish are computed again, shifted."""
     if scale is not None:
         highest = highest * scale
-    high = highest.abs() > HARMLESS
+    high = highest.abs() > SAFE_EXPONENT
     if not bool(high.any()):
         return sums.log_()
-    # By nothing in the other rows: what is found in a row does not depend on its neighbours.
+    # Other rows are shifted by 0, so that a row's result does not depend on its neighbours.
     shift = torch.where(high, highest, torch.zeros_like(highest))
-    return _skim(scores, scale, shift)[1].log_().add_(shift)
+    return _maxima_and_sums(scores, scale, shift)[1].log_().add_(shift)

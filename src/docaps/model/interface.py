@@ -1,6 +1,13 @@
-"""What search, scoring and training see of a model; nobody asks which class it is.
+"""The interface of a translation model: all that training, search and scoring use of it.
 
-Dimensions: B batch, S source length, T target length, D model size, V vocabulary.
+Dimensions: B batch, S source length, T target length, K history sentences, N words of the longest history sentence,
+D model size, V vocabulary, R rows, W hypotheses. Rows of token ids end with PAD; a `*_mask` is True at real tokens.
+
+A model of any class may be trained, searched and scored if it keeps this contract, which `tests/invariants` checks:
+
+- Padding, the other rows of a batch, and target words after a position change nothing at that position.
+- A row whose history is empty is translated as by the same model without context.
+- `forward` on given target words and `decode_step`, word by word, score alike.
 """
 
 from abc import ABC, abstractmethod
@@ -15,123 +22,123 @@ from torch.nn import functional as F  # noqa: N812
 from docaps.batches.batch import Batch
 from docaps.batches.sampling import Sampling
 from docaps.batches.windows import View
-from docaps.model.context.memory import ContextMemory
-from docaps.model.fast.output import word_log_probabilities
+from docaps.model.context.sublayer import ContextMemory
+from docaps.model.fast.cross_entropy import word_log_probabilities
 from docaps.model.hypotheses import Hypotheses, NextWords, best_words
 from docaps.model.regulariser import Correlations
 
 
 @runtime_checkable
 class DecoderState(Protocol):
-    """What a decoder remembers between two steps."""
+    """What a decoder keeps between two steps."""
 
     def select(self, rows: Int[Tensor, " R"]) -> "DecoderState":
-        """Pick rows of the batch, in the given order; a row may come several times."""
+        """Return the given rows of the batch, in the given order; rows may repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Source sentences as the decoder sees them, and the context that went into them."""
+    """Encoded source sentences, and the context that went into them."""
 
     states: Float[Tensor, "B S D"]
     mask: Bool[Tensor, "B S"]
     context: ContextMemory | None = None
-    besides: DecoderState | None = None
-    """What else the decoder will look at while it writes, such as earlier translations."""
+    target_context: DecoderState | None = None
+    """What else the decoder attends to, such as earlier translations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Numbers that tell what a model did with the history: for each place of an axis, as many as were observed.
+    """Statistics of what a model does with the history, for `docaps diagnose`.
 
-    Dimensions: A places of the axis (an iteration, a layer, a distance), X observations (words, sentences).
+    Dimensions: A entries of an axis (iterations, layers, distances), X observations (words, sentences).
     """
 
     name: str
     title: str
     labels: tuple[str, ...]
-    """What the places of the axis are called."""
+    """The names of the entries of the axis."""
     values: Float[Tensor, "A X"]
-    """Not a number where there was nothing to observe."""
+    """NaN where there was nothing to observe."""
     low: float
     high: float
-    """Between which numbers the values lie, or nearly all of them."""
+    """The range of (nearly) all values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What tells the next word at every target position, and the regulariser's correlations where there is one."""
+    """Scores of the next word at every target position; with a regulariser, its correlations."""
 
     states: Float[Tensor, "B T D"]
-    """The decoder's last states, in the number format of products; without an output weight the scores themselves."""
+    """The last decoder states, in the number format of products; without `output`, the logits themselves."""
     correlations: Correlations | None = None
     output: Float[Tensor, "V D"] | None = None
-    """The weight that makes scores of states. They are large: whoever needs a part of them makes that part."""
+    """The output layer's weight. All logits together are large, so callers compute only the part they need."""
 
     @property
     def logits(self) -> Float[Tensor, "B T V"]:
-        """The scores of all words at all positions, made when asked for."""
+        """The scores of all words at all positions, computed on access."""
         return self.states if self.output is None else F.linear(self.states, self.output.to(self.states.dtype))
 
     @torch.no_grad()
     def log_probabilities(self, words: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
-        """Return the log-probability of the given word at each position, without holding the scores of all."""
+        """Return the log-probability of the given word at each position, without holding all logits."""
         if self.output is None:
             return torch.log_softmax(self.states.float(), dim=-1).gather(-1, words.unsqueeze(-1)).squeeze(-1)
         return word_log_probabilities(self.states.flatten(0, 1), self.output, words.flatten()).view(words.shape)
 
 
 class TranslationModel(nn.Module, ABC):
-    """A model that translates sentences, with or without a view of the sentences before."""
+    """A model that translates sentences, with or without context."""
 
     history: int
-    """K, the number of earlier sentences the model looks at; 0 for a sentence-level model."""
+    """K, the number of earlier sentences in view; 0 for a sentence-level model."""
     future: int = 0
-    """The number of later sentences the model looks at."""
+    """The number of later sentences in view."""
     translations: bool = False
-    """Whether the model looks at the translations of these sentences too: at its own ones when it translates."""
+    """Whether the model also reads the translations of these sentences: its own ones when it translates."""
     shuffled: bool = False
-    """Whether the model is a control that is shown sentences of other documents in place of these."""
+    """Whether the model is a control that gets the sentences of other documents instead."""
     sampling: Sampling = "sentences"
-    """What shares a batch in training: sentences of like length, or runs of consecutive sentences."""
+    """What training batches consist of: sentences of similar length, or runs of consecutive sentences."""
 
     @property
     def view(self) -> View:
-        """What of a document the model looks at."""
+        """What the model reads of a document besides the sentence."""
         return View(self.history, self.future, self.translations, self.shuffled)
 
     def idles(self, batch: Batch) -> bool:
-        """Say whether a batch leaves some weights without a gradient, because there is nothing to look at in it."""
+        """Return whether some weights get no gradient from this batch because it has no context."""
         nothing = self.history > 0 and not bool(batch.history_mask.any())
         return nothing or (self.translations and batch.target_history is None)
 
     @abstractmethod
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
-        """Read source sentences and their histories; `trace` keeps what the routing did."""
+        """Encode `batch.source` (B, S) with `batch.history` (B, K, N); `trace` keeps coupling and correlations."""
 
     def trace(self, batch: Batch) -> tuple[Trace, ...]:  # noqa: ARG002
-        """Tell in numbers what was done with the histories of a batch; nothing if the model has nothing to tell."""
+        """Return statistics of what the model does with the histories of a batch; by default none."""
         return ()
 
     @abstractmethod
     def start(self, encoding: Encoding) -> DecoderState:
-        """Get ready to write translations."""
+        """Return the state of a decoder that has written nothing yet."""
 
     @abstractmethod
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
-        """Take the last word of each translation and score all words that may follow."""
+        """Append one word to each translation; return the logits of the next word and the new state."""
 
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:  # noqa: ARG002
-        """Get ready to write up to `width` translations of each sentence side by side; each begins as one."""
+        """Prepare beams of up to `width` hypotheses per sentence; each starts with one."""
         return CopiedHypotheses(self, encoding)
 
     @abstractmethod
     def forward(self, batch: Batch) -> Prediction:
-        """Score given translations, all positions at once."""
+        """Score `batch.target_output` (B, T) given `batch.target_input`, which is shifted right and begins with BOS."""
 
 
 class CopiedHypotheses:
-    """Hypotheses of any model, each a row of its own: what a row remembers is copied when another goes on from it."""
+    """Hypotheses of any model, one decoder row each; a row's state is copied when another hypothesis continues it."""
 
     def __init__(self, model: TranslationModel, encoding: Encoding) -> None:
         self._model = model
@@ -139,17 +146,17 @@ class CopiedHypotheses:
         self._width = 1
 
     def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
-        """Score all words that may follow."""
+        """Append a word to each hypothesis and score the next ones."""
         logits, self._state = self._model.decode_step(words.flatten(), self._state)
         return best_words([logits], count, normalise=normalise)
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
-        """Copy rows."""
+        """Copy the rows of the parents."""
         first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * self._width
         self._state = self._state.select((first + parents).flatten())
         self._width = parents.shape[1]
 
     def keep(self, rows: Int[Tensor, " R"]) -> None:
-        """Copy the rows of some sentences."""
-        places = torch.arange(self._width, device=rows.device)
-        self._state = self._state.select((rows.unsqueeze(1) * self._width + places).flatten())
+        """Copy the rows of the given sentences."""
+        beam = torch.arange(self._width, device=rows.device)
+        self._state = self._state.select((rows.unsqueeze(1) * self._width + beam).flatten())

@@ -1,10 +1,11 @@
-"""The Transformer's parts: positions, attention, feed-forward, residual connections.
+"""The Transformer's parts: word embeddings, positions, attention, feed-forward, residual connections.
 
-Dimensions: B batch, S source length, T target length, L any length, C keys, D model size, H heads.
+Dimensions: B batch, S source length, T target length, L any length, K history sentences, N words of a history sentence,
+C keys, D model size, H heads, Dh size of a head, V vocabulary, R rows.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -13,51 +14,53 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from docaps.batches.batch import Batch
 from docaps.model.fast.attention import Mask, attend
 from docaps.model.fast.dropout import Dropout
-from docaps.model.precision import for_products
+from docaps.model.hypotheses import CHUNK
+from docaps.model.mixed_precision import to_autocast_dtype
 
 
 @dataclass(frozen=True, slots=True)
 class KeysAndValues:
-    """What attention looks at, projected and split into heads."""
+    """Projected keys and values, split into heads."""
 
     keys: Float[Tensor, "B H C Dh"]
     values: Float[Tensor, "B H C Dh"]
 
     def select(self, rows: Int[Tensor, " R"]) -> "KeysAndValues":
-        """Pick rows of the batch, in the given order."""
+        """Return the given rows of the batch, in the given order."""
         return KeysAndValues(self.keys[rows], self.values[rows])
 
     def laid_out(self) -> "KeysAndValues":
-        """Lay the numbers out in memory so that being looked at again and again is fast."""
+        """Return the same numbers in the memory layout that attention reads fastest."""
         return KeysAndValues(self.keys.transpose(2, 3).contiguous().transpose(2, 3), self.values.contiguous())
 
     def append(self, other: "KeysAndValues") -> "KeysAndValues":
-        """Add later positions."""
+        """Return these positions followed by later ones."""
         return KeysAndValues(torch.cat((self.keys, other.keys), dim=2), torch.cat((self.values, other.values), dim=2))
 
 
 @runtime_checkable
 class Memory(Protocol):
-    """Whatever has keys and values."""
+    """Anything with keys and values."""
 
     @property
     def keys(self) -> Float[Tensor, "B H C Dh"]:
-        """What is looked for."""
+        """Compared with queries."""
 
     @property
     def values(self) -> Float[Tensor, "B H C Dh"]:
-        """What is found."""
+        """Averaged by attention."""
 
 
 class Attention(nn.Module):
     """Multi-head attention (Eqs. 9-10)."""
 
-    def __init__(self, *, size: int, heads: int, memory_size: int | None = None, inward: bool = False) -> None:
+    def __init__(self, *, size: int, heads: int, memory_size: int | None = None, over_self: bool = False) -> None:
         super().__init__()
         self.heads = heads
-        self.inward = inward  # whether it looks only at what it looks from
+        self.over_self = over_self  # queries and keys come from the same states
         self.query = nn.Linear(size, size)
         self.key = nn.Linear(memory_size or size, size)
         self.value = nn.Linear(memory_size or size, size)
@@ -66,36 +69,32 @@ class Attention(nn.Module):
             nn.init.xavier_uniform_(projection.weight)
             nn.init.zeros_(projection.bias)
         self.joint: nn.Module | None = None
-        """Queries (if inward), keys and values by one product, in a model that is packed."""
+        """Packed models only: one product for queries (of self-attention), keys and values."""
 
     def project(self, memory: Float[Tensor, "B C E"]) -> KeysAndValues:
-        """Prepare what is attended to."""
+        """Return the keys and values of a memory."""
         if self.joint is None:
             return KeysAndValues(self._split(self.key(memory)), self._split(self.value(memory)))
-        *_, keys, values = self.joint(memory).chunk(2 + self.inward, dim=-1)
+        *_, keys, values = self.joint(memory).chunk(2 + self.over_self, dim=-1)
         return KeysAndValues(self._split(keys), self._split(values))
 
-    def project_inward(self, states: Float[Tensor, "B L D"]) -> tuple[Float[Tensor, "B H L Dh"], KeysAndValues]:
-        """Prepare positions that look at each other: queries, and what is attended to."""
+    def project_self(self, states: Float[Tensor, "B L D"]) -> tuple[Float[Tensor, "B H L Dh"], KeysAndValues]:
+        """Return queries, keys and values for self-attention."""
         if self.joint is None:
             return self._split(self.query(states)), self.project(states)
         queries, keys, values = (self._split(part) for part in self.joint(states).chunk(3, dim=-1))
         return queries, KeysAndValues(keys, values)
 
     def forward(
-        self,
-        states: Float[Tensor, "B L D"],
-        memory: Memory,
-        mask: Mask | None = None,
-        causal: bool = False,
+        self, states: Float[Tensor, "B L D"], memory: Memory, mask: Mask | None = None, causal: bool = False
     ) -> Float[Tensor, "B L D"]:
-        """Let every position gather what it needs from the memory; `mask` is True where it may look."""
-        return self.gather(self._split(self.query(states)), memory, mask, causal)
+        """Attend from every position to the memory; `mask` is True where it may look."""
+        return self.attend(self._split(self.query(states)), memory, mask, causal)
 
-    def gather(
+    def attend(
         self, queries: Float[Tensor, "B H L Dh"], memory: Memory, mask: Mask | None = None, causal: bool = False
     ) -> Float[Tensor, "B L D"]:
-        """Let queries that are there already gather what they need."""
+        """Attend with projected queries."""
         attended = attend(queries, memory.keys, memory.values, mask, causal)  # (B, H, L, Dh)
         return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
@@ -105,7 +104,7 @@ class Attention(nn.Module):
         memory: KeysAndValues,
         mask: Bool[Tensor, "B #L C"],  # noqa: F821
     ) -> Float[Tensor, "B H L C"]:
-        """Return how every position shares its attention out, for those who want to see it."""
+        """Return the attention weights of every position, for diagnosis."""
         queries = self._split(self.query(states))
         scores = queries @ memory.keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])
         return torch.softmax(scores.masked_fill(~mask.unsqueeze(1), -torch.inf), dim=-1)
@@ -115,14 +114,14 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a ReLU between them, at each position alone."""
+    """Two linear maps with a ReLU between them, applied to each position."""
 
     def __init__(self, *, size: int, inner: int) -> None:
         super().__init__()
         self.inner = nn.Linear(size, inner)
         self.output = nn.Linear(inner, size)
         self.packed: nn.Module | None = None
-        """Both maps, in a model that is packed."""
+        """Packed models only: both maps."""
         for projection in (self.inner, self.output):
             nn.init.xavier_uniform_(projection.weight)
             nn.init.zeros_(projection.bias)
@@ -136,24 +135,24 @@ class FeedForward(nn.Module):
 
 
 class Gate(nn.Module):
-    """A weight between 0 and 1 for each number of two vectors (Zhang et al. 2018)."""
+    """An elementwise gate between two vectors (Zhang et al. 2018)."""
 
     def __init__(self, *, size: int) -> None:
         super().__init__()
         self.states = nn.Linear(size, size, bias=False)
         self.found = nn.Linear(size, size, bias=False)
-        # Half of each to begin with: a random gate would shut out much of what a trained sentence model has found.
+        # Start with half of each: a random gate would discard much of what a trained sentence model computes.
         for projection in (self.states, self.found):
             nn.init.zeros_(projection.weight)
 
     def forward(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        """Mix the states and what was found."""
+        """Mix the states with what attention found."""
         share = torch.sigmoid(self.states(states) + self.found(found))
         return share * states + (1 - share) * found
 
 
 class Residual(nn.Module):
-    """A sub-layer's surroundings: residual connection or gate, dropout, norm before (`pre`) or after it (`post`)."""
+    """Residual connection (or gate), dropout, and layer norm before (`pre`) or after (`post`) a sub-layer."""
 
     def __init__(self, *, size: int, dropout: float, norm: Literal["pre", "post"], gate: bool = False) -> None:
         super().__init__()
@@ -163,9 +162,9 @@ class Residual(nn.Module):
         self.norm_first = norm == "pre"
 
     def forward(self, states: Float[Tensor, "B L D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B L D"]:
-        """Run the sub-layer and add what it found to the states."""
+        """Run the sub-layer and add its output to the states."""
         inputs = self.norm(states) if self.norm_first else states
-        merged = self._merge(states, sublayer(for_products(inputs)))
+        merged = self._merge(states, sublayer(to_autocast_dtype(inputs)))
         return merged if self.norm_first else self.norm(merged)
 
     def _merge(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
@@ -175,7 +174,7 @@ class Residual(nn.Module):
 
 
 class Positions(nn.Module):
-    """Sinusoidal positions, made once and lengthened when a longer sentence comes."""
+    """Sinusoidal positions; the table grows when a longer sentence comes."""
 
     table: Tensor
 
@@ -193,6 +192,105 @@ class Positions(nn.Module):
 
 def sinusoids(length: int, size: int) -> Float[Tensor, "L D"]:
     """Return a table of sines and cosines of falling frequency (Vaswani et al. 2017)."""
-    places = torch.arange(length, dtype=torch.float32).unsqueeze(1)
+    positions = torch.arange(length, dtype=torch.float32).unsqueeze(1)
     frequencies = torch.exp(torch.arange(0, size, 2, dtype=torch.float32) * (-math.log(10_000) / size))
-    return torch.cat((torch.sin(places * frequencies), torch.cos(places * frequencies)), dim=1)
+    return torch.cat((torch.sin(positions * frequencies), torch.cos(positions * frequencies)), dim=1)
+
+
+@dataclass(frozen=True, slots=True)
+class WordVectors:
+    """The embeddings of a batch's words: not scaled, without positions."""
+
+    source: Float[Tensor, "B S D"]
+    history: Float[Tensor, "B K N _"] | None
+    target: Float[Tensor, "B T D"] | None
+
+
+class Embeddings(nn.Module):
+    """Word embeddings of source and target, and the output layer: one shared table, or three."""
+
+    def __init__(self, *, vocabulary: int, size: int, shared: bool) -> None:
+        super().__init__()
+        self.source = _embedding(vocabulary, size)
+        self.target = self.source if shared else _embedding(vocabulary, size)
+        self.output = self.source if shared else _embedding(vocabulary, size)
+        self.packed: nn.Module | None = None
+        """Packed models only: the output layer."""
+
+    def look_up(self, batch: Batch, *, history: bool, table: Float[Tensor, "V E"] | None = None) -> WordVectors:
+        """Look up a batch's words, with one look-up per table: the gradient of a look-up is as large as its table.
+
+        `table`, if given, holds the vectors of history words.
+        """
+        asked = {"source": batch.source}
+        asked |= {"history": batch.history} if history and table is None else {}
+        shared = self.target is self.source
+        if batch.target_input is not None and shared:
+            asked["target"] = batch.target_input
+        vectors = self.source(torch.cat([words.flatten() for words in asked.values()]))
+        parts = vectors.split([words.numel() for words in asked.values()])
+        found = {name: part.view(*asked[name].shape, -1) for name, part in zip(asked, parts, strict=True)}
+        if batch.target_input is not None and not shared:
+            found["target"] = self.target(batch.target_input)
+        if history and table is not None:
+            found["history"] = F.embedding(batch.history, table)
+        return WordVectors(found["source"], found.get("history"), found.get("target"))
+
+    def logits(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any V"]:
+        """Score every word of the vocabulary."""
+        return F.linear(states, self.output.weight)
+
+    def score_chunks(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"] | None]:
+        """Score every word, a chunk of the vocabulary at a time; also return a factor for each row, if one is left."""
+        if self.packed is not None:
+            return self.packed(states)  # type: ignore[no-any-return]
+        states = to_autocast_dtype(states)
+        return (F.linear(states, part.to(states.dtype)) for part in self.output.weight.split(CHUNK)), None
+
+
+def _embedding(vocabulary: int, size: int) -> nn.Embedding:
+    """Return a table of word vectors of about unit length."""
+    table = nn.Embedding(vocabulary, size)
+    nn.init.normal_(table.weight, std=size**-0.5)
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The dimensions that all layers of a Transformer share, and the parts of these dimensions."""
+
+    size: int
+    heads: int
+    feed_forward: int
+    dropout: float
+    norm: Literal["pre", "post"]
+
+    def attention(self, memory_size: int | None = None) -> Attention:
+        """Make an attention to vectors of this size, or another."""
+        return Attention(size=self.size, heads=self.heads, memory_size=memory_size)
+
+    def self_attention(self) -> Attention:
+        """Make a self-attention."""
+        return Attention(size=self.size, heads=self.heads, over_self=True)
+
+    def residual(self, *, gate: bool = False) -> Residual:
+        """Make the residual connection of a sub-layer."""
+        return Residual(size=self.size, dropout=self.dropout, norm=self.norm, gate=gate)
+
+    def feed_forward_network(self) -> FeedForward:
+        """Make a feed-forward network."""
+        return FeedForward(size=self.size, inner=self.feed_forward)
+
+    def last_norm(self) -> nn.Module:
+        """Make the norm after the last layer, which only `pre` needs."""
+        return nn.LayerNorm(self.size) if self.norm == "pre" else nn.Identity()
+
+
+@dataclass(frozen=True, slots=True)
+class Backbone:
+    """What every Transformer is made of: its shape, the number of layers, and word embeddings."""
+
+    shape: Shape
+    encoder_layers: int
+    decoder_layers: int
+    embeddings: Embeddings

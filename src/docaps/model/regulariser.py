@@ -1,4 +1,4 @@
-"""The regularisation layer: capsules of source and target that should correlate (section 3.4, Eq. 11).
+"""The regulariser: the correlation of source and target capsules (section 3.4, Eq. 11).
 
 Reference: Yang et al. (2019). Dimensions: B batch, S source length, T target length, M capsules, D model size.
 """
@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from docaps.model.routing.algorithm import RoutingOptions
-from docaps.model.routing.functional import pearson
+from docaps.model.routing.algorithm import RoutingOptions, pearson
 from docaps.model.routing.layer import CapsuleRouting
 
 
 @dataclass(frozen=True, slots=True)
 class Correlations:
-    """How well source and target capsules agree: of true pairs, and of pairs that do not belong together.
+    """Correlations of source and target capsules: of true pairs, and of mismatched ones.
 
-    If both are high, the capsules have become constant and the regulariser says nothing. A single pair has no other
-    to be mismatched with.
+    If both are high, the capsules have become constant and the regulariser teaches nothing. A batch of one pair has
+    no mismatched ones.
     """
 
     matched: Float[Tensor, " B"]
@@ -26,7 +25,7 @@ class Correlations:
 
 
 class Regulariser(nn.Module):
-    """Two plain capsule networks, over the inputs of encoder and decoder; used in training only."""
+    """Two plain capsule networks over the inputs of encoder and decoder; used in training only."""
 
     def __init__(
         self, *, size: int, capsules: int, options: RoutingOptions, flattened: bool = False, positions: bool = True
@@ -36,7 +35,7 @@ class Regulariser(nn.Module):
         self.target = CapsuleRouting(size=size, capsules=capsules, options=options)
         self.flattened = flattened
         self.positions = positions
-        """Whether the inputs should have the positions of words in them, as those of encoder and decoder do."""
+        """Whether the inputs include word positions, as those of encoder and decoder do."""
 
     def forward(
         self,
@@ -54,7 +53,7 @@ class Regulariser(nn.Module):
         return Correlations(matched, self._correlate(left.detach(), right.detach().roll(1, 0)))
 
     def _correlate(self, left: Float[Tensor, "B M D"], right: Float[Tensor, "B M D"]) -> Float[Tensor, " B"]:
-        """Correlate capsule by capsule and average, or all capsules joined to one vector."""
+        """Average the correlations of single capsules, or correlate all capsules as one vector."""
         if self.flattened:
             return pearson(left.flatten(1), right.flatten(1))
         return pearson(left, right).mean(dim=-1)

@@ -1,4 +1,4 @@
-"""The Transformer, with context sub-layers in its encoder (or decoder) where a context network is given.
+"""The Transformer, with attention to a context in its encoder (and decoder) layers if there is a context network.
 
 Reference: Vaswani et al. (2017); Yang et al. (2019), section 3.3. Dimensions: B batch, S source length, T target
 length, K history sentences, N words of a history sentence, D model size, V vocabulary.
@@ -6,7 +6,7 @@ length, K history sentences, N words of a history sentence, D model size, V voca
 
 import math
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,18 +14,16 @@ from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import PAD
-from docaps.model.context.memory import ContextMemory, ContextSublayer, Look
-from docaps.model.embeddings import Embeddings, WordVectors
+from docaps.model.context.sublayer import Context, ContextMemory, ContextSublayer, ContextUse
+from docaps.model.context_statistics import trace_context
 from docaps.model.fast.attention import Mask, as_addend
 from docaps.model.fast.beams import WIDEST, Ancestry, Cache, SharedHypotheses
 from docaps.model.fast.dropout import Dropout
 from docaps.model.hypotheses import Hypotheses
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
-from docaps.model.layers import KeysAndValues, Positions
-from docaps.model.precision import for_products
+from docaps.model.layers import Backbone, KeysAndValues, Positions, Shape, WordVectors
+from docaps.model.mixed_precision import to_autocast_dtype
 from docaps.model.regulariser import Correlations, Regulariser
-from docaps.model.shape import Context, Shape
-from docaps.model.traces import trace_context
 
 SourceMask = Bool[Tensor, "B 1 S"] | Float[Tensor, "B 1 S"]
 
@@ -35,47 +33,42 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, shape: Shape, context: ContextSublayer | None) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.inward_attention(), shape.residual()
+        self.attention, self.attention_residual = shape.self_attention(), shape.residual()
         self.context = context
-        self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
+        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
 
     def forward(
         self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory | None
     ) -> Float[Tensor, "B S D"]:
-        """Let each word look at its sentence, then at the context."""
-        states = self._look_within(states, mask)
+        """Attend to the sentence, then to the context."""
+        states = self._attend_to_self(states, mask)
         if self.context is not None and context is not None:
             states = self.context(states, context)
         return self.feed_forward_residual(states, self.feed_forward)  # type: ignore[no-any-return]
 
-    def _look_within(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"]) -> Float[Tensor, "B S D"]:
+    def _attend_to_self(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"]) -> Float[Tensor, "B S D"]:
         return self.attention_residual(  # type: ignore[no-any-return]
-            states, lambda inputs: self.attention.gather(*self.attention.project_inward(inputs), mask)
+            states, lambda inputs: self.attention.attend(*self.attention.project_self(inputs), mask)
         )
 
-    def look(
+    def measure(
         self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory
-    ) -> tuple[Look, ...]:
-        """Tell what this layer makes of the context, if it looks there."""
-        return () if self.context is None else (self.context.look(self._look_within(states, mask), context),)
+    ) -> tuple[ContextUse, ...]:
+        """Return what this layer does with the context, if it attends to it."""
+        return () if self.context is None else (self.context.measure(self._attend_to_self(states, mask), context),)
 
 
 @dataclass(frozen=True, slots=True)
 class LayerState:
-    """What one decoder layer remembers: the source and the context, projected, and the words written so far."""
+    """Keys and values of one decoder layer: of the source, the context, and the words written so far."""
 
     source: KeysAndValues
     written: KeysAndValues | Cache | None = None
     context: KeysAndValues | None = None
 
     def select(self, rows: Int[Tensor, " R"]) -> "LayerState":
-        """Pick rows of the batch, in the given order."""
-        written, context = self.written, self.context
-        return LayerState(
-            self.source.select(rows),
-            None if written is None else written.select(rows),
-            None if context is None else context.select(rows),
-        )
+        """Return the given rows of the batch, in the given order."""
+        return LayerState(self.source.select(rows), _select(self.written, rows), _select(self.context, rows))
 
 
 class DecoderLayer(nn.Module):
@@ -83,13 +76,13 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, shape: Shape, context: ContextSublayer | None = None) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.inward_attention(), shape.residual()
+        self.attention, self.attention_residual = shape.self_attention(), shape.residual()
         self.context = context
         self.source, self.source_residual = shape.attention(), shape.residual()
-        self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
+        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
 
-    def remember(self, source: Float[Tensor, "B S D"], context: ContextMemory | None) -> LayerState:
-        """Get ready what the layer will look at."""
+    def start(self, source: Float[Tensor, "B S D"], context: ContextMemory | None) -> LayerState:
+        """Return the state of a layer that has written nothing yet."""
         if self.context is None or context is None:
             return LayerState(self.source.project(source))
         return LayerState(self.source.project(source), context=self.context.project(context))
@@ -102,17 +95,17 @@ class DecoderLayer(nn.Module):
         context_mask: Bool[Tensor, "B context"] | None = None,
         written_mask: Mask | None = None,
     ) -> tuple[Float[Tensor, "B T D"], LayerState]:
-        """Transform all positions at once, or one more position after those remembered."""
+        """Transform all positions at once, or one more position after those in `memory`."""
         written = memory.written
 
-        def look_back(inputs: Tensor) -> Tensor:
+        def attend_to_written(inputs: Tensor) -> Tensor:
             nonlocal written
-            queries, new = self.attention.project_inward(inputs)
-            causal = written is None  # with a memory there is one new position, which may see everything
+            queries, new = self.attention.project_self(inputs)
+            causal = written is None  # otherwise there is one new position, which may see all others
             written = new if written is None else written.append(new)
-            return self.attention.gather(queries, written, written_mask, causal)
+            return self.attention.attend(queries, written, written_mask, causal)
 
-        states = self.attention_residual(states, look_back)
+        states = self.attention_residual(states, attend_to_written)
         if self.context is not None and memory.context is not None and context_mask is not None:
             states = self.context.attend(states, memory.context, context_mask)
         states = self.source_residual(states, lambda inputs: self.source(inputs, memory.source, source_mask))
@@ -121,62 +114,60 @@ class DecoderLayer(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class TransformerState:
-    """What the decoder remembers between two steps."""
+    """What the decoder keeps between two steps."""
 
     layers: tuple[LayerState, ...]
     source_mask: SourceMask | None
     position: int
     context_mask: Bool[Tensor, "B context"] | None = None
-    besides: DecoderState | None = None
-    """What else is looked at while words are written."""
+    target_context: DecoderState | None = None
+    """What else the decoder attends to, such as earlier translations."""
 
     def select(self, rows: Int[Tensor, " R"]) -> "TransformerState":
-        """Pick rows of the batch, in the given order."""
+        """Return the given rows of the batch, in the given order."""
         return TransformerState(
             tuple(layer.select(rows) for layer in self.layers),
             None if self.source_mask is None else self.source_mask[rows],
             self.position,
             None if self.context_mask is None else self.context_mask[rows],
-            None if self.besides is None else self.besides.select(rows),
+            _select(self.target_context, rows),
         )
 
 
-class Transformer(TranslationModel):
-    """An encoder and a decoder; with a context network layers also look at the history.
+def _select(state: Any, rows: Int[Tensor, " R"]) -> Any:
+    return None if state is None else state.select(rows)
 
-    What other systems do elsewhere than in a context network, they do in the methods that say so below.
+
+class Transformer(TranslationModel):
+    """An encoder and a decoder; with a context network, layers also attend to the history.
+
+    Systems that need more than a context network override the hooks `_encode`, `_finish`, `_visible` and
+    `_with_step_positions`.
     """
 
     def __init__(
-        self,
-        *,
-        shape: Shape,
-        encoder_layers: int,
-        decoder_layers: int,
-        embeddings: Embeddings,
-        context: Context | None = None,
-        regulariser: Regulariser | None = None,
+        self, backbone: Backbone, *, context: Context | None = None, regulariser: Regulariser | None = None
     ) -> None:
         super().__init__()
+        shape = backbone.shape
         self.history = 0 if context is None else context.history
         self.shuffled = context is not None and context.shuffled
-        self.embeddings = embeddings
+        self.embeddings = backbone.embeddings
         self.positions = Positions(size=shape.size)
         self.dropout = Dropout(shape.dropout)
         self.scale = math.sqrt(shape.size)
         self.encoder = nn.ModuleList(
-            EncoderLayer(shape, None if context is None else context.sublayer(shape)) for _ in range(encoder_layers)
+            EncoderLayer(shape, context.sublayer(shape) if context else None) for _ in range(backbone.encoder_layers)
         )
-        looks = context is not None and context.decoder
         self.decoder = nn.ModuleList(
-            DecoderLayer(shape, context.sublayer(shape) if looks and context else None) for _ in range(decoder_layers)
+            DecoderLayer(shape, context.sublayer(shape) if context and context.decoder else None)
+            for _ in range(backbone.decoder_layers)
         )
-        self.encoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
+        self.encoder_norm, self.decoder_norm = shape.last_norm(), shape.last_norm()
         self.context = None if context is None else context.network
         self.regulariser = regulariser
         self.history_table: Tensor | None = None
-        """What the context network makes of each word by itself, in a model that is packed."""
+        """Packed models only: the context network's map of each word of the vocabulary."""
 
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
         """Read source sentences and their histories."""
@@ -184,21 +175,21 @@ class Transformer(TranslationModel):
         return self._encode(batch, vectors, self._with_positions(vectors.source), trace)
 
     def trace(self, batch: Batch) -> tuple[Trace, ...]:
-        """Tell what the context network and each encoder layer did with the histories."""
+        """Return statistics of the context network and of each encoder layer's attention to it."""
         vectors = self._look_up(replace(batch, target_input=None))
         context = self._read_history(batch, vectors, trace=True)
         if context is None:
             return ()
         mask = batch.source_mask.unsqueeze(1)
-        looks: list[Look] = []
+        uses: list[ContextUse] = []
         states = self.dropout(self._with_positions(vectors.source))
         for layer in self.encoder:
-            looks.extend(cast(EncoderLayer, layer).look(states, mask, context))
+            uses.extend(cast(EncoderLayer, layer).measure(states, mask, context))
             states = layer(states, mask, context)
-        return trace_context(context, looks, batch)
+        return trace_context(context, uses, batch)
 
     def _look_up(self, batch: Batch) -> WordVectors:
-        """Look up the words of a batch, those of its history only if there are any and somebody reads them."""
+        """Look up the words of a batch; those of its history only if there are any and a context network reads them."""
         wanted = self.context is not None and bool(batch.history_mask.any())
         return self.embeddings.look_up(batch, history=wanted, table=self.history_table)
 
@@ -213,7 +204,7 @@ class Transformer(TranslationModel):
         return Encoding(self.encoder_norm(states), batch.source_mask, context)
 
     def _read_history(self, batch: Batch, vectors: WordVectors, trace: bool) -> ContextMemory | None:
-        """Run the context network, unless nothing in the batch has a history."""
+        """Run the context network, unless the whole batch has no history."""
         if self.context is None or vectors.history is None:
             return None
         masks = batch.history_mask, batch.source_mask
@@ -222,23 +213,20 @@ class Transformer(TranslationModel):
 
     def start(self, encoding: Encoding) -> DecoderState:
         """Project the source once for all decoder layers."""
-        states, context = for_products(encoding.states), encoding.context
-        layers = tuple(cast(DecoderLayer, layer).remember(states, context) for layer in self.decoder)
+        states, context = to_autocast_dtype(encoding.states), encoding.context
+        layers = tuple(cast(DecoderLayer, layer).start(states, context) for layer in self.decoder)
         context_mask = None if context is None else context.mask
-        return TransformerState(layers, encoding.mask.unsqueeze(1), 0, context_mask, encoding.besides)
+        return TransformerState(layers, encoding.mask.unsqueeze(1), 0, context_mask, encoding.target_context)
 
     def decode_step(self, tokens: Int[Tensor, " B"], state: DecoderState) -> tuple[Float[Tensor, "B V"], DecoderState]:
-        """Take the last word of each translation and score all words that may follow."""
+        """Append one word to each translation; return the logits of the next word and the new state."""
         states, after = self._write(tokens.unsqueeze(1), state)
         return self.embeddings.logits(states.squeeze(1)), after
 
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
-        """Get ready to write translations of each sentence side by side; a wide beam is better off with copies.
-
-        So is, for now, a decoder that looks at earlier translations.
-        """
+        """Prepare shared beams; wide beams, and decoders that read earlier translations, use copies."""
         state = cast(TransformerState, self.start(encoding))
-        if width > WIDEST or encoding.besides is not None:
+        if width > WIDEST or encoding.target_context is not None:
             return super().hypothesise(encoding, width)
         length = encoding.states.shape[1]
         layers = tuple(
@@ -249,29 +237,29 @@ class Transformer(TranslationModel):
         mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
         ancestry = Ancestry(len(encoding.states), encoding.states)
         state = replace(state, layers=layers, source_mask=mask)
-        return SharedHypotheses(self._write, self.embeddings.score_pieces, state, ancestry)
+        return SharedHypotheses(self._write, self.embeddings.score_chunks, state, ancestry)
 
     def _write(
-        self, words: Int[Tensor, "B W"], remembered: DecoderState, written: Mask | None = None
+        self, words: Int[Tensor, "B W"], before: DecoderState, written: Mask | None = None
     ) -> tuple[Float[Tensor, "B W D"], TransformerState]:
-        """Take the next word of each hypothesis, all at the same position of their translations."""
-        state = cast(TransformerState, remembered)
+        """Append one word to each hypothesis, all at the same position; return the last states and the new state."""
+        state = cast(TransformerState, before)
         inputs = self._with_step_positions(self.embeddings.target(words), state)
         states, layers = self._decode(inputs, state, self._visible(state) if written is None else written)
         return self._finish(states, state), replace(state, layers=layers, position=state.position + 1)
 
     def _with_step_positions(self, words: Float[Tensor, "B W D"], state: TransformerState) -> Float[Tensor, "B W D"]:
-        """Place the last word of each translation behind those remembered."""
+        """Scale the vectors of new words and add the vectors of their position."""
         return torch.add(self.positions(1, state.position), words, alpha=self.scale)
 
     def _visible(self, state: TransformerState) -> Bool[Tensor, "B 1 L"] | None:  # noqa: ARG002
-        """Say which of the words remembered may be looked at; None: all."""
+        """Return which of the words written may be attended to; None: all."""
         return None
 
     def _decode(
         self, inputs: Float[Tensor, "B T D"], state: TransformerState, written: Mask | None = None
     ) -> tuple[Float[Tensor, "B T D"], tuple[LayerState, ...]]:
-        """Run all decoder layers over new positions; `written` says which words written they may look at."""
+        """Run all decoder layers over new positions; `written` masks the words written so far."""
         states = self.dropout(inputs)
         layers = []
         for layer, memory in zip(self.decoder, state.layers, strict=True):
@@ -280,7 +268,7 @@ class Transformer(TranslationModel):
         return self.decoder_norm(states), tuple(layers)
 
     def _finish(self, states: Float[Tensor, "B T D"], state: TransformerState) -> Float[Tensor, "B T D"]:  # noqa: ARG002
-        """Change the decoder's last states before words are scored; other systems may look further here."""
+        """Change the decoder's last states before words are scored; a hook for other systems."""
         return states
 
     def forward(self, batch: Batch) -> Prediction:
@@ -293,12 +281,12 @@ class Transformer(TranslationModel):
         states, _ = self._decode(target, state)
         states = self._finish(states, state)
         correlations = self._correlate(batch, vectors, source, target)
-        return Prediction(for_products(states), correlations, self.embeddings.output.weight)
+        return Prediction(to_autocast_dtype(states), correlations, self.embeddings.output.weight)
 
     def _correlate(
         self, batch: Batch, vectors: WordVectors, source: Float[Tensor, "B S D"], target: Float[Tensor, "B T D"]
     ) -> Correlations | None:
-        """Compare the capsules of source and target; in training only."""
+        """Correlate the capsules of source and target, in training only (Eq. 11)."""
         if self.regulariser is None or not self.training or batch.target_input is None:
             return None
         if not self.regulariser.positions:
@@ -307,5 +295,5 @@ class Transformer(TranslationModel):
         return correlations
 
     def _with_positions(self, embedded: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        """Scale word vectors and add the vectors of their positions."""
+        """Scale word vectors and add position vectors."""
         return torch.add(self.positions(embedded.shape[1]), embedded, alpha=self.scale)

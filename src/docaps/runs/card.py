@@ -41,7 +41,8 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _what(run: RunResults) -> str:
     description = run.description
-    sees = next((system.sees for name, system in SYSTEMS.items() if name == run.system), "–")
+    system = SYSTEMS.get(run.system)
+    sees = "–" if system is None else system.sees
     facts = [
         ("system", f"`{run.system}`"),
         ("input", "the sentence alone" if sees == "–" else f"the sentence and {sees}"),

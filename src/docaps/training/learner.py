@@ -17,7 +17,7 @@ from docaps.corpus.text.vocabulary import PAD
 from docaps.errors import ConfigError
 from docaps.model.checkpoint import weights_of
 from docaps.model.interface import TranslationModel
-from docaps.model.precision import autocast
+from docaps.model.mixed_precision import autocast
 from docaps.training.distributed import ALONE, Team, full
 from docaps.training.objective import Loss, compute_loss
 from docaps.training.schedule import rate_share

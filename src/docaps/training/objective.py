@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.corpus.text.vocabulary import PAD
-from docaps.model.fast.output import linear_cross_entropy
+from docaps.model.fast.cross_entropy import linear_cross_entropy
 from docaps.model.interface import Prediction
 
 

@@ -15,10 +15,10 @@ from docaps.batches.sampling import Sampler, make_sampler
 from docaps.config import DecodingSettings, Recipe, StageSettings, SystemSettings, as_known_now
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError, RunError
+from docaps.model.builders import build_model, count_parameters
 from docaps.model.checkpoint import fill, read_weights, write_tensors
 from docaps.model.interface import TranslationModel
-from docaps.model.precision import choose_device, choose_precision
-from docaps.model.variants import build_model, count_parameters
+from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.runs.directory import LOCK, Run, locked, open_run, versions
 from docaps.training.distributed import ALONE, Team
 from docaps.training.journal import Speedometer, open_journal

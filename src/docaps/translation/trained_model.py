@@ -12,12 +12,12 @@ from docaps.config import DecodingSettings, SystemSettings, TranslationPrecision
 from docaps.corpus.text.codec import Codec, load_codec
 from docaps.errors import CheckpointError, DocapsError, RunError
 from docaps.files import read_json, sha256
+from docaps.model.builders import build_model
 from docaps.model.checkpoint import load_weights
 from docaps.model.fast.calibration import read_ranges
 from docaps.model.fast.packing import Ranges, pack
 from docaps.model.interface import TranslationModel
-from docaps.model.precision import autocast, choose_device, choose_translation_precision
-from docaps.model.variants import build_model
+from docaps.model.mixed_precision import autocast, choose_device, choose_translation_precision
 from docaps.runs.directory import Run, open_run
 
 

@@ -13,9 +13,9 @@ from tests.invariants import tiny
 
 from docaps.errors import CheckpointError
 from docaps.model import checkpoint
-from docaps.model.checkpoint import load_weights, read_weights, save_weights, take_over
+from docaps.model.builders import build_model
+from docaps.model.checkpoint import fill, load_weights, read_weights, save_weights
 from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
 
 
 def fresh(name: str = "qcn", *, vocabulary: int = 11, seed: int = 0, **settings: Any) -> TranslationModel:
@@ -89,11 +89,11 @@ def test_weights_of_another_model_are_refused(path: Path, other: dict[str, Any],
         load_weights(fresh(**other), path)
 
 
-def test_taking_over_copies_what_fits_and_tells_the_rest(tmp_path: Path) -> None:
+def test_taking_over_copies_what_fits_and_reports_the_rest(tmp_path: Path) -> None:
     earlier, later = fresh("transformer", seed=1), fresh("qcn+reg", seed=2)
     start = {name: weight.clone() for name, weight in later.named_parameters()}
     save_weights(earlier, tmp_path / "model.safetensors")
-    report = take_over(later, tmp_path / "model.safetensors")
+    report = fill(later, read_weights(tmp_path / "model.safetensors"))
     new = tiny.parameter_names(later, containing=["context", "regulariser"])
     assert set(report.new) == new
     assert set(report.taken) == dict(earlier.named_parameters()).keys()
@@ -134,7 +134,7 @@ def test_when_saving_fails_midway_the_old_file_is_intact(
 def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
     path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
 ) -> None:
-    """As the state of a training may be by whoever watches it; torch calls it a runtime error."""
+    """As happens to the state of a training that another process reads; torch raises a RuntimeError."""
     opened: list[Path] = []
 
     def replace_first(place: Path, framework: str) -> object:

@@ -1,4 +1,4 @@
-"""The best words and their log-probabilities, found piece by piece, are those of a plain softmax."""
+"""The best words and their log-probabilities, found in chunks, are those of a plain softmax."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def scores_of(rows: int, words: int, seed: int = 0) -> Tensor:
 @pytest.mark.parametrize("scaled", [False, True])
 def test_best_words_are_those_of_a_softmax(rows: int, piece: int, scaled: bool) -> None:
     scores = scores_of(rows, 1297)
-    scores[:, [PAD, BOS]] += 9  # never written, but they take their share
+    scores[:, [PAD, BOS]] += 9  # never written, but part of the sum
     scores[0, 1296] = 30  # the last word, in no group
     scale = torch.linspace(0.1, 3, rows, dtype=torch.float64).unsqueeze(1) if scaled else None
     expected = torch.log_softmax(scores if scale is None else scores * scale, dim=1)
@@ -65,7 +65,7 @@ def test_scores_far_below_zero_do_not_vanish_and_leave_their_neighbours_alone() 
 
 @pytest.mark.parametrize("rows", [0, 1, ROWS, ROWS + 1, 2 * ROWS + 3])
 @pytest.mark.parametrize("normalise", [True, False])
-def test_some_rows_at_a_time_are_all_rows(rows: int, normalise: bool) -> None:
+def test_rows_in_groups_equal_all_rows_at_once(rows: int, normalise: bool) -> None:
     states, weight = scores_of(rows, 8), scores_of(200, 8, seed=1)
     held = []
 

@@ -42,7 +42,7 @@ def test_attention_equals_the_printed_formula(causal: bool) -> None:
         torch.testing.assert_close(found[row], attend(attention, states[row], memory[row], visible))
 
 
-def test_keys_and_values_can_be_picked_and_lengthened() -> None:
+def test_keys_and_values_can_be_selected_and_appended() -> None:
     attention = Attention(size=tiny.D, heads=2).double()
     memory = double(3, 4, tiny.D, seed=3)
     whole = attention.project(memory)
@@ -65,7 +65,7 @@ def test_feed_forward_is_two_linear_maps_with_a_relu() -> None:
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_the_norm_stands_before_or_after_the_sublayer(norm: str) -> None:
+def test_the_norm_is_before_or_after_the_sublayer(norm: str) -> None:
     residual = Residual(size=tiny.D, dropout=0.0, norm=norm).double()
     states = double(1, 3, tiny.D, seed=4)
     normalise = nn.LayerNorm(tiny.D).double()
@@ -74,7 +74,7 @@ def test_the_norm_stands_before_or_after_the_sublayer(norm: str) -> None:
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_a_gate_weighs_states_against_what_was_found(norm: str) -> None:
+def test_a_gate_mixes_states_and_context(norm: str) -> None:
     """Lambda h + (1 - lambda) s with lambda = sigmoid(W_i h + W_s s), number by number."""
     residual = Residual(size=tiny.D, dropout=0.0, norm=norm, gate=True).double()
     states = double(1, 3, tiny.D, seed=4)
@@ -91,7 +91,7 @@ def test_a_gate_weighs_states_against_what_was_found(norm: str) -> None:
     torch.testing.assert_close(residual(states, lambda inputs: 2 * inputs), expected)
 
 
-def test_attention_can_look_at_vectors_of_another_size() -> None:
+def test_attention_to_vectors_of_another_size() -> None:
     attention = Attention(size=tiny.D, heads=2, memory_size=5).double()
     states, memory = double(1, 4, tiny.D, seed=1), double(1, 3, 5, seed=2)
     visible = torch.ones(4, 3, dtype=torch.bool)
@@ -99,7 +99,7 @@ def test_attention_can_look_at_vectors_of_another_size() -> None:
     torch.testing.assert_close(found[0], attend(attention, states[0], memory[0], visible))
 
 
-def test_dropout_meets_the_sublayer_and_not_the_states() -> None:
+def test_dropout_applies_to_the_sublayer_and_not_to_the_states() -> None:
     residual = Residual(size=tiny.D, dropout=0.5, norm="pre").train()
     states = torch.ones(1, 50, tiny.D)
     found = residual(states, torch.ones_like)

@@ -8,9 +8,9 @@ from tests import oracles
 from tests.invariants import tiny
 from torch import Tensor
 
+from docaps.model.builders import build_model
 from docaps.model.regulariser import Regulariser
 from docaps.model.routing.algorithm import RoutingOptions
-from docaps.model.variants import build_model
 
 M, R, D = tiny.M, tiny.R, tiny.D
 SOURCE_MASK = torch.tensor([[True] * 4, [True] * 2 + [False] * 2, [True] * 3 + [False]])
@@ -84,7 +84,7 @@ def test_the_same_words_with_the_same_weights_correlate_fully(regulariser: Regul
     assert (found.mismatched < 0.999).all()
 
 
-def test_a_single_pair_has_no_other_to_be_mismatched_with(regulariser: Regulariser) -> None:
+def test_a_single_pair_has_no_mismatched_correlation(regulariser: Regulariser) -> None:
     source, target = double(1, 4, D, seed=2), double(1, 3, D, seed=3)
     found = regulariser(source, SOURCE_MASK[:1], target, TARGET_MASK[:1])
     assert found.mismatched is None
@@ -106,8 +106,8 @@ def test_a_model_correlates_in_training_only(name: str) -> None:
     torch.testing.assert_close(model(batch).logits, trained.logits)
 
 
-def test_dropout_does_not_touch_what_is_correlated() -> None:
-    """The regulariser looks at the inputs of encoder and decoder before anything is dropped from them."""
+def test_dropout_does_not_change_the_correlation() -> None:
+    """The regulariser reads the inputs of encoder and decoder before dropout."""
     batch = tiny.sample_batch()
     model = build_model(tiny.settings("transformer+reg"), vocabulary=tiny.VOCABULARY, dropout=0.5).double().train()
     first, second = (model(batch).correlations for _ in range(2))
@@ -116,7 +116,7 @@ def test_dropout_does_not_touch_what_is_correlated() -> None:
 
 @pytest.mark.parametrize("positions", [True, False])
 def test_a_model_correlates_the_inputs_of_encoder_and_decoder(positions: bool) -> None:
-    """Word vectors times the root of their size, plus positions unless these are left out."""
+    """Word vectors times the root of their size, plus positions unless these are switched off."""
     settings = tiny.settings("transformer+reg", embeddings="separate", regulariser={"positions": positions})
     model, batch = tiny.build(settings), tiny.sample_batch()
     assert batch.target_input is not None

@@ -9,7 +9,7 @@ from tests.invariants import tiny
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.corpus.text.vocabulary import EOS
-from docaps.model.embeddings import Embeddings
+from docaps.model.layers import Embeddings
 from docaps.model.transformer import Transformer
 
 

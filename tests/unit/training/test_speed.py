@@ -5,7 +5,7 @@ import torch
 from tests.invariants import tiny
 from tests.unit.training.training import CPU, batches, fresh, learner
 
-from docaps.model.variants import build_model
+from docaps.model.builders import build_model
 from docaps.training.learner import count_tokens
 from docaps.training.speed import measure_peak, rehearse
 

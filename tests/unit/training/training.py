@@ -13,8 +13,8 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.loading import Portion, StepData
 from docaps.batches.sampling import Place
 from docaps.config import StageSettings
+from docaps.model.builders import build_model
 from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
 from docaps.training.journal import Journal, Speedometer
 from docaps.training.learner import Device, Learner, count_tokens
 from docaps.training.snapshots import Snapshots

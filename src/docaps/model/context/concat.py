@@ -1,14 +1,13 @@
-"""Concatenation: earlier sentences in front of the sentence, as if all were one; no new weights.
+"""Concatenation: earlier sentences and the sentence, read as one; no new weights.
 
 Reference: Tiedemann and Scherrer (2017). Dimensions: B batch, S source length, T target length, K history sentences,
 N words of a history sentence, P words of a prefix, L words in all, D model size, V vocabulary.
 
-The break between sentences is the mark that begins a translation, which no sentence contains. With 2-to-2, the earlier
-translation stands in front of the decoder's words as a prefix, and the search writes what follows the break: one
-sentence for one sentence, whatever the model does.
+The separator of sentences is the begin token, which no sentence contains. With 2-to-2 the earlier translation is a
+prefix of the decoder's words, and search writes what follows the separator: one sentence for one sentence, always.
 
-Departures from the paper: its 2-to-2 writes both sentences and drops the first; here the first one is the translation
-that was made when it was its turn. In training, each sentence's words count once, when the sentence is the last.
+Departures from the paper: its 2-to-2 writes both sentences and drops the first; here the first is the translation made
+before. In training each sentence's words count once, when the sentence is the last.
 """
 
 from dataclasses import dataclass, replace
@@ -20,18 +19,16 @@ from torch import Tensor
 
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, PAD
-from docaps.model.context.joining import oldest_first, without_gaps
-from docaps.model.embeddings import Embeddings
 from docaps.model.interface import DecoderState, Encoding, Prediction
-from docaps.model.shape import Shape
+from docaps.model.layers import Backbone
 from docaps.model.transformer import Transformer, TransformerState
 
-BREAK = BOS
+SEPARATOR = BOS
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What stands before the words that are written: earlier translations, each after a break."""
+    """Earlier translations, each after a separator, in front of the words that the decoder writes."""
 
     words: Int[Tensor, "B P"]
 
@@ -42,86 +39,96 @@ class Prefix:
 
     @property
     def lengths(self) -> Int[Tensor, " B"]:
-        """How many words each row's prefix has."""
+        """The number of words in each row's prefix."""
         return self.mask.sum(dim=1)
 
     def select(self, rows: Int[Tensor, " R"]) -> "Prefix":
-        """Pick rows of the batch, in the given order."""
+        """Return the given rows of the batch, in the given order."""
         return Prefix(self.words[rows])
 
 
 class ConcatTransformer(Transformer):
-    """A Transformer that reads earlier sentences and the sentence as one, and may write behind earlier translations."""
+    """A Transformer that reads earlier sentences and the sentence as one; 2-to-2 also reads the earlier translation."""
 
-    def __init__(
-        self,
-        *,
-        shape: Shape,
-        encoder_layers: int,
-        decoder_layers: int,
-        embeddings: Embeddings,
-        history: int,
-        translations: bool,
-    ) -> None:
-        super().__init__(
-            shape=shape, encoder_layers=encoder_layers, decoder_layers=decoder_layers, embeddings=embeddings
-        )
+    def __init__(self, backbone: Backbone, *, history: int, translations: bool) -> None:
+        super().__init__(backbone)
         self.history = history
         self.translations = translations
 
     def idles(self, batch: Batch) -> bool:  # noqa: ARG002
-        """Say that every batch reaches all weights: none of them is there for the context alone."""
+        """Return False: no weights serve the context alone, so every batch reaches all of them."""
         return False
 
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
-        """Read each sentence with its history in front of it."""
+        """Encode each sentence with its history in front of it."""
         encoding = super().encode(join_sources(batch), trace)
-        return replace(encoding, besides=self._prefix(batch))
+        return replace(encoding, target_context=self._prefix(batch))
 
     def _prefix(self, batch: Batch) -> Prefix | None:
-        """Return what translations begin with, if there are earlier ones to look at."""
+        """Return the earlier translations, if the model reads them and there are any."""
         if not self.translations or batch.target_history is None:
             return None
-        return Prefix(without_gaps(oldest_first(batch.target_history, BREAK, before=True)))
+        return Prefix(without_gaps(oldest_first(batch.target_history, SEPARATOR, before=True)))
 
     def start(self, encoding: Encoding) -> DecoderState:
-        """Read the prefix; what search writes next, beginning with the break, stands behind it."""
+        """Run the decoder over the prefix; search goes on behind it, starting with the separator."""
         state = cast(TransformerState, super().start(encoding))
-        if not isinstance(encoding.besides, Prefix):
+        if not isinstance(encoding.target_context, Prefix):
             return state
-        inputs = self._with_positions(self.embeddings.target(encoding.besides.words))
+        inputs = self._with_positions(self.embeddings.target(encoding.target_context.words))
         return replace(state, layers=self._decode(inputs, state)[1])
 
     def _visible(self, state: TransformerState) -> Bool[Tensor, "B 1 L"] | None:
-        """Hide the padding between a row's prefix and what is written behind it."""
-        if not isinstance(state.besides, Prefix):
+        """Mask the padding between a row's prefix and the words written behind it."""
+        if not isinstance(state.target_context, Prefix):
             return None
-        mask = state.besides.mask
+        mask = state.target_context.mask
         return torch.cat((mask, mask.new_ones(len(mask), state.position + 1)), dim=1).unsqueeze(1)
 
     def _with_step_positions(self, words: Float[Tensor, "B W D"], state: TransformerState) -> Float[Tensor, "B W D"]:
-        """Count positions from the beginning of the prefix."""
-        if not isinstance(state.besides, Prefix):
+        """Count positions from the start of the prefix."""
+        if not isinstance(state.target_context, Prefix):
             return super()._with_step_positions(words, state)
-        places = state.besides.lengths + state.position  # (B)
-        table = self.positions(int(places.max()) + 1)
-        return torch.add(table[places].unsqueeze(1), words, alpha=self.scale)
+        positions = state.target_context.lengths + state.position  # (B)
+        table = self.positions(int(positions.max()) + 1)
+        return torch.add(table[positions].unsqueeze(1), words, alpha=self.scale)
 
     def forward(self, batch: Batch) -> Prediction:
-        """Score given translations, each behind those before it."""
+        """Score given translations, each behind its prefix."""
         prefix, joined = self._prefix(batch), join_sources(batch)
         if prefix is None or batch.target_input is None:
             return super().forward(joined)
         own = torch.arange(batch.target_input.shape[1], device=prefix.words.device)
-        places = prefix.lengths.unsqueeze(1) + own  # (B, T)
-        words = torch.nn.functional.pad(prefix.words, (0, len(own)), value=PAD).scatter(1, places, batch.target_input)
+        positions = prefix.lengths.unsqueeze(1) + own  # (B, T)
+        padded = torch.nn.functional.pad(prefix.words, (0, len(own)), value=PAD)
+        words = padded.scatter(1, positions, batch.target_input)
         prediction = super().forward(replace(joined, target_input=words, target_output=None))
         states = prediction.states
-        return replace(prediction, states=states.gather(1, places.unsqueeze(-1).expand(-1, -1, states.shape[-1])))
+        return replace(prediction, states=states.gather(1, positions.unsqueeze(-1).expand(-1, -1, states.shape[-1])))
 
 
 def join_sources(batch: Batch) -> Batch:
-    """Put each row's history in front of its sentence."""
-    history = oldest_first(batch.history, BREAK, before=False)
+    """Return a batch whose sentences have their history in front."""
+    history = oldest_first(batch.history, SEPARATOR, before=False)
     source = without_gaps(torch.cat((history, batch.source), dim=1))
     return replace(batch, source=source, history=batch.history[:, :0], target_history=None)
+
+
+def oldest_first(history: Int[Tensor, "B K N"], separator: int, *, before: bool) -> Int[Tensor, "B L"]:
+    """Concatenate history sentences with a separator before (or after) each that has words; padding remains."""
+    worded = (history != PAD).any(dim=-1, keepdim=True)  # (B, K, 1)
+    separators = torch.where(worded, separator, PAD)
+    parts = (separators, history) if before else (history, separators)
+    return torch.cat(parts, dim=-1).flip(1).flatten(1)
+
+
+def without_gaps(words: Int[Tensor, "B L"]) -> Int[Tensor, "B M"]:
+    """Move each row's words to its front and cut off columns of padding."""
+    mask = words != PAD
+    longest = int(mask.sum(dim=1).max()) if words.numel() else 0
+    return words.gather(1, real_first(mask)[:, :longest])
+
+
+def real_first(mask: Bool[Tensor, "B L"]) -> Int[Tensor, "B L"]:
+    """Return the permutation that moves each row's real positions to its front, in their order."""
+    return torch.sort(mask.logical_not().to(torch.uint8), dim=1, stable=True).indices

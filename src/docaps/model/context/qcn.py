@@ -1,9 +1,9 @@
-"""Capsules of the history: earlier sentences clustered, with the current one in mind (Eqs. 5-6, Alg. 1) or without.
+"""The query-guided capsule network (Eqs. 5-6, Alg. 1), its plain counterpart without a query, and a control.
 
 Reference: Yang et al. (2019). Dimensions: B batch, S source length, K history sentences, N words of a history
 sentence, M capsules, C capsules in all, D model size, E capsule size, R routing iterations.
 
-Unless positions are asked for, each history sentence is a bag of words: apart from its distance, no order enters.
+Without positions each history sentence is a bag of words at a distance.
 """
 
 import math
@@ -14,14 +14,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model.context.memory import ContextMemory
+from docaps.model.context.sublayer import ContextMemory
 from docaps.model.layers import Positions
 from docaps.model.routing.algorithm import Routing
 from docaps.model.routing.layer import CapsuleRouting
 
+NOISE_SEED = 1_234_567
+"""The noise is the same in every model and run, whatever their seed, so it is not stored with the weights."""
+
 
 class Query(nn.Module):
-    """The current sentence as one vector: a linear map of the sum, or mean, of its words (Eq. 5)."""
+    """The query: a linear map of the sum, or mean, of the sentence's word vectors (Eq. 5)."""
 
     def __init__(self, *, size: int, capsule_size: int, pooling: Literal["sum", "mean"]) -> None:
         super().__init__()
@@ -29,7 +32,7 @@ class Query(nn.Module):
         self.pooling = pooling
 
     def forward(self, words: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B E"]:
-        """Pool the words, padding left out."""
+        """Pool the real words and map the result."""
         real = mask.to(words.dtype)  # (B, S)
         pooled = torch.bmm(real.unsqueeze(1), words).squeeze(1)  # (B, D)
         if self.pooling == "mean":
@@ -38,7 +41,7 @@ class Query(nn.Module):
 
 
 class HistoryWords(nn.Module):
-    """Words of the history as input capsules: a linear map of each word and its sentence's distance (Eq. 6)."""
+    """Input capsules: a linear map of each history word and its sentence's distance (Eq. 6)."""
 
     def __init__(self, *, size: int, capsule_size: int, history: int, positions: bool) -> None:
         super().__init__()
@@ -47,35 +50,35 @@ class HistoryWords(nn.Module):
         self.positions = Positions(size=size) if positions else None
         self.size, self.history = size, history
         self.mapped = False
-        """Whether words come with the map applied already, in a model that is packed."""
+        """Packed models only: whether the input words are mapped already."""
 
     def map(self, words: Float[Tensor, "*any D"]) -> Float[Tensor, "*any E"]:
-        """Apply the part of the map that reads the word."""
+        """Apply the part of the map that reads the word vector."""
         return F.linear(words, self.linear.weight[:, : self.size])
 
     def forward(self, words: Float[Tensor, "B K N _"]) -> Float[Tensor, "B K N E"]:
-        """Transform each word; distances are those of the places 1 to K."""
+        """Map each word; sentence k, counted from 1, has distance k."""
         count, length = words.shape[1:3]
         if count > self.history:
             raise ValueError(f"{count} history sentences, but distances only up to {self.history}")
         if self.positions is not None:
             # The encoder adds positions to embeddings scaled by the root of their size; these are not scaled.
-            places = self.positions(length) / math.sqrt(self.size)
-            words = words + (self.map(places) if self.mapped else places)
-        # A one-hot distance picks a column of the weight, so it need not be joined to every word.
+            positions = self.positions(length) / math.sqrt(self.size)
+            words = words + (self.map(positions) if self.mapped else positions)
+        # A one-hot distance selects a column of the weight, so it need not be concatenated with every word.
         offsets = self.linear.weight[:, self.size :].T[:count] + self.linear.bias  # (K, E)
         return (words if self.mapped else self.map(words)) + offsets.unsqueeze(1)
 
 
 def initialised(linear: nn.Linear) -> nn.Linear:
-    """Start a map with what tells words apart: what all words share would add up over a sentence and drown it."""
+    """Start with Xavier weights and no bias: summed over a sentence, a bias would drown what distinguishes words."""
     nn.init.xavier_uniform_(linear.weight)
     nn.init.zeros_(linear.bias)
     return linear
 
 
 class HistoryCapsules(nn.Module):
-    """Cluster the words of the history into M capsules per sentence, or M in all (`joint`); with a query: the QCN."""
+    """Route history words into M capsules per sentence, or M in all (`joint`); with a query this is the QCN."""
 
     def __init__(
         self,
@@ -113,18 +116,17 @@ class HistoryCapsules(nn.Module):
             None if query is None else query.repeat_interleave(groups, dim=0),
             trace,
         )
-        vectors = self.norm(routing.capsules).reshape(
-            batch, groups * self.routing.capsules, self.routing.size
-        )  # (B, C, E)
+        shape = batch, groups, self.routing.capsules, self.routing.size
+        vectors = self.norm(routing.capsules).reshape(shape).flatten(1, 2)  # (B, C, E)
         visible = mask.any(dim=-1).reshape(batch, groups).repeat_interleave(self.routing.capsules, dim=1)  # (B, C)
         if not trace:
             return ContextMemory(vectors, visible)
-        capsules = routing.capsules.reshape(batch, groups, self.routing.capsules, self.routing.size)
-        return ContextMemory(vectors, visible, *_by_sentence(routing, batch, groups, count), capsules)
+        maps = _by_sentence(routing, batch, groups, count)
+        return ContextMemory(vectors, visible, *maps, routing.capsules.reshape(shape))
 
 
 def _by_sentence(routing: Routing, batch: int, groups: int, count: int) -> tuple[Tensor | None, Tensor | None]:
-    """Lay out what the routing did by history sentence, whether these were routed alone or together."""
+    """Return coupling and correlation by history sentence, whether sentences were routed alone or together."""
 
     def lay_out(values: Float[Tensor, "R BG M GN"] | None) -> Float[Tensor, "R B K M N"] | None:
         if values is None:
@@ -135,3 +137,32 @@ def _by_sentence(routing: Routing, batch: int, groups: int, count: int) -> tuple
         return split.transpose(3, 4).reshape(rounds, batch, count, capsules, words // together)
 
     return lay_out(routing.coupling), lay_out(routing.correlation)
+
+
+class FixedNoise(nn.Module):
+    """Random vectors in place of capsules, drawn once: a control whose memory knows nothing about any sentence.
+
+    If it gains as much as the QCN, the gain comes from regularisation, not from context. The history only decides how
+    many vectors are visible.
+    """
+
+    memory: Tensor
+
+    def __init__(self, *, size: int, history: int, capsules: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(NOISE_SEED)
+        drawn = torch.randn(history, capsules, size, generator=generator)
+        self.register_buffer("memory", drawn, persistent=False)
+
+    def forward(
+        self,
+        words: Float[Tensor, "B K N D"],
+        word_mask: Bool[Tensor, "B K N"],
+        sentence: Float[Tensor, "B S D"],  # noqa: ARG002
+        sentence_mask: Bool[Tensor, "B S"],  # noqa: ARG002
+        trace: bool = False,  # noqa: ARG002
+    ) -> ContextMemory:
+        """Return the same vectors for every row, masked where a history sentence is missing."""
+        shown = self.memory[: words.shape[1]]  # (K, M, E)
+        vectors = shown.flatten(0, 1).expand(len(words), -1, -1)
+        return ContextMemory(vectors, word_mask.any(dim=-1).repeat_interleave(shown.shape[1], dim=1))

@@ -1,31 +1,33 @@
-"""Selective attention: few sentences of the whole document, and in them the words that matter.
+"""Selective attention: sparse attention to the sentences of the whole document and to their words.
 
-Departure from the paper: the feed-forward network is a whole sub-layer, with a sum and a norm; a row without any other
-sentence is left alone. Reference: Maruf et al. (2019). Dimensions: B batch, L length, K other sentences, N words of
-such a sentence, H heads, Dh size of a head, D model size.
+Departure from the paper: the feed-forward network is a whole sub-layer, with residual and norm; rows without other
+sentences are unchanged. References: Maruf et al. (2019); Martins and Astudillo (2016) for sparsemax. Dimensions:
+B batch, L length, K other sentences, N words of such a sentence, C scores, H heads, Dh size of a head, D model size.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from docaps.config import Weighting
 from docaps.model.context.qcn import initialised
-from docaps.model.context.states import Reader
+from docaps.model.context.states import StateAttention
 from docaps.model.fast.dropout import Dropout
 from docaps.model.interface import DecoderState
-from docaps.model.layers import Gate
-from docaps.model.shape import Shape
-from docaps.model.sparsemax import weigh
+from docaps.model.layers import Gate, Shape
+
+HIDDEN = -2.0
+"""A score so far below the highest that sparsemax gives it no weight: only scores less than 1 below it get any."""
 
 
 @dataclass(frozen=True, slots=True)
 class SanMemory:
-    """The words of other sentences and the sentences as a whole, projected and split into heads."""
+    """Keys and values of the words of other sentences, and keys of the sentences, split into heads."""
 
     keys: Float[Tensor, "B H K N Dh"]
     values: Float[Tensor, "B H K N Dh"]
@@ -33,20 +35,15 @@ class SanMemory:
     mask: Bool[Tensor, "B K N"]
 
     def select(self, rows: Int[Tensor, " R"]) -> "SanMemory":
-        """Pick rows of the batch, in the given order."""
+        """Return the given rows of the batch, in the given order."""
         return SanMemory(self.keys[rows], self.values[rows], self.sentences[rows], self.mask[rows])
 
 
-class SelectiveAttention(Reader):
-    """Weigh sentences by their means and words within each sentence; or (`flat`) all words at once."""
+class SelectiveAttention(StateAttention):
+    """Weight sentences by their means and words within each sentence; or (`flat`) all words at once."""
 
     def __init__(
-        self,
-        *,
-        shape: Shape,
-        attention: Literal["hierarchical", "flat"],
-        sentences: Weighting,
-        words: Weighting,
+        self, *, shape: Shape, attention: Literal["hierarchical", "flat"], sentences: Weighting, words: Weighting
     ) -> None:
         super().__init__()
         self.heads = shape.heads
@@ -55,12 +52,12 @@ class SelectiveAttention(Reader):
         hierarchical = attention == "hierarchical"
         self.sentence_query = _projection(shape) if hierarchical else None
         self.sentence_key = _projection(shape) if hierarchical else None
-        self.feed_forward, self.feed_forward_residual = shape.forward_part(), shape.residual()
+        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
         self.dropout = Dropout(shape.dropout)
         self.gate = Gate(size=shape.size)
 
-    def remember(self, words: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"]) -> DecoderState:
-        """Project words and the means of their sentences."""
+    def project(self, words: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"]) -> DecoderState:
+        """Return keys and values of words, and keys of the means of their sentences."""
         real = mask.unsqueeze(-1).to(words.dtype)
         means = (words * real).sum(dim=2) / real.sum(dim=2).clamp_min(1)  # (B, K, D)
         sentences = means if self.sentence_key is None else self.sentence_key(means)
@@ -68,7 +65,7 @@ class SelectiveAttention(Reader):
         return SanMemory(keys, values, self._split(sentences).movedim(-2, 1), mask)
 
     def forward(self, states: Float[Tensor, "B L D"], memory: DecoderState) -> Float[Tensor, "B L D"]:
-        """Mix each state with what it finds; a row with nothing to look at is left as it is."""
+        """Mix each state with its context; rows without context are unchanged."""
         memory = cast(SanMemory, memory)
         weights = self._weigh(states, memory).flatten(3)  # (B, H, L, K N)
         found = weights.to(memory.values.dtype) @ memory.values.flatten(2, 3)  # (B, H, L, Dh)
@@ -77,7 +74,7 @@ class SelectiveAttention(Reader):
         return torch.where(memory.mask.flatten(1).any(dim=1)[:, None, None], mixed, states)
 
     def _weigh(self, states: Float[Tensor, "B L D"], memory: SanMemory) -> Float[Tensor, "B H L K N"]:
-        """Say how much each state takes of each word."""
+        """Return the attention weights of each state."""
         by_sentence, by_word = self.weightings
         queries = self._split(self.word_query(states)).transpose(1, 2)  # (B, H, L, Dh)
         scale = math.sqrt(queries.shape[-1])
@@ -96,3 +93,49 @@ class SelectiveAttention(Reader):
 
 def _projection(shape: Shape) -> nn.Linear:
     return initialised(nn.Linear(shape.size, shape.size))
+
+
+def weigh(
+    scores: Float[Tensor, "*any C"], mask: Bool[Tensor, "*#any C"], weighting: Weighting
+) -> Float[Tensor, "*any C"]:
+    """Return attention weights of what the mask shows, computed in float32 or better; all are 0 if it shows nothing."""
+    exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    # Scores relative to the highest visible one cannot overflow.
+    lowest = torch.finfo(exact.dtype).min
+    highest = exact.masked_fill(~mask, lowest).amax(dim=-1, keepdim=True).detach()
+    shifted = exact - highest
+    if weighting == "sparsemax":
+        weights: Tensor = sparsemax(shifted.masked_fill(~mask, HIDDEN))
+    else:
+        weights = torch.softmax(shifted.masked_fill(~mask, lowest), dim=-1)
+    return (weights * mask).to(scores.dtype)
+
+
+def sparsemax(scores: Float[Tensor, "*any C"]) -> Float[Tensor, "*any C"]:
+    """Project scores onto the simplex: like softmax, weights that add up to 1, but low scores get exactly 0."""
+    weights: Tensor = _Sparsemax.apply(scores)  # type: ignore[no-untyped-call]
+    return weights
+
+
+class _Sparsemax(torch.autograd.Function):
+    """p = max(z - tau, 0); the gradient is g minus its mean over the support, and 0 outside of it."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor) -> Tensor:
+        ordered = scores.sort(dim=-1, descending=True).values
+        sums = ordered.cumsum(dim=-1)
+        ranks = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
+        # The size of the support; at least 1, as NaNs have none.
+        count = (1 + ranks * ordered > sums).sum(dim=-1, keepdim=True).clamp_min(1)
+        tau = (sums.gather(-1, count - 1) - 1) / count
+        weights = (scores - tau).clamp_min(0)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (weights,) = ctx.saved_tensors
+        support = (weights > 0).to(gradient.dtype)
+        mean = (gradient * support).sum(dim=-1, keepdim=True) / support.sum(dim=-1, keepdim=True)
+        return support * (gradient - mean)  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
-"""Context attention with gates: earlier sentences, read by an encoder of their own, seen by every layer.
+"""Context attention with gates: every layer attends to earlier sentences, which have an encoder of their own.
 
 Reference: Zhang et al. (2018). Dimensions: B batch, S source length, K history sentences, N words of a history
 sentence, L words of the history in all, D model size.
 
-Departure from the paper: a row without any history skips the sub-layers, so it is translated by the sentence model.
+Departure from the paper: rows without any history skip the sub-layers, so the sentence model translates them.
 """
 
 import math
@@ -12,23 +12,22 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from docaps.model.context.joining import join_vectors
-from docaps.model.context.memory import ContextMemory
+from docaps.model.context.concat import real_first
+from docaps.model.context.sublayer import ContextMemory
 from docaps.model.fast.dropout import Dropout
-from docaps.model.layers import Positions
-from docaps.model.shape import Shape
+from docaps.model.layers import Positions, Shape
 from docaps.model.transformer import EncoderLayer
 
 
 class ContextEncoder(nn.Module):
-    """Self-attention and feed-forward over the words of all history sentences, joined, with positions."""
+    """Encoder layers over the words of all history sentences, concatenated, with positions."""
 
     def __init__(self, *, shape: Shape, layers: int) -> None:
         super().__init__()
         self.positions = Positions(size=shape.size)
         self.dropout = Dropout(shape.dropout)
         self.layers = nn.ModuleList(EncoderLayer(shape, None) for _ in range(layers))
-        self.norm = nn.LayerNorm(shape.size) if shape.norm == "pre" else nn.Identity()
+        self.norm = shape.last_norm()
         self.scale = math.sqrt(shape.size)
 
     def forward(
@@ -42,8 +41,17 @@ class ContextEncoder(nn.Module):
         """Return a vector for each word of each row's history; `words` are embeddings, not scaled."""
         joined, mask = join_vectors(words, word_mask)
         states = self.dropout(torch.add(self.positions(joined.shape[1]), joined, alpha=self.scale))
-        # A row without words would attend to nothing; nobody looks at what it finds.
+        # Attention over nothing is NaN: a row without words attends to its padding, and the result is not used.
         visible = (mask | ~mask.any(dim=1, keepdim=True)).unsqueeze(1)  # (B, 1, L)
         for layer in self.layers:
             states = layer(states, visible, None)
         return ContextMemory(self.norm(states), mask)
+
+
+def join_vectors(
+    vectors: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"]
+) -> tuple[Float[Tensor, "B L D"], Bool[Tensor, "B L"]]:
+    """Concatenate the word vectors of history sentences, oldest first, without gaps."""
+    flat, real = vectors.flip(1).flatten(1, 2), mask.flip(1).flatten(1)
+    order = real_first(real)[:, : int(real.sum(dim=1).max())]
+    return flat.gather(1, order.unsqueeze(-1).expand(-1, -1, flat.shape[-1])), real.gather(1, order)

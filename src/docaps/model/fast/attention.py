@@ -11,11 +11,11 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 Mask = Bool[Tensor, "B #L C"] | Float[Tensor, "B #L C"]
-"""Where one may look: True there, or what is added to scores, 0 there and minus infinity elsewhere."""
+"""True where a query may look; or an addend of scores, 0 there and minus infinity elsewhere."""
 PLAIN_KEYS = 512
-"""Plain products hold all L x C weights; beyond this many keys the fused kernel, which does not, takes over."""
+"""Plain products hold all L x C weights; with more keys than this the fused kernel, which does not, is used."""
 FEW_KEYS = 16
-"""Fewer than this do not fill a register."""
+"""Fewer keys than this do not fill a vector register."""
 
 
 def attend(
@@ -25,7 +25,7 @@ def attend(
     mask: Mask | None = None,
     causal: bool = False,
 ) -> Float[Tensor, "B H L Dh"]:
-    """Let every query gather values by the likeness of their keys; `mask` is True where it may look."""
+    """Average values, weighted by the softmax of query-key products; `mask` is True where a query may look."""
     if not causal and _prefers_products(queries, keys):
         return attend_by_products(queries, keys, values, mask)
     if _prefers_plain(queries, keys):
@@ -35,14 +35,14 @@ def attend(
 
 
 def _prefers_plain(queries: Float[Tensor, "B H L Dh"], keys: Float[Tensor, "B H C Dh"]) -> bool:
-    """Say whether the way back through the fused kernel would be slow: on CPUs in half precision it is, by far."""
+    """Return whether the fused kernel's backward pass would be slow: on CPUs in half precision it is, by far."""
     trained = torch.is_grad_enabled() and queries.requires_grad
     half = queries.device.type == "cpu" and queries.dtype.itemsize == 2
     return trained and half and keys.shape[2] <= PLAIN_KEYS
 
 
 def _prefers_products(queries: Float[Tensor, "B H L Dh"], keys: Float[Tensor, "B H C Dh"]) -> bool:
-    """Say whether nobody wants a gradient and the work is small: the fused kernel is slow for several short rows."""
+    """Return whether this is a small product without gradients: the fused kernel is slow for several short rows."""
     small = 1 < queries.shape[2] <= PLAIN_KEYS and keys.shape[2] <= PLAIN_KEYS
     return small and torch.is_inference_mode_enabled() and queries.device.type == "cpu" and queries.dtype.itemsize > 2
 
@@ -53,7 +53,7 @@ def attend_by_products(
     values: Float[Tensor, "B H C Dh"],
     mask: Mask | None = None,
 ) -> Float[Tensor, "B H L Dh"]:
-    """Do the same without gradients; keys are read fast if they lie in memory as (B, H, Dh, C)."""
+    """Attend by products, without gradients; keys are read fastest if laid out in memory as (B, H, Dh, C)."""
     batch, heads, length, size = queries.shape
     across = keys.transpose(2, 3).reshape(batch * heads, size, keys.shape[2])
     rows = queries.reshape(batch * heads, length, size)
@@ -65,7 +65,7 @@ def attend_by_products(
 
 
 def _softmax_in_place(scores: Float[Tensor, "*any C"]) -> Float[Tensor, "*any C"]:
-    """Turn scores into shares; torch's own way takes five times as long for a few of them."""
+    """Return the softmax; for few keys torch's own takes five times as long."""
     if scores.shape[-1] >= FEW_KEYS:
         return torch.softmax(scores, dim=-1)
     scores.sub_(scores.amax(dim=-1, keepdim=True)).exp_()
@@ -79,7 +79,7 @@ def attend_plainly(
     mask: Mask | None = None,
     causal: bool = False,
 ) -> Float[Tensor, "B H L Dh"]:
-    """Do the same with two batched products and a softmax between them."""
+    """Attend by two batched products and a softmax, with gradients."""
     hidden = queries.new_zeros(1, 1, 1) if mask is None else as_addend(mask, queries)  # (B or 1, L or 1, C or 1)
     if causal:
         ahead = torch.ones(queries.shape[2], keys.shape[2], dtype=torch.bool, device=queries.device).triu(1)
@@ -95,10 +95,10 @@ def attend_plainly(
 
 
 def as_addend(mask: Mask, like: Float[Tensor, "*any"]) -> Float[Tensor, "B #L C"]:  # noqa: F821
-    """Return what to add to scores."""
+    """Return the mask as an addend of scores."""
     return _hide(like, ~mask) if mask.dtype == torch.bool else mask
 
 
 def _hide(like: Float[Tensor, "*any"], hidden: Bool[Tensor, "*places"]) -> Float[Tensor, "*places"]:
-    """Return what to add to scores: minus infinity where one may not look."""
+    """Return minus infinity where hidden, 0 elsewhere."""
     return torch.zeros_like(hidden, dtype=like.dtype).masked_fill_(hidden, -torch.inf)

@@ -1,10 +1,9 @@
-"""Beams of a Transformer: hypotheses of a sentence are so many positions that look at the same source.
+"""Beams of a Transformer: the hypotheses of a sentence share its source and one cache of keys and values.
 
-What a hypothesis wrote is never moved. Every word written by any hypothesis of a sentence has its own place in one row
-of keys and values, and a table says which places belong to which hypothesis: when one goes on from another, only its
-line of the table is copied.
+Cached keys and values never move. Every word written by any hypothesis of a sentence has its own slot in one row, and a
+mask says which slots belong to which hypothesis: a hypothesis that continues another copies only its line of the mask.
 
-Dimensions: B sentences, W hypotheses of each, C places of words written, H heads, Dh size of a head.
+Dimensions: B sentences, W hypotheses of each, C slots of words written, H heads, Dh size of a head.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,20 +17,18 @@ from docaps.model.interface import DecoderState
 from docaps.model.layers import KeysAndValues
 
 WIDEST = 16
-"""Hypotheses that share a row. Each looks at all places of its row, so the work grows with the square of the beam."""
+"""The widest shared beam. Each hypothesis reads all slots of its row, so the work grows with the square of the beam."""
 MARGIN = 8
-"""A row has room for so many words more than its source has, for each hypothesis; more is made when it is needed."""
-
-
+"""Each hypothesis has room for this many words more than the source; the cache grows if that is not enough."""
 PLAIN, ACROSS, SIDE_BY_SIDE = (0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3)
-"""Orders in which (B, H, C, Dh) may lie in memory; each, applied twice, changes nothing."""
+"""Memory layouts of (B, H, C, Dh), as permutations; each is its own inverse."""
 
 
 class Cache:
-    """Keys and values of the words written so far: new ones are put behind them, into room that is there already.
+    """Keys and values of the words written so far, in preallocated memory.
 
-    Several queries read keys fastest across, (B, H, Dh, C). A single one reads them as they are projected, with heads
-    side by side, and then a new word is written in one piece.
+    Several queries read keys fastest as (B, H, Dh, C). A single query reads them as projected, (B, C, H, Dh), and a new
+    word is then one contiguous write.
     """
 
     def __init__(self, width: int, source: int = 0) -> None:
@@ -42,16 +39,16 @@ class Cache:
 
     @property
     def keys(self) -> Float[Tensor, "B H C Dh"]:
-        """What is looked for."""
+        """Keys of the words written."""
         return self._kept[0][:, :, : self._length]
 
     @property
     def values(self) -> Float[Tensor, "B H C Dh"]:
-        """What is found."""
+        """Values of the words written."""
         return self._kept[1][:, :, : self._length]
 
     def append(self, new: KeysAndValues) -> "Cache":
-        """Add the words that all hypotheses write at a step."""
+        """Append the words that all hypotheses write at one step."""
         start, end = self._length, self._length + new.keys.shape[2]
         if not self._kept or end > self._kept[0].shape[2]:
             self._make_room(end, new.keys)
@@ -61,31 +58,31 @@ class Cache:
         return self
 
     def _make_room(self, length: int, like: Float[Tensor, "B H W Dh"]) -> None:
-        """Make room for translations as long as the source, or double it."""
+        """Allocate room for translations as long as the source, or double it."""
         batch, heads, _, size = like.shape
         shape = batch, heads, max(self._width * (self._source + MARGIN), 2 * length), size
         larger = [like.new_empty([shape[axis] for axis in order]).permute(order) for order in self._orders]
-        for kept, place in zip(self._kept, larger, strict=False):
-            place[:, :, : self._length] = kept[:, :, : self._length]
+        for kept, new in zip(self._kept, larger, strict=False):
+            new[:, :, : self._length] = kept[:, :, : self._length]
         self._kept = larger
 
     def select(self, rows: Int[Tensor, " R"]) -> "Cache":
-        """Pick rows of the batch, in the given order."""
+        """Return the given rows of the batch, in the given order."""
         picked = Cache(self._width, self._source)
         picked._length = self._length
-        picked._kept = [kept[rows] for kept in self._kept]  # in the same order in memory
+        picked._kept = [kept[rows] for kept in self._kept]  # in the same layout
         return picked
 
 
 class Ancestry:
-    """Which places of its row each hypothesis may look at: 0 where it may, minus infinity where it may not."""
+    """The mask of slots: 0 where a hypothesis may look, minus infinity elsewhere."""
 
     def __init__(self, count: int, like: Tensor) -> None:
         self._hidden = like.new_zeros(count, 1, 0)
-        self._shared = True  # until there are several hypotheses, all places belong to the only one
+        self._shared = True  # a single hypothesis sees all slots
 
     def write(self, width: int) -> Float[Tensor, "B W C"] | None:
-        """Give every hypothesis a new place of its own; None if there is nothing to hide."""
+        """Add a slot for every hypothesis and return the mask; None if nothing is hidden."""
         own = torch.full((width, width), IMPOSSIBLE, dtype=self._hidden.dtype, device=self._hidden.device)
         own.fill_diagonal_(0)
         self._shared = self._shared and width == 1
@@ -93,22 +90,22 @@ class Ancestry:
         return None if self._shared else self._hidden
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
-        """Let each hypothesis see what its parent saw."""
+        """Copy the mask of each hypothesis from its parent."""
         self._hidden = self._hidden.gather(1, parents.unsqueeze(2).expand(-1, -1, self._hidden.shape[2]))
 
     def keep(self, rows: Int[Tensor, " R"]) -> None:
-        """Forget all sentences but these."""
+        """Drop all sentences but these."""
         self._hidden = self._hidden[rows]
 
 
 Write = Callable[[Tensor, DecoderState, Tensor | None], tuple[Tensor, DecoderState]]
-"""Takes the next words, what the decoder remembers, and which places are hidden; returns its last states."""
+"""Takes the next words, the decoder state and the mask of slots; returns the last states and the new state."""
 Score = Callable[[Tensor], tuple[Iterator[Tensor], Tensor | None]]
-"""Takes last states and returns the scores of all words, piece by piece, and what rows are to be multiplied by."""
+"""Takes last states; returns the scores of all words in chunks, and a factor for each row, if one is left."""
 
 
 class SharedHypotheses:
-    """Hypotheses that share their source and never move what they wrote."""
+    """Hypotheses of a Transformer that share source and cache."""
 
     def __init__(self, write: Write, score: Score, state: DecoderState, ancestry: Ancestry) -> None:
         self._write = write
@@ -117,16 +114,16 @@ class SharedHypotheses:
         self._ancestry = ancestry
 
     def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
-        """Let each hypothesis look at its own words, all at the source."""
+        """Append a word to each hypothesis and return the best next words."""
         hidden = self._ancestry.write(words.shape[1])
         states, self._state = self._write(words, self._state, hidden)
         return best_words_of(states.flatten(0, 1), self._score, count, normalise)
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
-        """Copy only who descends from whom."""
+        """Copy the masks of the parents."""
         self._ancestry.follow(parents)
 
     def keep(self, rows: Int[Tensor, " R"]) -> None:
-        """Copy the rows of some sentences."""
+        """Drop all sentences but these."""
         self._ancestry.keep(rows)
         self._state = self._state.select(rows)

@@ -1,6 +1,6 @@
-"""Calibration: a model translates some text, and the largest numbers that its maps read are remembered.
+"""Calibration for int8: record the largest inputs of a model's linear maps while it translates some text.
 
-int8 then rounds by these ranges instead of looking for the largest number of each row each time.
+int8 then rounds by these ranges instead of computing the largest number of each row every time.
 
 Dimensions: R rows, D size, N outputs, V vocabulary.
 """
@@ -18,14 +18,14 @@ from torch.nn import functional as F  # noqa: N812
 from docaps.errors import CheckpointError
 from docaps.model.checkpoint import read_tensors, write_tensors
 from docaps.model.fast.packing import Ranges, replace_maps
-from docaps.model.hypotheses import PIECE
+from docaps.model.hypotheses import CHUNK
 from docaps.model.interface import TranslationModel
 
 WEIGHTS = "weights"
 
 
 class Observed(nn.Module):
-    """A map that remembers the largest number it met in each column; threads may share it."""
+    """A linear map that records the largest absolute input of each column; threads may share it."""
 
     weight: Tensor
     bias: Tensor
@@ -38,55 +38,51 @@ class Observed(nn.Module):
         self.register_buffer("largest", weight.new_zeros(weight.shape[1]))
         self._lock = Lock()
 
-    def look_at(self, values: Float[Tensor, "*any D"]) -> None:
-        """Remember the largest numbers."""
+    def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
+        """Record the inputs and multiply in float32."""
+        self.record(values)
+        return F.linear(values, self.weight, self.bias)
+
+    def record(self, values: Float[Tensor, "*any D"]) -> None:
+        """Record the largest absolute values."""
         found = values.abs().flatten(0, -2).amax(dim=0)
         with self._lock:
             self.largest = torch.maximum(self.largest, found)
 
 
-class ObservedLinear(Observed):
-    """A linear map that is observed."""
-
-    def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
-        """Look, and multiply as in float32."""
-        self.look_at(values)
-        return F.linear(values, self.weight, self.bias)
-
-
 class ObservedOutput(Observed):
-    """An output layer that is observed."""
+    """An output layer that records its inputs."""
 
-    def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], None]:
-        """Look, and score all words piece by piece."""
-        self.look_at(states)
-        return (F.linear(states, part) for part in self.weight.split(PIECE)), None
+    def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], None]:  # type: ignore[override]
+        """Record the inputs and score all words, chunk by chunk."""
+        self.record(states)
+        return (F.linear(states, part) for part in self.weight.split(CHUNK)), None
 
 
 class Observation:
-    """Maps that look at what they read, and multiply as before."""
+    """The form (see `packing.Form`) of maps that record their inputs."""
 
-    def linear(self, name: str, weight: Tensor, bias: Tensor) -> ObservedLinear:  # noqa: ARG002
-        """Look at what a map reads."""
-        return ObservedLinear(weight, bias)
+    def linear(self, name: str, weight: Tensor, bias: Tensor) -> Observed:  # noqa: ARG002
+        """Record the inputs of a map."""
+        return Observed(weight, bias)
 
     def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> nn.Module:  # noqa: ARG002
-        """Look at what both maps read."""
-        first, second = (ObservedLinear(one.weight, one.bias) for one in (inner, output))
+        """Record the inputs of both maps."""
+        first, second = (Observed(one.weight, one.bias) for one in (inner, output))
         return nn.Sequential(OrderedDict(inner=first, relu=nn.ReLU(), output=second))
 
     def output(self, name: str, weight: Tensor) -> ObservedOutput:  # noqa: ARG002
-        """Look at what the output layer reads."""
+        """Record the inputs of the output layer."""
         return ObservedOutput(weight, None)
 
 
 def observe(model: TranslationModel) -> TranslationModel:
-    """Return a model that translates in float32 and remembers the ranges of what its maps read."""
+    """Return a model that translates in float32 and records the ranges of its maps' inputs."""
     return replace_maps(model, Observation())
 
 
 def ranges_of(observed: TranslationModel) -> Ranges:
-    """Return the ranges that a model has met; a map that was never used has none."""
+    """Return the ranges recorded by a model; a map that was never used has none."""
     found = {
         name.replace(".packed", ""): module.largest
         for name, module in observed.named_modules()
@@ -96,12 +92,12 @@ def ranges_of(observed: TranslationModel) -> Ranges:
 
 
 def write_ranges(path: Path, ranges: Ranges, *, weights: str) -> None:
-    """Store ranges and the digest of the weights that they belong to."""
+    """Store ranges with the digest of the weights they belong to."""
     write_tensors(path, ranges, {WEIGHTS: weights})
 
 
 def read_ranges(path: Path, *, weights: str) -> Ranges:
-    """Return the ranges stored for these very weights; none if they belong to others."""
+    """Return the ranges stored for these weights; none if they belong to others."""
     try:
         ranges, notes = read_tensors(path)
     except CheckpointError:

@@ -1,8 +1,7 @@
-"""Linear maps by products of 8-bit integers, which are exact; oneDNN adds them up in 32 bits.
+"""Linear maps as products of 8-bit integers, which are exact; oneDNN sums them in 32 bits.
 
-Each row of a weight has a scale of its own. What it meets is rounded in one of two ways: each row of numbers by its own
-largest one, or each column by a range that was found beforehand (`calibration`). Either way a sentence's
-translation does not depend on its neighbours in the batch.
+Each row of a weight has its own scale. Inputs are rounded in one of two ways: each row by its largest number, or each
+column by a range recorded beforehand (`calibration`). Either way batch neighbours do not change a translation.
 
 Dimensions: R rows, D size, N outputs, I size between the two maps of a feed-forward network, V vocabulary.
 """
@@ -20,24 +19,24 @@ from docaps.errors import DocapsError
 LEVELS = 127
 """Numbers become integers from -127 to 127."""
 POSITIVE_LEVELS = 255
-"""What is never below 0 becomes integers from 0 to 255."""
+"""Numbers that are never negative become integers from 0 to 255."""
 ZERO = LEVELS + 1
-"""Integers are kept without a sign: this one stands for 0."""
+"""Integers are stored unsigned: this one stands for 0."""
 SMALLEST = 1e-30
-"""The least scale: a row of zeros must not be divided by 0."""
+"""The smallest scale: a row of zeros must not be divided by 0."""
 LEAST, HIGHEST_BIT = torch.tensor(SMALLEST), torch.tensor(ZERO, dtype=torch.uint8)
-"""Tensors already: to make one of a number at each call takes as long as to work with it."""
+"""As tensors: converting a number at each call takes as long as computing with it."""
 INTEGERS_ONLY = 1.5 * 2.0**23 + ZERO
-"""Near this number float32 has no fractions: to add it is to round, and then the lowest byte is the integer."""
+"""Near this number float32 has no fractions: adding it rounds, and then the lowest byte is the integer."""
 ROUNDING = torch.tensor(INTEGERS_ONLY)
 BALANCE = 0.5
-"""How much of the unlikeness of columns is taken from the numbers; the rest stays with the weight that they meet."""
+"""The share of the columns' differences in range that moves from the inputs to the weight."""
 CACHED_ROWS = 256
-"""Rows that pass through a feed-forward network at a time: what is between its maps should stay in a cache."""
+"""Rows per pass through a feed-forward network: what is between its maps should stay in the CPU's cache."""
 
 
 class Int8Linear(nn.Module):
-    """A linear map of rows that are rounded each by its own largest number."""
+    """A linear map whose inputs are rounded, each row by its largest number."""
 
     packed: Tensor
     scales: Tensor
@@ -54,7 +53,7 @@ class Int8Linear(nn.Module):
         self.register_buffer("bias", self._shift(bias, scales * integers.sum(dim=1)))
 
     def _shift(self, bias: Tensor | None, sums: Float[Tensor, " N"]) -> Tensor | None:  # noqa: ARG002
-        """Return what is added to the products; `sums` are those of the rows of the weight as it is rounded."""
+        """Return the addend of the products; `sums` are the sums of the rounded weight's rows."""
         return None if bias is None else bias.clone()
 
     def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
@@ -65,7 +64,7 @@ class Int8Linear(nn.Module):
         return products.view(*values.shape[:-1], -1)
 
     def multiply(self, integers: UInt8[Tensor, "R D"]) -> Float[Tensor, "R N"]:
-        """Multiply rows that are integers already; the result is still to be multiplied by their scales."""
+        """Multiply rounded rows; the result is still to be multiplied by their scales."""
         arguments = integers, 1.0, ZERO, self.packed, self.scales, self.zeros, None, 1.0, 0
         return _onednn().qlinear_pointwise(*arguments, torch.float32, "none", [], "")  # type: ignore[no-any-return]
 
@@ -75,12 +74,12 @@ def quantise(values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[
     largest = values.abs().amax(dim=1, keepdim=True)
     scale = torch.add(LEAST, largest, alpha=1 / LEVELS)
     integers = values.div(scale).round_().to(torch.int8)
-    # To flip the highest bit is to add 128; torch turns numbers into signed bytes much faster than into others.
+    # Flipping the highest bit adds 128; torch converts to signed bytes much faster than to unsigned ones.
     return integers.view(torch.uint8).bitwise_xor_(HIGHEST_BIT), scale
 
 
 class CalibratedInt8Linear(Int8Linear):
-    """A linear map of columns whose ranges are known: scale and bias are then part of the product."""
+    """A linear map of inputs with known column ranges: scale and bias are then part of the product."""
 
     inverse_steps: Tensor
 
@@ -97,7 +96,7 @@ class CalibratedInt8Linear(Int8Linear):
         self.register_buffer("inverse_steps", 1 / steps)
 
     def _shift(self, bias: Tensor | None, sums: Float[Tensor, " N"]) -> Tensor:
-        """Take away beforehand what the integer that stands for 0 adds: oneDNN can, but takes longer."""
+        """Subtract what the integer that stands for 0 adds; oneDNN can do this, but is slower."""
         return -self._zero * sums if bias is None else bias - self._zero * sums
 
     def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
@@ -106,11 +105,11 @@ class CalibratedInt8Linear(Int8Linear):
         return products.view(*values.shape[:-1], -1)
 
     def multiply(self, integers: UInt8[Tensor, "R D"]) -> Float[Tensor, "R N"]:
-        """Multiply rows that are integers already."""
+        """Multiply rounded rows."""
         return self._multiply(integers, torch.float32, "none")  # type: ignore[no-any-return]
 
     def multiply_positive(self, integers: UInt8[Tensor, "R D"]) -> UInt8[Tensor, "R N"]:
-        """Do the same, set what is below 0 to 0, and round to integers again."""
+        """Multiply rounded rows, apply ReLU, and round the result."""
         return self._multiply(integers, torch.uint8, "relu")  # type: ignore[no-any-return]
 
     def _multiply(self, integers: UInt8[Tensor, "R D"], dtype: torch.dtype, after: str) -> Any:
@@ -118,15 +117,15 @@ class CalibratedInt8Linear(Int8Linear):
         return _onednn().qlinear_pointwise(*arguments, dtype, after, [], "")
 
     def divide_outputs(self, steps: Float[Tensor, " N"]) -> None:
-        """Count outputs in steps of these sizes."""
+        """Divide the outputs by these steps from now on."""
         self.scales, self.bias = self.scales / steps, self.bias / steps
 
 
 def step_sizes(weight: Float[Tensor, "N D"], largest: Float[Tensor, " D"], levels: int) -> Float[Tensor, " D"]:
-    """Return what one level stands for in each column of the numbers that meet a weight.
+    """Return the size of one integer level for each column of the inputs of a weight.
 
-    Columns of large numbers get larger steps, and their weights grow as much; so do columns of small weights
-    (SmoothQuant: Xiao et al. 2023). The largest number of all is at the last level.
+    Columns of large inputs, or of small weights, get larger steps, and their weights grow as much (SmoothQuant: Xiao et
+    al. 2023). The largest input of all is at the last level.
     """
     numbers = largest.clamp_min(1e-3 * float(largest.max())).clamp_min(SMALLEST)
     weights = weight.abs().amax(dim=0)
@@ -136,13 +135,13 @@ def step_sizes(weight: Float[Tensor, "N D"], largest: Float[Tensor, " D"], level
 
 
 def quantise_columns(values: Float[Tensor, "R D"], inverse_steps: Float[Tensor, " D"]) -> UInt8[Tensor, "R D"]:
-    """Round to integers from 1 to 255, where 128 stands for 0; what is out of range is cut off."""
+    """Round to integers from 1 to 255, where 128 stands for 0; numbers out of range are clipped."""
     rounded = torch.addcmul(ROUNDING, values, inverse_steps).clamp_(INTEGERS_ONLY - LEVELS, INTEGERS_ONLY + LEVELS)
     return rounded.view(torch.int32).to(torch.int8).view(torch.uint8)
 
 
 class Int8FeedForward(nn.Module):
-    """Two linear maps with a ReLU between them, some rows at a time."""
+    """Two linear maps with a ReLU between them, a few rows at a time."""
 
     def __init__(self, inner: Int8Linear, output: Int8Linear) -> None:
         super().__init__()
@@ -158,7 +157,7 @@ class Int8FeedForward(nn.Module):
 
 
 class CalibratedInt8FeedForward(Int8FeedForward):
-    """The same with known ranges: what is between the maps is never anything but integers."""
+    """The same with known ranges: numbers between the maps stay integers."""
 
     inner: CalibratedInt8Linear
     output: CalibratedInt8Linear
@@ -173,21 +172,21 @@ class CalibratedInt8FeedForward(Int8FeedForward):
 
 
 class Int8Output(nn.Module):
-    """The output layer, a piece of the vocabulary at a time."""
+    """The output layer, a chunk of the vocabulary at a time."""
 
     inverse_steps: Tensor | None
 
-    def __init__(self, weight: Float[Tensor, "V D"], piece: int, largest: Float[Tensor, " D"] | None = None) -> None:
+    def __init__(self, weight: Float[Tensor, "V D"], chunk: int, largest: Float[Tensor, " D"] | None = None) -> None:
         super().__init__()
         steps = None if largest is None else step_sizes(weight, largest, LEVELS)
         self.register_buffer("inverse_steps", None if steps is None else 1 / steps)
         self.parts = nn.ModuleList(
             Int8Linear(part) if steps is None else CalibratedInt8Linear(part, None, steps)
-            for part in weight.split(piece)
+            for part in weight.split(chunk)
         )
 
     def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"] | None]:
-        """Return the scores of all words, and what each row is still to be multiplied by, if anything."""
+        """Return the scores of all words in chunks, and a factor for each row, if one is left."""
         if self.inverse_steps is None:
             integers, scale = quantise(states)
         else:
@@ -196,13 +195,13 @@ class Int8Output(nn.Module):
 
 
 def check_int8() -> None:
-    """Refuse int8 where it cannot be multiplied."""
+    """Raise an error if torch cannot multiply int8 here."""
     if not (torch.backends.mkldnn.is_available() and hasattr(_onednn(), "qlinear_prepack")):
         raise DocapsError("int8 needs a torch with oneDNN (x86 CPUs): use --precision float32 here")
 
 
 def weight_levels() -> int:
-    """Return the largest integer of a weight: without VNNI, sums of two products must fit into 16 bits."""
+    """Return the largest integer of a weight; without VNNI, sums of two products must fit into 16 bits."""
     has_vnni = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
     return LEVELS if has_vnni() else LEVELS // 2
 

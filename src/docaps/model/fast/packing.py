@@ -1,7 +1,7 @@
-"""Packing a model for translating: weights are brought once into the form in which they are multiplied fastest.
+"""Pack a model for translation: convert weights once to the form that multiplies fastest.
 
-Only products with weights of attention, feed-forward networks and the output layer are made in the lower precision.
-All else (word vectors, attention, sums, norms, routing, log-probabilities) stays in float32.
+Only products with weights of attention, feed-forward networks and the output layer are in lower precision. All else
+(word vectors, attention, sums, norms, routing, log-probabilities) stays in float32.
 
 Dimensions: R rows, D size, N outputs, V vocabulary.
 """
@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.model.context.qcn import HistoryCapsules, HistoryWords
-from docaps.model.embeddings import Embeddings
 from docaps.model.fast.int8 import (
     LEVELS,
     POSITIVE_LEVELS,
@@ -28,18 +27,18 @@ from docaps.model.fast.int8 import (
     check_int8,
     step_sizes,
 )
-from docaps.model.hypotheses import PIECE
+from docaps.model.hypotheses import CHUNK
 from docaps.model.interface import TranslationModel
-from docaps.model.layers import Attention, FeedForward
+from docaps.model.layers import Attention, Embeddings, FeedForward
 from docaps.model.transformer import Transformer
 
 Ranges = Mapping[str, Float[Tensor, " D"]]
-"""The largest number met in each column of what a packed map reads, by the name of the map."""
+"""The largest absolute input of each column, by the name of the packed map."""
 
 
 @runtime_checkable
 class Form(Protocol):
-    """A way to multiply: what maps are replaced by."""
+    """A way to multiply: makes the modules that replace linear maps."""
 
     def linear(self, name: str, weight: Tensor, bias: Tensor) -> nn.Module:
         """Make a linear map."""
@@ -48,13 +47,13 @@ class Form(Protocol):
         """Make two linear maps with a ReLU between them."""
 
     def output(self, name: str, weight: Tensor) -> nn.Module:
-        """Make an output layer, which returns scores piece by piece and what rows are still to be multiplied by."""
+        """Make an output layer, which returns scores in chunks, and a factor for each row, if one is left."""
 
 
 def pack(model: TranslationModel, dtype: torch.dtype, ranges: Ranges | None = None) -> TranslationModel:
-    """Return a model that multiplies in int8 or half precision; what stays as it is, both models share.
+    """Return a model that multiplies in int8 or half precision; it shares all other weights with the original.
 
-    With ranges, int8 rounds numbers by them; maps without one round each row by its own largest number.
+    int8 rounds by the given ranges; a map without a range rounds each row by its largest number.
     """
     if dtype == torch.float32:
         return model
@@ -68,14 +67,14 @@ def pack(model: TranslationModel, dtype: torch.dtype, ranges: Ranges | None = No
 
 @torch.no_grad()
 def _map_all_words(words: HistoryWords, table: Float[Tensor, "V D"]) -> Float[Tensor, "V E"]:
-    """Map each word of the vocabulary once, not each time that it stands in a history."""
+    """Map each word of the vocabulary once, instead of each time it occurs in a history."""
     mapped = words.map(table)
     words.mapped = True
     return mapped
 
 
 def replace_maps(model: TranslationModel, form: Form) -> TranslationModel:
-    """Return a model whose maps have another form."""
+    """Return a model whose linear maps have another form."""
     with torch.no_grad():
         shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
         packed = copy.deepcopy(model, shared)
@@ -91,15 +90,15 @@ def replace_maps(model: TranslationModel, form: Form) -> TranslationModel:
 
 
 def _pack_attention(name: str, attention: Any, form: Form) -> None:
-    """Make one product of those that read the same states."""
+    """Join the maps that read the same states into one product."""
 
     def join(own: str, parts: list[Any]) -> nn.Module:
         weight, bias = (torch.cat([getattr(part, kind) for part in parts]) for kind in ("weight", "bias"))
         return form.linear(f"{name}.{own}", weight, bias)
 
-    looked_at = [attention.key, attention.value]
-    attention.joint = join("joint", [attention.query, *looked_at] if attention.inward else looked_at)
-    attention.query = nn.Identity() if attention.inward else join("query", [attention.query])
+    memory = [attention.key, attention.value]
+    attention.joint = join("joint", [attention.query, *memory] if attention.over_self else memory)
+    attention.query = nn.Identity() if attention.over_self else join("query", [attention.query])
     attention.key, attention.value = nn.Identity(), nn.Identity()
     attention.output = join("output", [attention.output])
 
@@ -112,14 +111,14 @@ class Int8:
         self._ranges = ranges
 
     def linear(self, name: str, weight: Tensor, bias: Tensor) -> Int8Linear:
-        """Round by a range if there is one."""
+        """Make a linear map, calibrated if it has a range."""
         largest = self._ranges.get(name)
         if largest is None:
             return Int8Linear(weight, bias)
         return CalibratedInt8Linear(weight, bias, step_sizes(weight, largest, LEVELS))
 
     def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> Int8FeedForward:
-        """Round what is between the maps, which is never below 0, to integers of its own."""
+        """Make both maps; what is between them is never negative, so it gets all 256 levels."""
         largest = [self._ranges.get(f"{name}.{part}") for part in ("inner", "output")]
         if largest[0] is None or largest[1] is None:
             return Int8FeedForward(Int8Linear(inner.weight, inner.bias), Int8Linear(output.weight, output.bias))
@@ -130,8 +129,8 @@ class Int8:
         )
 
     def output(self, name: str, weight: Tensor) -> Int8Output:
-        """Share one range between all words."""
-        return Int8Output(weight, PIECE, self._ranges.get(name))
+        """Make the output layer; all words share one range."""
+        return Int8Output(weight, CHUNK, self._ranges.get(name))
 
 
 class Half:
@@ -155,7 +154,7 @@ class Half:
 
 
 class HalfLinear(nn.Module):
-    """A linear map in bfloat16 (or float16); on CPUs the weight is kept in the blocks that oneDNN reads."""
+    """A linear map in bfloat16 (or float16); on CPUs the weight has the blocked layout of oneDNN."""
 
     bias: Tensor | None
 
@@ -167,7 +166,7 @@ class HalfLinear(nn.Module):
         self.blocked = weight.device.type == "cpu" and dtype == torch.bfloat16 and _has_blocks()
         cast_weight = weight.to(dtype)
         kept = torch.ops.mkldnn._reorder_linear_weight(cast_weight) if self.blocked else cast_weight
-        self.weight = kept  # no buffer: such a weight cannot be moved
+        self.weight = kept  # not a buffer: a blocked weight cannot be moved
         self.register_buffer("bias", None if bias is None else bias.to(dtype))
 
     def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
@@ -180,11 +179,11 @@ class HalfLinear(nn.Module):
 
 
 class HalfOutput(nn.Module):
-    """The output layer in half precision, a piece of the vocabulary at a time."""
+    """The output layer in half precision, a chunk of the vocabulary at a time."""
 
     def __init__(self, weight: Float[Tensor, "V D"], dtype: torch.dtype) -> None:
         super().__init__()
-        self.parts = nn.ModuleList(HalfLinear(part, None, dtype) for part in weight.split(PIECE))
+        self.parts = nn.ModuleList(HalfLinear(part, None, dtype) for part in weight.split(CHUNK))
 
     def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], None]:
         """Return the scores of all words."""

@@ -1,8 +1,8 @@
-"""A large matrix in many small products, with its gradient made in one piece.
+"""Large matrices in many small products, with one product for their whole gradient.
 
-Routing multiplies the same words, and the same weights, by something small in every iteration. Autograd would write a
-gradient as large as the words for each of these products and add them up; here each product only notes its two small
-factors, and one product of all of them gives the sum. The numbers are the same; time and memory are not.
+Routing multiplies the same words, and the same weights, by small matrices in every iteration. Autograd would write a
+gradient as large as the words for each of these products and add them up. Here each product only records its two small
+factors, and one product of all of them gives the sum: the same numbers in less time and memory.
 """
 
 from dataclasses import dataclass, field
@@ -15,30 +15,30 @@ from torch.autograd.function import once_differentiable
 
 
 @dataclass(slots=True)
-class Notes:
-    """What the gradient of the matrices will be made of, written down on the way back."""
+class GradientParts:
+    """The parts of the matrices' gradient, recorded during the backward pass."""
 
     products: list[tuple[Float[Tensor, "A few X"], Float[Tensor, "A few Y"]]] = field(default_factory=list)
     """Pairs whose product, the first transposed, is a part of the gradient."""
     lines: list[tuple[Float[Tensor, "A X"], Float[Tensor, "A X"]]] = field(default_factory=list)
     """Slope and offset of each row: slope x row + offset is a part of the gradient."""
     backward_pass: int | None = None
-    """Which backward pass wrote this down."""
+    """The id of the backward pass that recorded them."""
     total: Float[Tensor, "A X Y"] | None = None
-    """Where the gradient is added, if its owner keeps one sum over several batches of products."""
+    """The tensor to which the gradient is added, if given."""
 
     def add_product(self, first: Float[Tensor, "A few X"], second: Float[Tensor, "A few Y"]) -> None:
-        """Note a part of the gradient that is a product."""
+        """Record a part of the gradient that is a product."""
         self._begin()
         self.products.append((first, second))
 
     def add_line(self, slope: Float[Tensor, "A X"], offset: Float[Tensor, "A X"]) -> None:
-        """Note a part of the gradient that is linear in the matrices."""
+        """Record a part of the gradient that is linear in the matrices."""
         self._begin()
         self.lines.append((slope, offset))
 
     def _begin(self) -> None:
-        """Forget what another backward pass noted and never came to sum up, as one that stops at other inputs."""
+        """Drop records of another backward pass that never summed them, as one that stops at other inputs."""
         current = torch._C._current_graph_task_id()
         if current != self.backward_pass:
             self.products.clear()
@@ -46,7 +46,7 @@ class Notes:
             self.backward_pass = current
 
     def sum_up(self, matrices: Float[Tensor, "A X Y"], gradient: Float[Tensor, "A X Y"] | None) -> Tensor | None:
-        """Return the whole gradient and forget the notes."""
+        """Return the whole gradient and clear the records."""
         self._begin()
         products, lines = list(self.products), list(self.lines)
         self.products.clear()
@@ -64,96 +64,80 @@ class Notes:
             return None
         if gradient is None:
             return torch.bmm(over_rows.transpose(1, 2), over_columns)
-        if not lines:  # the gradient is not our own to write into
+        if not lines:  # the gradient may not be overwritten
             return torch.baddbmm(gradient, over_rows.transpose(1, 2), over_columns)
         return gradient.baddbmm_(over_rows.transpose(1, 2), over_columns)
 
 
 class Shared:
-    """A batch of large matrices (X rows, Y columns) that small ones are multiplied with, again and again."""
+    """A batch of A large matrices (X rows, Y columns) that small ones are multiplied with repeatedly."""
 
     def __init__(self, matrices: Float[Tensor, "A X Y"], total: Float[Tensor, "A X Y"] | None = None) -> None:
-        self._notes = Notes(total=total)
-        self.matrices: Float[Tensor, "A X Y"] = _Enter.apply(matrices, self._notes)  # type: ignore[no-untyped-call]
+        self._parts = GradientParts(total=total)
+        self.matrices: Float[Tensor, "A X Y"] = _Enter.apply(matrices, self._parts)  # type: ignore[no-untyped-call]
 
     def combine_rows(self, small: Float[Tensor, "A few X"]) -> Float[Tensor, "A few Y"]:
-        """Add up the rows with given weights: small @ matrices."""
-        combined: Tensor = _CombineRows.apply(small, self.matrices, self._notes)  # type: ignore[no-untyped-call]
+        """Return weighted sums of rows: small @ matrices."""
+        combined: Tensor = _Product.apply(small, self.matrices, False, self._parts)  # type: ignore[no-untyped-call]
         return combined
 
     def compare_rows(self, small: Float[Tensor, "A few Y"]) -> Float[Tensor, "A few X"]:
-        """Take the inner product of each row with given vectors: small @ matrices^T."""
-        compared: Tensor = _CompareRows.apply(small, self.matrices, self._notes)  # type: ignore[no-untyped-call]
+        """Return inner products with all rows: small @ matrices^T."""
+        compared: Tensor = _Product.apply(small, self.matrices, True, self._parts)  # type: ignore[no-untyped-call]
         return compared
 
     def moments(self) -> tuple[Float[Tensor, "A X"], Float[Tensor, "A X"]]:
         """Return the variance (divided by Y, not Y - 1) and the mean of each row."""
-        variance, mean = _Moments.apply(self.matrices, self._notes)  # type: ignore[no-untyped-call]
+        variance, mean = _Moments.apply(self.matrices, self._parts)  # type: ignore[no-untyped-call]
         return variance, mean
 
 
 class _Enter(torch.autograd.Function):
-    """Let the matrices in; on the way back, after all else, sum up what was noted."""
+    """The identity; its backward pass, which runs after all others, sums up the records."""
 
     @staticmethod
-    def forward(ctx: Any, matrices: Tensor, notes: Notes) -> Tensor:
+    def forward(ctx: Any, matrices: Tensor, parts: GradientParts) -> Tensor:
         ctx.save_for_backward(matrices)
-        ctx.notes = notes
+        ctx.parts = parts
         ctx.set_materialize_grads(False)
         return matrices.view_as(matrices)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor | None) -> tuple[Tensor | None, None]:
-        if torch.is_grad_enabled():  # as with create_graph=True: what was noted carries no graph
+        if torch.is_grad_enabled():  # as with create_graph=True: records carry no graph
             raise RuntimeError("routing has no second derivative")
-        return ctx.notes.sum_up(*ctx.saved_tensors, gradient), None
+        return ctx.parts.sum_up(*ctx.saved_tensors, gradient), None
 
 
-class _CombineRows(torch.autograd.Function):
-    """small @ matrices."""
+class _Product(torch.autograd.Function):
+    """small @ matrices, or small @ matrices^T."""
 
     @staticmethod
-    def forward(ctx: Any, small: Tensor, matrices: Tensor, notes: Notes) -> Tensor:
+    def forward(ctx: Any, small: Tensor, matrices: Tensor, transposed: bool, parts: GradientParts) -> Tensor:
         ctx.save_for_backward(small, matrices)
-        ctx.notes = notes
-        return torch.bmm(small, matrices)
+        ctx.transposed, ctx.parts = transposed, parts
+        return torch.bmm(small, matrices.transpose(1, 2) if transposed else matrices)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
         small, matrices = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
-            ctx.notes.add_product(small, gradient)
-        return torch.bmm(gradient, matrices.transpose(1, 2)) if ctx.needs_input_grad[0] else None, None, None
-
-
-class _CompareRows(torch.autograd.Function):
-    """small @ matrices^T."""
-
-    @staticmethod
-    def forward(ctx: Any, small: Tensor, matrices: Tensor, notes: Notes) -> Tensor:
-        ctx.save_for_backward(small, matrices)
-        ctx.notes = notes
-        return torch.bmm(small, matrices.transpose(1, 2))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
-        small, matrices = ctx.saved_tensors
-        if ctx.needs_input_grad[1]:
-            ctx.notes.add_product(gradient, small)
-        return torch.bmm(gradient, matrices) if ctx.needs_input_grad[0] else None, None, None
+            ctx.parts.add_product(*((gradient, small) if ctx.transposed else (small, gradient)))
+        if not ctx.needs_input_grad[0]:
+            return None, None, None, None
+        return torch.bmm(gradient, matrices if ctx.transposed else matrices.transpose(1, 2)), None, None, None
 
 
 class _Moments(torch.autograd.Function):
-    """Variance and mean of each row; nothing as large as the matrices is kept for the way back."""
+    """Variance and mean of each row; the backward pass keeps nothing as large as the matrices."""
 
     @staticmethod
-    def forward(ctx: Any, matrices: Tensor, notes: Notes) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, matrices: Tensor, parts: GradientParts) -> tuple[Tensor, Tensor]:
         mean = matrices.mean(dim=-1)
         variance = (matrices - mean.unsqueeze(-1)).square_().mean(dim=-1)
         ctx.save_for_backward(mean)
-        ctx.notes, ctx.size = notes, matrices.shape[-1]
+        ctx.parts, ctx.size = parts, matrices.shape[-1]
         return variance, mean
 
     @staticmethod
@@ -161,5 +145,5 @@ class _Moments(torch.autograd.Function):
     def backward(ctx: Any, of_variance: Tensor, of_mean: Tensor) -> tuple[None, None]:
         (mean,) = ctx.saved_tensors
         slope = 2 / ctx.size * of_variance  # the variance's derivative is 2 (x - mean) / size
-        ctx.notes.add_line(slope, of_mean / ctx.size - slope * mean)
+        ctx.parts.add_line(slope, of_mean / ctx.size - slope * mean)
         return None, None

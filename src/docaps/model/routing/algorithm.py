@@ -1,11 +1,11 @@
-"""Capsule routing: words share themselves out among a few capsules (Alg. 1).
+"""Query-guided dynamic routing: words are clustered into a few capsules (Alg. 1, Eqs. 7-8).
 
 Reference: Yang et al. (2019). Dimensions: B batch, N words, M capsules, D capsule size, R routing iterations.
 
-Votes W_j u_i are never stored. Both of their uses are linear, so they go through the weighted sum of words instead:
+The votes W_j u_i are never stored. Both of their uses are linear, so the matrices apply to weighted sums of words:
 s_j = W_j (sum_i w_ij u_i), and the agreement of word i with capsule j is u_i . (W_j^T v_j). Squashed words are not
-stored either: squashing multiplies each word by a number, which can as well multiply that word's weight and agreement,
-and which a correlation does not see. The result is the same; memory falls from O(M N D) to O(N D).
+stored either: squashing multiplies each word by a number, which can multiply that word's weight and agreement instead
+and does not change a correlation. The result is the same; memory falls from O(M N D) to O(N D).
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,55 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from docaps.model.fast.shared import Shared
-from docaps.model.routing.functional import inverse_deviation, root, squash, squash_factor, standardised
 
 Gradient = Literal["all", "last", "detached-votes"]
 
 
+def squash(vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
+    """Shorten each vector to below length 1, keeping its direction (Eq. 8)."""
+    return vectors * squash_factor(torch.linalg.vector_norm(vectors, dim=-1, keepdim=True))
+
+
+def squash_factor(norm: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """Return the factor by which squashing multiplies a vector of this length (Eq. 8).
+
+    One norm cancels, so nothing is divided by it: the all-zero capsule of an empty history is safe, and exact.
+    """
+    return norm / (1 + norm.square())
+
+
+def root(values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """Take square roots; at 0 the gradient is 0 instead of infinite."""
+    positive = values > torch.finfo(values.dtype).tiny
+    return torch.where(positive, torch.where(positive, values, 1).sqrt(), 0)
+
+
+def inverse_deviation(variance: Float[Tensor, "*any"], mean: Float[Tensor, "*any"], size: int) -> Float[Tensor, "*any"]:
+    """Return 1 / length of centred vectors of `size` numbers; 0 for a constant one, which correlates with nothing.
+
+    A vector counts as constant if its numbers differ by rounding only: dividing by noise would make the gradient huge.
+    So does a vector so short that its gradient, variance ** -1.5, would overflow.
+    """
+    limits = torch.finfo(variance.dtype)
+    varies = variance > (16 * limits.eps * mean).square() + limits.tiny ** (2 / 3)
+    return torch.where(varies, (size * torch.where(varies, variance, 1)).rsqrt(), 0)
+
+
+def standardised(vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
+    """Centre each vector and scale it to length 1; a constant vector becomes zero."""
+    mean = vectors.mean(dim=-1, keepdim=True)
+    deviations = vectors - mean
+    return deviations * inverse_deviation(deviations.square().mean(dim=-1, keepdim=True), mean, vectors.shape[-1])
+
+
+def pearson(left: Float[Tensor, "*any D"], right: Float[Tensor, "*any D"]) -> Float[Tensor, "*any"]:
+    """Return Pearson's correlation of pairs of vectors; 0 where one of them is constant (Eq. 7)."""
+    return (standardised(left) * standardised(right)).sum(dim=-1)
+
+
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """The capsules, and, when asked for, each iteration's coupling coefficients c and correlations (Figs. 6-7)."""
+    """The capsules and, if traced, the coupling coefficients c and correlations of each iteration (Figs. 6-7)."""
 
     capsules: Float[Tensor, "B M D"]
     coupling: Float[Tensor, "R B M N"] | None = None
@@ -32,18 +73,18 @@ class Routing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingOptions:
-    """How often routing iterates, and where it departs from Alg. 1, if at all."""
+    """The number of iterations, and departures from Alg. 1, if any."""
 
     rounds: int
     squash_words: bool = True
-    """Whether input capsules are squashed like output capsules."""
+    """Squash input capsules like output capsules."""
     guide_capsules: bool = True
-    """Whether p stands in line 20, the sum that makes a capsule."""
+    """Use p in line 20, the sum that makes a capsule."""
     guide_agreement: bool = True
-    """Whether p stands in line 27, the agreement."""
+    """Use p in line 27, the agreement."""
     gradient: Gradient = "all"
-    """all: through every iteration; last: what earlier iterations found counts as given; detached-votes: the votes
-    in line 27 count as given."""
+    """all: through every iteration; last: results of earlier iterations are constants; detached-votes: the votes in
+    line 27 are constants."""
 
 
 def route(
@@ -56,34 +97,34 @@ def route(
     trace: bool = False,
     weight_gradient: Float[Tensor, "M D D"] | None = None,
 ) -> Routing:
-    """Route N words into M capsules, favouring words that correlate with the query if there is one (Alg. 1).
+    """Route N words into M capsules, favouring words that correlate with the query, if there is one (Alg. 1).
 
     Without a query this is plain dynamic routing (Sabour et al. 2017). The gradient of `weight` is added to
-    `weight_gradient` where that is given, and goes to `weight` itself otherwise.
+    `weight_gradient` if given, else to `weight.grad`.
     """
     algorithm = _Algorithm(words, word_mask, Shared(weight, weight_gradient), options)
-    beliefs = algorithm.begin(query)
+    state = algorithm.start(query)
     couplings, correlations = [], []
     for iteration in range(options.rounds):
         is_last = iteration == options.rounds - 1
         if is_last and query is not None and options.gradient == "last":
-            beliefs = algorithm.reattach(beliefs, query)
+            state = algorithm.reattach(state, query)
         with torch.set_grad_enabled(torch.is_grad_enabled() and (is_last or options.gradient != "last")):
-            coupling, vectors = algorithm.share_out(beliefs)
+            coupling, capsules = algorithm.form_capsules(state)
             if trace:
                 couplings.append(coupling)
-                correlations.append(beliefs.correlation)
-            if not is_last:  # what the last iteration would update, nobody reads
-                beliefs = algorithm.revise(beliefs, vectors)
+                correlations.append(state.correlation)
+            if not is_last:  # the updates of the last iteration would not be read
+                state = algorithm.update(state, capsules)
     if not trace:
-        return Routing(vectors)
+        return Routing(capsules)
     known = [correlation for correlation in correlations if correlation is not None]
-    return Routing(vectors, torch.stack(couplings), torch.stack(known) if known else None)
+    return Routing(capsules, torch.stack(couplings), torch.stack(known) if known else None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Beliefs:
-    """What an iteration starts from: alpha, q, the correlations, and p, which is their tanh."""
+class _State:
+    """What an iteration starts from: alpha, q, the correlations of words and q, and p, the tanh of these."""
 
     agreement: Float[Tensor, "B M N"]
     queries: Float[Tensor, "B M D"] | None = None
@@ -95,66 +136,73 @@ class _Algorithm:
     """The steps of Alg. 1 on one batch."""
 
     def __init__(
-        self,
-        words: Float[Tensor, "B N D"],
-        word_mask: Bool[Tensor, "B N"],
-        weight: Shared,
-        options: RoutingOptions,
+        self, words: Float[Tensor, "B N D"], word_mask: Bool[Tensor, "B N"], weight: Shared, options: RoutingOptions
     ) -> None:
         self._words = _InputCapsules(words, word_mask, squashed=options.squash_words)
-        self._matrices = _Matrices(weight)
+        self._weight = weight
         self._options = options
-        self._start = words.new_zeros(len(words), len(weight.matrices), words.shape[1])  # (B, M, N)
+        self._zeros = words.new_zeros(len(words), len(weight.matrices), words.shape[1])  # (B, M, N)
 
-    def begin(self, query: Float[Tensor, "B D"] | None) -> _Beliefs:
-        """Start without any preference, and with the same query for all capsules (lines 5-7)."""
+    def start(self, query: Float[Tensor, "B D"] | None) -> _State:
+        """Initialise alpha with zeros and give every capsule the same query (lines 5-7)."""
         if query is None:
-            return _Beliefs(self._start)
-        capsules = self._start.shape[1]
+            return _State(self._zeros)
+        capsules = self._zeros.shape[1]
         queries = query.unsqueeze(1)  # (B, 1, D)
         correlation = self._words.correlate(queries)  # (B, 1, N)
         guidance = torch.tanh(correlation)
-        return _Beliefs(self._start, *(values.expand(-1, capsules, -1) for values in (queries, correlation, guidance)))
+        return _State(self._zeros, *(values.expand(-1, capsules, -1) for values in (queries, correlation, guidance)))
 
-    def share_out(self, beliefs: _Beliefs) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M D"]]:
-        """Return c, over the capsules for each word (line 16), and the capsules v (lines 20-21)."""
-        coupling = torch.softmax(beliefs.agreement, dim=1)
-        shares = coupling
-        if beliefs.guidance is not None and self._options.guide_capsules:
-            shares = coupling + beliefs.guidance
-        return coupling, squash(self._matrices.apply(self._words.gather(shares)))
+    def form_capsules(self, state: _State) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M D"]]:
+        """Return c, a softmax over the capsules for each word (line 16), and the capsules v (lines 20-21)."""
+        coupling = torch.softmax(state.agreement, dim=1)
+        weights = coupling
+        if state.guidance is not None and self._options.guide_capsules:
+            weights = coupling + state.guidance
+        return coupling, squash(self._vote(self._words.sum_weighted(weights)))
 
-    def revise(self, beliefs: _Beliefs, vectors: Float[Tensor, "B M D"]) -> _Beliefs:
-        """Let words and queries move towards the capsules (lines 27-31); the agreement is weighed with the old p."""
-        if beliefs.queries is None or beliefs.guidance is None:
-            return _Beliefs(beliefs.agreement + self._agree(vectors))
-        queries = (beliefs.queries + vectors) / 2
-        products, correlation = self._agree_and_correlate(vectors, queries)
+    def update(self, state: _State, capsules: Float[Tensor, "B M D"]) -> _State:
+        """Update alpha with the old p, then q, then p (lines 27-31)."""
+        if state.queries is None or state.guidance is None:
+            return _State(state.agreement + self._agree(capsules))
+        queries = (state.queries + capsules) / 2
+        products, correlation = self._agree_and_correlate(capsules, queries)
         if self._options.guide_agreement:
-            products = beliefs.guidance * products
-        return _Beliefs(beliefs.agreement + products, queries, correlation, torch.tanh(correlation))
+            products = state.guidance * products
+        return _State(state.agreement + products, queries, correlation, torch.tanh(correlation))
 
-    def _agree(self, vectors: Float[Tensor, "B M D"]) -> Float[Tensor, "B M N"]:
-        """Return how well each word's vote fits each capsule, W_j u_i . v_j = u_i . W_j^T v_j."""
+    def reattach(self, state: _State, query: Float[Tensor, "B D"]) -> _State:
+        """Give the last iteration's p its gradient with respect to words and query; earlier capsules are constants."""
+        if state.queries is None:
+            return state
+        own = query.unsqueeze(1) / 2 ** (self._options.rounds - 1)  # line 29 halves it in every iteration
+        queries = own + (state.queries - own).detach()
+        correlation = self._words.correlate(queries)
+        return _State(state.agreement, queries, correlation, torch.tanh(correlation))
+
+    def _vote(self, sums: Float[Tensor, "B M D"]) -> Float[Tensor, "B M D"]:
+        """Return W_j x_j: the sum of the votes of the words whose weighted sum is x_j (line 4)."""
+        return self._weight.compare_rows(sums.transpose(0, 1)).transpose(0, 1)
+
+    def _vote_back(self, capsules: Float[Tensor, "B M D"], *, detached: bool = False) -> Float[Tensor, "B M D"]:
+        """Return W_j^T v_j."""
+        turned = capsules.transpose(0, 1)  # (M, B, D)
+        if detached:
+            return torch.bmm(turned, self._weight.matrices.detach()).transpose(0, 1)
+        return self._weight.combine_rows(turned).transpose(0, 1)
+
+    def _agree(self, capsules: Float[Tensor, "B M D"]) -> Float[Tensor, "B M N"]:
+        """Return the agreement of each word's vote with each capsule, W_j u_i . v_j = u_i . W_j^T v_j."""
         detached = self._options.gradient == "detached-votes"
-        return self._words.compare(self._matrices.apply_transposed(vectors, detached=detached), detached=detached)
+        return self._words.compare(self._vote_back(capsules, detached=detached), detached=detached)
 
     def _agree_and_correlate(
-        self, vectors: Float[Tensor, "B M D"], queries: Float[Tensor, "B M D"]
+        self, capsules: Float[Tensor, "B M D"], queries: Float[Tensor, "B M D"]
     ) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M N"]]:
-        """Return agreement and correlation, from one product with the words where both see the same words."""
+        """Return agreement and correlation, from one product with the words where the gradient allows it."""
         if self._options.gradient == "detached-votes":
-            return self._agree(vectors), self._words.correlate(queries)
-        return self._words.compare_and_correlate(self._matrices.apply_transposed(vectors), queries)
-
-    def reattach(self, beliefs: _Beliefs, query: Float[Tensor, "B D"]) -> _Beliefs:
-        """Give the last iteration's p its gradient: it knows words and query, and takes earlier capsules as given."""
-        if beliefs.queries is None:
-            return beliefs
-        own = query.unsqueeze(1) / 2 ** (self._options.rounds - 1)  # line 29 halves it in every iteration
-        queries = own + (beliefs.queries - own).detach()
-        correlation = self._words.correlate(queries)
-        return _Beliefs(beliefs.agreement, queries, correlation, torch.tanh(correlation))
+            return self._agree(capsules), self._words.correlate(queries)
+        return self._words.compare_and_correlate(self._vote_back(capsules), queries)
 
 
 class _InputCapsules:
@@ -170,9 +218,9 @@ class _InputCapsules:
         self._factor = factor.unsqueeze(1)  # (B, 1, N)
         self._inverse_deviation = inverse_deviation(variance, mean, size).unsqueeze(1)  # (B, 1, N)
 
-    def gather(self, shares: Float[Tensor, "B M N"]) -> Float[Tensor, "B M D"]:
-        """Add up the words, each with its share; the mask multiplies the share, so padding adds nothing."""
-        return self._words.combine_rows(shares * self._factor)
+    def sum_weighted(self, weights: Float[Tensor, "B M N"]) -> Float[Tensor, "B M D"]:
+        """Return the weighted sums of words; the mask multiplies the weights, so padding adds nothing."""
+        return self._words.combine_rows(weights * self._factor)
 
     def compare(self, directions: Float[Tensor, "B M D"], *, detached: bool = False) -> Float[Tensor, "B M N"]:
         """Return u_i . direction_j."""
@@ -191,21 +239,3 @@ class _InputCapsules:
         both = self._words.compare_rows(torch.cat((directions, standardised(queries)), dim=1))  # (B, 2 M, N)
         products, correlations = both.chunk(2, dim=1)
         return products * self._factor, correlations * self._inverse_deviation
-
-
-class _Matrices:
-    """The matrices W_j, one for each capsule, applied to that capsule's vector."""
-
-    def __init__(self, weight: Shared) -> None:
-        self._weight = weight
-
-    def apply(self, vectors: Float[Tensor, "B M D"]) -> Float[Tensor, "B M D"]:
-        """Return W_j x_j."""
-        return self._weight.compare_rows(vectors.transpose(0, 1)).transpose(0, 1)
-
-    def apply_transposed(self, vectors: Float[Tensor, "B M D"], *, detached: bool = False) -> Float[Tensor, "B M D"]:
-        """Return W_j^T x_j."""
-        turned = vectors.transpose(0, 1)  # (M, B, D)
-        if detached:
-            return torch.bmm(turned, self._weight.matrices.detach()).transpose(0, 1)
-        return self._weight.combine_rows(turned).transpose(0, 1)

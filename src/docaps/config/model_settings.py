@@ -1,0 +1,138 @@
+"""Settings of a model's parts: sizes, history, and the tables of the built-in context systems."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Count = Annotated[int, Field(ge=1)]
+Weighting = Literal["sparsemax", "softmax"]
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen; unknown keys are refused; `true` or `"1"` is not a number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ModelSettings(Settings):
+    """The size and shape of the Transformer."""
+
+    encoder_layers: Count = 4
+    decoder_layers: Count = 4
+    size: Count = Field(512, description="D, the size of word vectors and hidden states")
+    feed_forward: Count = 2048
+    heads: Count = 8
+    norm: Literal["pre", "post"] = "post"
+    embeddings: Literal["shared", "separate"] = Field(
+        "separate", description="shared: one table for source, target and output; separate: three tables"
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide_size(self) -> Self:
+        if self.size % self.heads or self.size % 2:
+            raise ValueError(f"size {self.size} must be even and divisible by the number of heads, {self.heads}")
+        return self
+
+
+class HistorySettings(Settings):
+    """Which earlier sentences the model sees."""
+
+    sentences: Count = Field(3, description="K, the number of previous sentences")
+    positions: bool = Field(
+        False, description="add positions to history words; without them each history sentence is a bag of words"
+    )
+
+
+class QcnSettings(Settings):
+    """The query-guided capsule network; settings without a query hold for plain capsules (`capsnet`), too.
+
+    The regulariser's capsule networks have the same capsules, rounds, squash_words and gradient.
+    """
+
+    capsules: Count = Field(4, description="M, output capsules per history sentence, or in all if the scope is joint")
+    rounds: Count = Field(4, description="routing iterations")
+    capsule_size: Count | None = Field(None, description="size of words, query and capsules; none: the model's size")
+    scope: Literal["sentence", "joint"] = Field(
+        "sentence", description="sentence: route each history sentence alone; joint: route all history words at once"
+    )
+    squash_words: bool = Field(True, description="squash input capsules as well as output capsules (Eq. 8)")
+    query: Literal["sum", "mean"] = Field("sum", description="how words are pooled into the query (Eq. 5)")
+    guide_capsules: bool = Field(True, description="use p in the sum that makes a capsule (Alg. 1, line 20)")
+    guide_agreement: bool = Field(True, description="use p in the agreement (Alg. 1, line 27)")
+    gradient: Literal["all", "last", "detached-votes"] = Field(
+        "all",
+        description="all: through every iteration; last: through the last one only; detached-votes: not through the "
+        "votes in the agreement",
+    )
+    spread: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="standard deviation of the vote matrices at the start; none: 1 / root of the capsule size"
+    )
+    normalise: bool = Field(False, description="layer-normalise the capsules before the encoder attends to them")
+    gate: bool = Field(False, description="mix sentence and context by a gate instead of adding them")
+    silent: bool = Field(
+        False,
+        description='start with context sub-layers that add nothing; with norm = "pre" and no gate, training then '
+        "starts at the sentence model",
+    )
+
+
+class ZhangSettings(Settings):
+    """Context attention with gates (`zhang`); `inherited_rate = 0` in the stage trains only the new weights."""
+
+    layers: Count = Field(1, description="layers of the context encoder")
+    decoder: bool = Field(True, description="let the decoder's layers attend to the context, too")
+
+
+class HanSettings(Settings):
+    """Hierarchical attention (`han`): over the words of each earlier sentence, then over the sentences."""
+
+    side: Literal["encoder", "decoder", "joint"] = Field(
+        "joint",
+        description="encoder: source sentences, at its last layer; decoder: their translations, likewise; joint: both",
+    )
+    gradient: bool = Field(False, description="let gradients into the states of the earlier sentences")
+    distances: bool = Field(False, description="add a vector for the distance of each sentence")
+
+
+class SanSettings(Settings):
+    """Selective attention (`san`) over the whole document."""
+
+    mode: Literal["online", "offline"] = Field(
+        "online", description="online: earlier sentences; offline: also later ones"
+    )
+    side: Literal["encoder", "decoder"] = Field(
+        "encoder",
+        description="encoder: source sentences, at its last layer; decoder: their translations, likewise",
+    )
+    attention: Literal["hierarchical", "flat"] = Field(
+        "hierarchical", description="hierarchical: sentences first, then their words; flat: all words at once"
+    )
+    sentences: Weighting = Field("sparsemax", description="how sentences are weighted (hierarchical only)")
+    words: Weighting = Field("softmax", description="how words are weighted")
+    reach: Count | None = Field(None, description="at most this many sentences in each direction; none: all")
+    gradient: bool = Field(False, description="let gradients into the states of the other sentences")
+    distances: bool = Field(False, description="add a vector for the distance of a sentence (online only)")
+
+    @model_validator(mode="after")
+    def _distances_are_known(self) -> Self:
+        if self.distances and self.mode == "offline":
+            raise ValueError('distances need mode = "online": they are counted back from the sentence')
+        return self
+
+
+class ConcatSettings(Settings):
+    """Concatenation (`concat`): earlier sentences in front of the sentence, with separators."""
+
+    mode: Literal["k-to-1", "2-to-2"] = Field(
+        "k-to-1", description="k-to-1: on the source side only; 2-to-2: one earlier sentence on both sides"
+    )
+
+
+class RegulariserSettings(Settings):
+    """The regulariser: the correlation of source and target capsules, added to the objective (Eq. 11)."""
+
+    weight: Annotated[float, Field(ge=0)] = Field(1.0, description="lambda, the weight of the PCC in the loss")
+    correlation: Literal["capsules", "flattened"] = Field(
+        "capsules", description="capsules: one PCC per capsule, averaged; flattened: one PCC over all capsules joined"
+    )
+    positions: bool = Field(True, description="include word positions, as in the inputs of encoder and decoder")

@@ -1,0 +1,166 @@
+"""From settings to models: a builder for each kind of system, named in the table of systems.
+
+A builder takes the settings and a `Backbone` and returns a `Context` for the stock Transformer, None for a Transformer
+without context, or a `TranslationModel` of its own. Weights are drawn in the order of construction: embeddings, context
+network, regulariser, layers.
+"""
+
+from dataclasses import replace
+
+import torch
+
+from docaps.batches.windows import WHOLE
+from docaps.config import SYSTEMS, QcnSettings, SystemSettings
+from docaps.errors import ConfigError
+from docaps.model.context.concat import ConcatTransformer
+from docaps.model.context.han import HierarchicalAttention
+from docaps.model.context.qcn import FixedNoise, HistoryCapsules, HistoryWords, Query
+from docaps.model.context.san import SelectiveAttention
+from docaps.model.context.states import StateAttentions, StatesTransformer
+from docaps.model.context.sublayer import Context
+from docaps.model.context.zhang import ContextEncoder
+from docaps.model.interface import TranslationModel
+from docaps.model.layers import Backbone, Embeddings, Shape
+from docaps.model.regulariser import Regulariser
+from docaps.model.routing.algorithm import RoutingOptions
+from docaps.model.routing.layer import CapsuleRouting
+from docaps.model.transformer import Transformer
+
+
+def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0.0, seed: int = 0) -> TranslationModel:
+    """Build the model of a system with fresh weights drawn from `seed`."""
+    system = SYSTEMS[settings.name]
+    build = system.load_builder()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        backbone = _backbone(settings, vocabulary, dropout)
+        built = build(settings, backbone)
+        if built is None or isinstance(built, Context):
+            regulariser = _regulariser(settings) if system.regulariser else None
+            return Transformer(backbone, context=built, regulariser=regulariser)
+    if not isinstance(built, TranslationModel):
+        raise ConfigError(
+            f"the builder of the system {settings.name!r} returned {type(built).__name__}; "
+            "expected a Context, None or a TranslationModel"
+        )
+    return built
+
+
+def _backbone(settings: SystemSettings, vocabulary: int, dropout: float) -> Backbone:
+    """Build what all systems have in common."""
+    model = settings.model
+    return Backbone(
+        Shape(size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=dropout, norm=model.norm),
+        model.encoder_layers,
+        model.decoder_layers,
+        Embeddings(vocabulary=vocabulary, size=model.size, shared=model.embeddings == "shared"),
+    )
+
+
+def build_sentence_model(settings: SystemSettings, backbone: Backbone) -> None:
+    """Build a Transformer without context."""
+
+
+def build_qcn(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+    """Build the query-guided capsule network."""
+    return _capsules(settings, guided=True)
+
+
+def build_capsnet(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+    """Build a plain capsule network, without a query."""
+    return _capsules(settings, guided=False)
+
+
+def build_qcn_shuffled(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+    """Build the query-guided capsule network for histories of other documents."""
+    return replace(_capsules(settings, guided=True), shuffled=True)
+
+
+def build_qcn_noise(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+    """Build noise in place of capsules."""
+    size, sentences = settings.qcn.capsule_size or settings.model.size, settings.history.sentences
+    network = FixedNoise(size=size, history=sentences, capsules=settings.qcn.capsules)
+    return Context(network, history=sentences, size=size, gate=settings.qcn.gate, silent=settings.qcn.silent)
+
+
+def build_zhang(settings: SystemSettings, backbone: Backbone) -> Context:
+    """Build the context encoder and gates of Zhang et al. (2018)."""
+    network = ContextEncoder(shape=backbone.shape, layers=settings.zhang.layers)
+    sentences, size = settings.history.sentences, backbone.shape.size
+    return Context(network, history=sentences, size=size, gate=True, decoder=settings.zhang.decoder)
+
+
+def build_han(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
+    """Build a Transformer with hierarchical attention at the last layer of encoder, decoder or both."""
+    han, shape = settings.han, backbone.shape
+    attentions = StateAttentions(
+        encoder=HierarchicalAttention(shape=shape) if han.side != "decoder" else None,
+        decoder=HierarchicalAttention(shape=shape) if han.side != "encoder" else None,
+        gradient=han.gradient,
+        distances=han.distances,
+    )
+    return StatesTransformer(backbone, attentions=attentions, history=settings.history.sentences)
+
+
+def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
+    """Build a Transformer with selective attention at the last layer of encoder or decoder."""
+    san = settings.san
+    attention = SelectiveAttention(
+        shape=backbone.shape, attention=san.attention, sentences=san.sentences, words=san.words
+    )
+    encoder, decoder = (attention, None) if san.side == "encoder" else (None, attention)
+    attentions = StateAttentions(encoder, decoder, san.gradient, san.distances)
+    reach = san.reach or WHOLE
+    return StatesTransformer(
+        backbone, attentions=attentions, history=reach, future=reach if san.mode == "offline" else 0
+    )
+
+
+def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
+    """Build a Transformer over concatenated sentences."""
+    both = settings.concat.mode == "2-to-2"
+    return ConcatTransformer(backbone, history=settings.history.sentences, translations=both)
+
+
+def _capsules(settings: SystemSettings, *, guided: bool) -> Context:
+    """Build a capsule network of the history, guided by a query or plain."""
+    qcn, size, history = settings.qcn, settings.model.size, settings.history
+    capsule_size = qcn.capsule_size or size
+    network = HistoryCapsules(
+        words=HistoryWords(
+            size=size, capsule_size=capsule_size, history=history.sentences, positions=history.positions
+        ),
+        query=Query(size=size, capsule_size=capsule_size, pooling=qcn.query) if guided else None,
+        routing=CapsuleRouting(
+            size=capsule_size, capsules=qcn.capsules, options=_routing_options(qcn), spread=qcn.spread
+        ),
+        scope=qcn.scope,
+        normalise=qcn.normalise,
+    )
+    return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate, silent=qcn.silent)
+
+
+def _routing_options(qcn: QcnSettings) -> RoutingOptions:
+    return RoutingOptions(
+        rounds=qcn.rounds,
+        squash_words=qcn.squash_words,
+        guide_capsules=qcn.guide_capsules,
+        guide_agreement=qcn.guide_agreement,
+        gradient=qcn.gradient,
+    )
+
+
+def _regulariser(settings: SystemSettings) -> Regulariser:
+    """Build the regulariser; capsules and iterations as in the QCN."""
+    return Regulariser(
+        size=settings.model.size,
+        capsules=settings.qcn.capsules,
+        options=_routing_options(settings.qcn),
+        flattened=settings.regulariser.correlation == "flattened",
+        positions=settings.regulariser.positions,
+    )
+
+
+def count_parameters(model: TranslationModel) -> int:
+    """Count the weights of a model, shared ones once."""
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -1,0 +1,108 @@
+"""Attention from layers to a context: the memory, the sub-layer, and the plug for context networks.
+
+Dimensions: B batch, S source length, C context vectors, K history sentences, N words of a history sentence,
+M capsules, D model size, E size of context vectors, R routing iterations.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from docaps.model.layers import Attention, KeysAndValues, Residual, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMemory:
+    """The vectors that layers attend to besides their own sentence."""
+
+    vectors: Float[Tensor, "B C E"]
+    mask: Bool[Tensor, "B C"]  # True where a vector comes from a history sentence with words
+    coupling: Float[Tensor, "R B K M N"] | None = None
+    correlation: Float[Tensor, "R B K M N"] | None = None
+    capsules: Float[Tensor, "B G M E"] | None = None
+    """If traced: the capsules of each history sentence (G is K), or of all together (G is 1), as routed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUse:
+    """What one layer does with the context."""
+
+    weights: Float[Tensor, "B S C"]  # attention, the mean over heads
+    share: Float[Tensor, "B S"]  # the length of what attention returns, divided by the length of the state
+
+
+class ContextSublayer(nn.Module):
+    """Attention from the sentence to the context; rows without any history pass through unchanged."""
+
+    def __init__(self, *, attention: Attention, residual: Residual) -> None:
+        super().__init__()
+        self.attention = attention
+        self.residual = residual
+
+    def forward(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> Float[Tensor, "B S D"]:
+        """Attend from each position to the context."""
+        return self.attend(states, self.project(context), context.mask)
+
+    def project(self, context: ContextMemory) -> KeysAndValues:
+        """Return the context's keys and values, which serve all words of a translation."""
+        return self.attention.project(context.vectors)
+
+    def attend(
+        self, states: Float[Tensor, "B L D"], memory: KeysAndValues, mask: Bool[Tensor, "B C"]
+    ) -> Float[Tensor, "B L D"]:
+        """Attend from each position to a projected context."""
+        has_history, visible = _visible(mask)
+        attended = self.residual(states, lambda inputs: self.attention(inputs, memory, visible))
+        if torch.is_inference_mode_enabled() and bool(has_history.all()):
+            return attended  # type: ignore[no-any-return]
+        return torch.where(has_history, attended, states)
+
+    def measure(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> ContextUse:
+        """Return what this layer does with the context, for diagnosis."""
+        memory, (_, visible) = self.project(context), _visible(context.mask)
+        inputs = self.residual.norm(states) if self.residual.norm_first else states
+        found = self.attention(inputs, memory, visible)
+        lengths = [torch.linalg.vector_norm(vectors, dim=-1) for vectors in (found, states)]
+        return ContextUse(self.attention.weights(inputs, memory, visible).mean(dim=1), lengths[0] / lengths[1])
+
+
+def _visible(mask: Bool[Tensor, "B C"]) -> tuple[Bool[Tensor, "B 1 1"], Bool[Tensor, "B 1 C"]]:
+    """Return which rows have a history, and what each row may attend to.
+
+    Attention over nothing is NaN, so a row without history attends to its masked vectors; the result is discarded.
+    """
+    has_history = mask.any(dim=-1)[:, None, None]
+    return has_history, mask.unsqueeze(1) | ~has_history
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A context network for the stock Transformer, whose encoder layers attend to the memory that it returns.
+
+    `network(words, word_mask, sentence, sentence_mask, trace)` takes embeddings (not scaled, without positions) of the
+    history, (B, K, N, D), nearest sentence first, and of the sentence, (B, S, D); it returns a `ContextMemory`.
+    It is not called for a batch without any history.
+    """
+
+    network: nn.Module
+    history: int
+    """K, the number of earlier sentences in view."""
+    size: int
+    """E, the size of the memory's vectors."""
+    gate: bool = False
+    """Mix sentence and context by a gate instead of adding them."""
+    silent: bool = False
+    """Start with output projections of zero, so that the context adds nothing at first."""
+    decoder: bool = False
+    """Let the decoder's layers attend to the context, too."""
+    shuffled: bool = False
+    """Take the history from another document."""
+
+    def sublayer(self, shape: Shape) -> ContextSublayer:
+        """Make the context sub-layer of one layer."""
+        attention = shape.attention(self.size)
+        if self.silent:  # its bias is zero already
+            nn.init.zeros_(attention.output.weight)
+        return ContextSublayer(attention=attention, residual=shape.residual(gate=self.gate))

@@ -1,0 +1,97 @@
+"""Statistics of a context network and of the layers that attend to it, for `docaps diagnose`.
+
+Dimensions: B batch, S source length, K history sentences, N words of a history sentence, M capsules, G groups of
+capsules (one for each history sentence, or one for all), E capsule size, R routing iterations, A entries of an axis.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from docaps.batches.batch import Batch
+from docaps.model.context.sublayer import ContextMemory, ContextUse
+from docaps.model.interface import Trace
+
+LOUDEST = 2.0
+"""The upper end of the histogram of `context_share`; values beyond twice the state's length are rare."""
+
+
+def trace_context(context: ContextMemory, uses: Sequence[ContextUse], batch: Batch) -> tuple[Trace, ...]:
+    """Return all statistics that apply to this network."""
+    found: list[Trace] = []
+    if context.coupling is not None:
+        found.append(trace_coupling(context.coupling, batch.history_mask))
+    if context.correlation is not None:
+        found.append(trace_correlation(context.correlation, batch.history_mask))
+    if context.capsules is not None:
+        found.append(trace_lengths(context.capsules, context.mask))
+        found += trace_attention(uses, context, batch.source_mask)
+    return (*found, *trace_shares(uses, context, batch.source_mask))
+
+
+def trace_coupling(coupling: Float[Tensor, "R B K M N"], words: Bool[Tensor, "B K N"]) -> Trace:
+    """Return the entropy of c over the capsules for each word: 1 if all capsules have the same share."""
+    entropy = torch.special.entr(coupling).sum(dim=3) / math.log(max(coupling.shape[3], 2))  # (R, B, K, N)
+    values = _where(words, entropy)
+    return Trace("coupling_entropy", "entropy of c (1: equal shares)", _iterations(values), values, 0.0, 1.0)
+
+
+def trace_correlation(correlation: Float[Tensor, "R B K M N"], words: Bool[Tensor, "B K N"]) -> Trace:
+    """Return the correlation of each word with the query."""
+    values = _where(words.unsqueeze(2).expand(correlation.shape[1:]), correlation)
+    return Trace("pcc", "correlation of words and query (PCC)", _iterations(values), values, -1.0, 1.0)
+
+
+def trace_lengths(capsules: Float[Tensor, "B G M E"], visible: Bool[Tensor, "B C"]) -> Trace:
+    """Return the lengths of capsules, which are below 1."""
+    lengths = torch.linalg.vector_norm(capsules, dim=-1)  # (B, G, M)
+    values = lengths.masked_fill(~visible.view_as(lengths), torch.nan).transpose(0, 1).flatten(1)
+    return Trace("capsule_length", "length of capsules", _groups(capsules), values, 0.0, 1.0)
+
+
+def trace_attention(uses: Sequence[ContextUse], context: ContextMemory, source: Bool[Tensor, "B S"]) -> Sequence[Trace]:
+    """Return each layer's attention to each history sentence; nothing if all sentences are routed together."""
+    if context.capsules is None or context.capsules.shape[1] == 1:
+        return ()
+    batch, groups, capsules, _ = context.capsules.shape
+    there = context.mask.view(batch, groups, capsules).any(dim=-1)  # (B, G)
+    rows, labels = [], []
+    for layer, use in enumerate(uses, start=1):
+        mass = use.weights.unflatten(-1, (groups, capsules)).sum(dim=-1)  # (B, S, G)
+        rows.append(_mean_over_words(mass, source).masked_fill(~there, torch.nan).T)  # (G, B)
+        labels += [f"layer {layer}, {name}" for name in _groups(context.capsules)]
+    return [Trace("attention", "attention on a history sentence", tuple(labels), torch.cat(rows), 0.0, 1.0)]
+
+
+def trace_shares(uses: Sequence[ContextUse], context: ContextMemory, source: Bool[Tensor, "B S"]) -> Sequence[Trace]:
+    """Return the context's share in each layer: the length of what it adds, divided by that of the state."""
+    if not uses:
+        return ()
+    silent = ~context.mask.any(dim=-1)  # (B,)
+    rows = [_mean_over_words(use.share.unsqueeze(-1), source).squeeze(-1) for use in uses]
+    values = torch.stack(rows).masked_fill(silent, torch.nan)  # (A, B)
+    labels = tuple(f"layer {layer}" for layer in range(1, len(uses) + 1))
+    title = "what context adds, against the state"
+    return [Trace("context_share", title, labels, values, 0.0, LOUDEST)]
+
+
+def _where(words: Bool[Tensor, "*any"], values: Float[Tensor, "R *any"]) -> Float[Tensor, "R X"]:  # noqa: F821
+    """Return the values of real words, NaN elsewhere."""
+    return values.masked_fill(~words, torch.nan).flatten(1)
+
+
+def _mean_over_words(values: Float[Tensor, "B S A"], source: Bool[Tensor, "B S"]) -> Float[Tensor, "B A"]:
+    real = source.unsqueeze(-1).to(values.dtype)
+    return (values * real).sum(dim=1) / real.sum(dim=1).clamp_min(1)
+
+
+def _iterations(values: Float[Tensor, "R X"]) -> tuple[str, ...]:
+    return tuple(f"iteration {number}" for number in range(len(values)))
+
+
+def _groups(capsules: Float[Tensor, "B G M E"]) -> tuple[str, ...]:
+    groups = capsules.shape[1]
+    return ("all history",) if groups == 1 else tuple(f"distance {number}" for number in range(1, groups + 1))

@@ -1,0 +1,154 @@
+"""Hierarchical and selective attention against plain loops, with gradients; the states that they attend to."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from tests import oracles
+from tests.invariants import tiny
+from torch import Tensor, nn
+
+from docaps.batches.batch import Batch
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
+from docaps.model.builders import build_model
+from docaps.model.context.han import HierarchicalAttention
+from docaps.model.context.san import SelectiveAttention
+from docaps.model.context.states import FARTHEST, StatesTransformer, distinct, with_end_tokens
+from docaps.model.layers import Shape
+from docaps.training.objective import compute_loss
+
+NORMS: list[Any] = ["pre", "post"]
+B, L, K, N, D = 3, 2, 3, 4, 6
+LENGTHS = [[4, 2, 3], [1, 0, 2], [0, 0, 0]]
+
+
+def shape(norm: Any) -> Shape:
+    return Shape(size=6, heads=2, feed_forward=5, dropout=0.0, norm=norm)
+
+
+def draw(*shape: int, seed: int = 1, scale: float = 1.0) -> Tensor:
+    return scale * torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def randomised(module: nn.Module) -> nn.Module:
+    """Draw all weights at random, so that biases and norms matter."""
+    module.double().eval()
+    with torch.no_grad():
+        for number, weight in enumerate(module.parameters()):
+            weight.copy_(draw(*weight.shape, seed=number + 10, scale=0.5))
+    return module
+
+
+def histories() -> tuple[Tensor, Tensor]:
+    """Words of other sentences: some missing, some short, one row without any."""
+    mask = torch.tensor([[[place < length for place in range(N)] for length in row] for row in LENGTHS])
+    return draw(B, K, N, D, seed=2), mask
+
+
+def loops(
+    module: nn.Module, states: Tensor, words: Tensor, attend: Callable[[dict[str, Tensor], Tensor, Any], Tensor]
+) -> Tensor:
+    """Attend from each state in turn, to real words only."""
+    weights = dict(module.named_parameters())
+    rows = []
+    for b, lengths in enumerate(LENGTHS):
+        sentences = [[words[b, k, n] for n in range(length)] for k, length in enumerate(lengths) if length]
+        rows.append(torch.stack([attend(weights, h, sentences) if sentences else h for h in states[b]]))
+    return torch.stack(rows)
+
+
+def assert_equal_with_gradients(module: nn.Module, attend: Callable[[dict[str, Tensor], Tensor, Any], Tensor]) -> None:
+    states, (words, mask) = draw(B, L, D, seed=3).requires_grad_(), histories()
+    words.requires_grad_()
+    found = module(states, module.project(words, mask))
+    expected = loops(module, states, words, attend)
+    torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
+    slopes = draw(B, L, D, seed=5)
+    asked = [states, words, *module.parameters()]
+    ours, theirs = (torch.autograd.grad((one * slopes).sum(), asked, allow_unused=True) for one in (found, expected))
+    for one, other in zip(ours, theirs, strict=True):
+        # The gradient of a missing word is 0 in ours and None in the loops.
+        torch.testing.assert_close(one, torch.zeros_like(one) if other is None else other, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_hierarchical_attention_equals_the_loops_with_gradients(norm: Any) -> None:
+    module = randomised(HierarchicalAttention(shape=shape(norm)))
+    assert_equal_with_gradients(module, lambda weights, h, s: oracles.hierarchical_attention(weights, 2, h, s, norm))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("sentences", ["sparsemax", "softmax", None])
+@pytest.mark.parametrize("words", ["sparsemax", "softmax"])
+def test_selective_attention_equals_the_loops_with_gradients(sentences: Any, words: Any, norm: Any) -> None:
+    how = "flat" if sentences is None else "hierarchical"
+    module = SelectiveAttention(shape=shape(norm), attention=how, sentences=sentences or "softmax", words=words)
+    assert_equal_with_gradients(
+        randomised(module), lambda weights, h, s: oracles.selective_attention(weights, 2, h, s, sentences, words, norm)
+    )
+
+
+def test_history_states_are_those_of_the_sentence_model_each_encoded_once() -> None:
+    model, batch = tiny.build(tiny.mode("han-encoder")), tiny.sample_batch()
+    plain = tiny.build(tiny.settings("transformer"))
+    plain.load_state_dict(model.state_dict(), strict=False)
+    states, mask = model._source_states(batch.history)
+    for row, place, words in ((0, 1, [10, 11, 12]), (3, 0, [14, 15]), (2, 0, [5, 6, 7, 8, 9])):
+        alone = Batch(torch.tensor([[*words, EOS]]), batch.history[:1, :0])
+        torch.testing.assert_close(states[row, place, : len(words) + 1], plain.encode(alone).states[0])
+        assert mask[row, place].tolist() == [n <= len(words) for n in range(mask.shape[-1])]
+    assert not mask[1].any()
+    assert not mask[3, 1].any()
+    sentences, places = distinct(torch.tensor([[[4, 5], [6, PAD]], [[6, PAD], [6, PAD]]]))
+    assert sentences[places].tolist() == [[[4, 5], [6, PAD]], [[6, PAD], [6, PAD]]]
+    assert len(sentences) == 2
+    assert with_end_tokens(torch.tensor([[[4, 5], [6, PAD], [PAD, PAD]]])).tolist() == [
+        [[4, 5, EOS], [6, EOS, PAD], [EOS, PAD, PAD]]
+    ]
+
+
+def test_states_of_translations_are_those_of_the_sentence_model() -> None:
+    model, batch = tiny.build(tiny.mode("han-decoder")), tiny.sample_batch()
+    plain = tiny.build(tiny.settings("transformer"))
+    plain.load_state_dict(model.state_dict(), strict=False)
+    states, mask = model._target_states(batch.history, batch.target_history)
+    source, begun = torch.tensor([[10, 11, 12, EOS]]), torch.tensor([[BOS, 9, 8]])
+    pair = Batch(source, batch.history[:1, :0], begun, begun)
+    torch.testing.assert_close(states[0, 1, :3], plain(pair).states[0])
+    assert mask[0].sum(dim=-1).tolist() == [2, 3, 4]
+    assert mask[3].sum(dim=-1).tolist() == [2, 0, 3]
+
+
+@pytest.mark.parametrize("name", ["han", "san", "san-decoder"])
+def test_gradients_flow_into_other_sentences_only_if_asked_for(name: str) -> None:
+    system, tables = tiny.MODES.get(name, (name, {}))
+    batch = tiny.sample_batch()
+    for gradient in (False, True):
+        changed = {**tables, system: {**tables.get(system, {}), "gradient": gradient}}
+        model = tiny.build(tiny.settings(system, tables=changed)).train()
+        found = [model._source_states(batch.history)[0], model._target_states(batch.history, batch.target_history)[0]]
+        assert [states.requires_grad for states in found] == [gradient, gradient]
+
+
+@pytest.mark.parametrize("name", ["han", "san-decoder"])
+def test_weights_learn_in_bfloat16_although_they_were_used_without_gradients_before(name: str) -> None:
+    model, batch = tiny.build(tiny.mode(name)).float().train(), tiny.sample_batch()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        prediction = model(batch)
+    compute_loss(prediction, batch.translations, label_smoothing=0.0, regulariser_weight=1.0).total.backward()
+    assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
+
+
+def test_distances_differ_up_to_the_farthest() -> None:
+    model = tiny.build(tiny.mode("san-distances"))
+    assert isinstance(model, StatesTransformer)
+    assert model.distances is not None
+    words = torch.zeros(1, FARTHEST + 3, 1, 8, dtype=torch.float64)
+    placed, _ = model._with_distances(words, words[..., 0].bool())
+    table = 8**0.5 * model.distances.weight
+    torch.testing.assert_close(placed[0, :, 0], torch.cat((table, table[-1:].expand(3, -1))))
+    fresh = build_model(tiny.mode("san-distances"), vocabulary=11)
+    assert isinstance(fresh, StatesTransformer)
+    assert fresh.distances is not None
+    assert not fresh.distances.weight.any()  # at first, the order of sentences is unknown

@@ -1,0 +1,147 @@
+"""The name of a system decides its parts; the seed decides its weights."""
+
+from typing import Any
+
+import pytest
+import torch
+from tests.invariants import tiny
+from torch import Tensor
+
+from docaps.batches.windows import WHOLE
+from docaps.model.builders import build_model, count_parameters
+from docaps.model.context.states import FARTHEST
+from docaps.training.objective import compute_loss
+
+
+@pytest.mark.parametrize(
+    ("name", "history", "regulariser"),
+    [
+        ("transformer", 0, False),
+        ("transformer+reg", 0, True),
+        ("qcn", tiny.K, False),
+        ("qcn+reg", tiny.K, True),
+        ("capsnet", tiny.K, False),
+        ("capsnet+reg", tiny.K, True),
+    ],
+)
+def test_a_system_has_the_parts_its_name_says(name: str, history: int, regulariser: bool) -> None:
+    settings = tiny.settings(name)
+    model = build_model(settings, vocabulary=11)
+    assert model.history == history
+    assert bool(tiny.parameter_names(model, containing=["context"])) == settings.uses_history == bool(history)
+    assert bool(tiny.parameter_names(model, containing=["regulariser"])) == settings.uses_regulariser == regulariser
+    assert bool(tiny.parameter_names(model, containing=["query.linear"])) == name.startswith("qcn")
+
+
+def test_capsules_rounds_and_history_reach_the_network() -> None:
+    model = build_model(tiny.settings("qcn+reg", capsules=5, rounds=2, normalise=True), vocabulary=11)
+    assert model.context.routing.weight.shape == (5, tiny.D, tiny.D)
+    assert model.context.routing.options.rounds == model.regulariser.source.options.rounds == 2
+    assert model.context.words.linear.in_features == tiny.D + tiny.K
+    assert isinstance(model.context.norm, torch.nn.LayerNorm)
+    assert not torch.equal(model.regulariser.source.weight, model.regulariser.target.weight)
+
+
+def test_every_option_reaches_the_model() -> None:
+    """Each gives other results from the same weights, or other weights."""
+    batch = tiny.sample_batch()
+
+    def gradients(**options: Any) -> list[Tensor]:
+        model = build_model(tiny.settings("qcn+reg", **options), vocabulary=tiny.VOCABULARY).double().train()
+        prediction = model(batch)
+        compute_loss(prediction, batch.translations, label_smoothing=0.0, regulariser_weight=1.0).total.backward()
+        return [weight.grad for weight in model.parameters() if weight.grad is not None]
+
+    plain = gradients()
+    for name, options in tiny.OPTIONS.items():
+        found = gradients(**options)
+        same = len(found) == len(plain) and all(
+            one.shape == other.shape and torch.allclose(one, other) for one, other in zip(found, plain, strict=True)
+        )
+        assert not same, name
+
+
+def test_the_seed_decides_the_weights_and_nothing_else_changes() -> None:
+    settings = tiny.settings("qcn+reg")
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    one, same, other = (build_model(settings, vocabulary=11, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(3), expected)  # the caller's generator is unchanged
+    for a, b in zip(one.parameters(), same.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(one.embeddings.source.weight, other.embeddings.source.weight)
+
+
+def test_weights_are_counted_as_worked_out_by_hand() -> None:
+    """A table of 11 x 8; attention 4 (8 x 8 + 8) = 288, feed-forward 8 x 12 + 12 + 12 x 8 + 8 = 212, norms 16 each."""
+    table, attention, forward, norm = 88, 288, 212, 16
+    encoder = 2 * (attention + forward + 2 * norm)
+    decoder = 2 * (2 * attention + forward + 3 * norm)
+    shared = count_parameters(build_model(tiny.settings("transformer"), vocabulary=11))
+    assert shared == table + encoder + decoder + 2 * norm
+    separate = count_parameters(build_model(tiny.settings("transformer", embeddings="separate"), vocabulary=11))
+    assert separate == shared + 2 * table
+    network = (8 * 8 + 8) + ((8 + 3) * 8 + 8) + 2 * 8 * 8  # g, f and one matrix per capsule
+    qcn = count_parameters(build_model(tiny.settings("qcn"), vocabulary=11))
+    assert qcn == shared + network + 2 * (attention + norm)
+    small = count_parameters(build_model(tiny.settings("qcn", capsule_size=5), vocabulary=11))
+    smaller_network = (8 * 5 + 5) + ((8 + 3) * 5 + 5) + 2 * 5 * 5
+    smaller_attention = 2 * (8 * 8 + 8) + 2 * (5 * 8 + 8)
+    assert small == shared + smaller_network + 2 * (smaller_attention + norm)
+    gated = count_parameters(build_model(tiny.settings("qcn", gate=True), vocabulary=11))
+    assert gated == qcn + 2 * 2 * 8 * 8
+    plain = count_parameters(build_model(tiny.settings("capsnet"), vocabulary=11))
+    assert plain == qcn - (8 * 8 + 8)
+    both = count_parameters(build_model(tiny.settings("qcn+reg"), vocabulary=11))
+    assert both == qcn + 2 * 2 * 8 * 8
+
+
+VIEWS = [
+    ("transformer", 0, 0, False, False, "sentences"),
+    ("qcn", 3, 0, False, False, "sentences"),
+    ("zhang", 3, 0, False, False, "sentences"),
+    ("han", 3, 0, True, False, "documents"),
+    ("han-encoder", 3, 0, False, False, "documents"),
+    ("han-decoder", 3, 0, True, False, "documents"),
+    ("san", WHOLE, 0, False, False, "documents"),
+    ("san-offline", WHOLE, WHOLE, False, False, "documents"),
+    ("san-decoder", WHOLE, 0, True, False, "documents"),
+    ("san-decoder-offline", WHOLE, WHOLE, True, False, "documents"),
+    ("san-reach", 2, 2, False, False, "documents"),
+    ("concat", 3, 0, False, False, "sentences"),
+    ("concat-2-to-2", 1, 0, True, False, "sentences"),
+    ("qcn-shuffled", 3, 0, False, True, "sentences"),
+    ("qcn-noise", 3, 0, False, False, "sentences"),
+]
+
+
+@pytest.mark.parametrize(("name", "history", "future", "translations", "shuffled", "sampling"), VIEWS)
+def test_the_view_of_each_system(
+    name: str, history: int, future: int, translations: bool, shuffled: bool, sampling: str
+) -> None:
+    model = build_model(tiny.mode(name), vocabulary=11)
+    view = model.view
+    assert (view.history, view.future, view.translations, view.shuffled) == (history, future, translations, shuffled)
+    assert model.sampling == sampling
+
+
+def test_modes_have_the_weights_they_need() -> None:
+    plain = count_parameters(build_model(tiny.settings("transformer"), vocabulary=11))
+    attention, forward, norm, matrix, linear = 288, 212, 16, 64, 72
+    ending = forward + norm + 2 * matrix
+    hierarchical = 2 * linear + 2 * attention + ending
+    counts = {
+        "han": 2 * hierarchical,
+        "han-encoder": hierarchical,
+        "han-decoder": hierarchical,
+        "han-distances": 2 * hierarchical + FARTHEST * 8,
+        "san": 6 * linear + ending,
+        "san-flat": 4 * linear + ending,
+        "zhang": attention + forward + 2 * norm + norm + 4 * (attention + norm + 2 * matrix),
+        "zhang-encoder": attention + forward + 2 * norm + norm + 2 * (attention + norm + 2 * matrix),
+        "concat": 0,
+        "qcn-noise": 2 * (attention + norm),
+    }
+    for name, expected in counts.items():
+        assert count_parameters(build_model(tiny.mode(name), vocabulary=11)) - plain == expected, name
