@@ -29,7 +29,8 @@ from docaps.corpus.text.vocabulary import PAD
 from docaps.memory import LARGE_PAGES, prepare_memory
 from docaps.model.precision import has_native_bfloat16
 from docaps.model.variants import build_model
-from docaps.training.learner import Device, Learner
+from docaps.training.learner import Learner
+from docaps.training.objective import Device
 from measuring import seconds
 from peers import CPU, Sizes, Step, has_marian, make_peer_step
 from sentences import VOCABULARY, find_corpus, make_batches

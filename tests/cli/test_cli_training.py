@@ -50,7 +50,7 @@ def undisturbed(chain: Chain, out: Path, **changes: Any) -> Run:
 def wait_for_step(run: Run, step: int, process: subprocess.Popen[str], seconds: float = 90) -> None:
     """Wait until a state of this step or a later one is saved."""
     end = time.monotonic() + seconds
-    while not (run.state.exists() and read_state(run.state).standing.step >= step):
+    while not (run.state.exists() and read_state(run.state).trainer.step >= step):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -63,7 +63,7 @@ def check_readable(run: Run) -> int:
             read_tensors(path)
     assert run.read()["status"] == "training"
     list(read_metrics(run.metrics))
-    return read_state(run.state).standing.step if run.state.exists() else 0
+    return read_state(run.state).trainer.step if run.state.exists() else 0
 
 
 def kill_often(run: Run, call: list[str | Path], moments: int, steps: int) -> int:
@@ -108,7 +108,7 @@ def test_killed_at_any_moment_training_goes_on_bit_for_bit(
     reached = kill_often(run, call, moments, steps)
     result = finish(*call)
     assert result.code == 0, result.err
-    assert f"goes on after step {reached}" in result.err
+    assert f"resumes after step {reached}" in result.err
     alone = request.getfixturevalue("whole") if steps == STEPS else undisturbed(chain, tmp_path / "alone", steps=steps)
     assert sha256(run.weights) == sha256(alone.weights)
     events = [event["event"] for event in run.read()["history"]]
@@ -128,9 +128,9 @@ def test_a_signal_saves_the_state_and_training_goes_on_bit_for_bit(
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - begin < 10
     assert process.returncode == code, err
-    state = read_state(run.state).standing.step
+    state = read_state(run.state).trainer.step
     assert err.splitlines()[-1] == (
-        f"docaps: stopped at step {state}; the state of step {state} is saved, the same command goes on from there"
+        f"docaps: stopped at step {state}; the state of step {state} is saved; the same command resumes from it"
     )
     assert "Traceback" not in err
     assert run.read()["status"] == "interrupted"
@@ -157,7 +157,7 @@ def test_a_full_disk_leaves_the_old_state(chain: Chain, whole: Run, tmp_path: Pa
     )
     assert result.returncode == 1
     assert "cannot be written, what was there before is intact" in result.stderr
-    assert "the same command goes on from there" in result.stderr
+    assert "the same command resumes from it" in result.stderr
     assert "Traceback" not in result.stderr
     assert sha256(run.state) == before
     assert not [name for name in listing(tmp_path) if name.endswith(".partial")]
@@ -227,11 +227,11 @@ def test_memory_does_not_grow_over_2000_steps(chain: Chain, tmp_path: Path) -> N
 
 
 def torchrun(*arguments: str | Path, processes: int = 2, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    """Start docaps as a team of processes."""
+    """Start docaps under torchrun."""
     command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}", "--master-port=0"]
-    standing_alone = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]
+    rendezvous = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]
     return subprocess.Popen(
-        [*command, *standing_alone, *more, "-m", "docaps", *map(str, arguments)],
+        [*command, *rendezvous, *more, "-m", "docaps", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -240,7 +240,7 @@ def torchrun(*arguments: str | Path, processes: int = 2, more: tuple[str, ...] =
 
 
 @pytest.fixture
-def team(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
+def launched(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
     """Processes that are gone after the test, with all that they started."""
     started: list[subprocess.Popen[str]] = []
     yield started
@@ -255,15 +255,15 @@ def losses(run: Run) -> list[float]:
 
 @pytest.mark.parametrize("distribution", ["ddp", pytest.param("fsdp", marks=pytest.mark.stress)])
 def test_two_processes_learn_what_one_learns(
-    chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]], distribution: str
+    chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]], distribution: str
 ) -> None:
     """Dropout too: what it draws depends on the batch, not on the process."""
     changes = {"accumulate": 4, "steps": 20, "log_every": 1, "validate_every": 5, "result": "best"}
     way = ("--set", f"distribution={distribution}", "--precision", "float32")
-    team.append(torchrun(*options(chain, tmp_path / "two", **changes), *way))
+    launched.append(torchrun(*options(chain, tmp_path / "two", **changes), *way))
     assert finish(*options(chain, tmp_path / "one", **changes), *way[2:]).code == 0
-    out, err = team[0].communicate(timeout=200)
-    assert team[0].returncode == 0, err
+    out, err = launched[0].communicate(timeout=200)
+    assert launched[0].returncode == 0, err
     assert out.count("Trained") == 1  # only the first process talks
     one, two = Run(tmp_path / "one" / "sentence"), Run(tmp_path / "two" / "sentence")
     assert two.read()["processes"] == 2
@@ -279,18 +279,18 @@ def children(process: subprocess.Popen[str]) -> list[int]:
 
 
 def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_goes_on(
-    chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]]
+    chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]]
 ) -> None:
     run = Run(tmp_path / "sentence")
     changes = {"accumulate": 2, "steps": 200, "result": "last"}
-    team.append(torchrun(*options(chain, tmp_path, **changes), more=("--max-restarts=1",)))
-    wait_for_step(run, 4, team[0], seconds=150)
-    os.kill(children(team[0])[-1], signal.SIGKILL)
-    _, err = team[0].communicate(timeout=200)
-    assert team[0].returncode == 0, err
+    launched.append(torchrun(*options(chain, tmp_path, **changes), more=("--max-restarts=1",)))
+    wait_for_step(run, 4, launched[0], seconds=150)
+    os.kill(children(launched[0])[-1], signal.SIGKILL)
+    _, err = launched[0].communicate(timeout=200)
+    assert launched[0].returncode == 0, err
     assert "exitcode: -9" in err  # torchrun names the one that died; the other one either noticed or was asked to end
     assert "another of the 2 processes is gone" in err or "docaps: stopped at step" in err, err
-    assert "goes on after step" in err
+    assert "resumes after step" in err
     assert run.finished
     assert run.read()["steps"] == 200
     assert [row["step"] for row in read_metrics(run.metrics) if "loss" in row] == list(range(1, 201))
@@ -298,17 +298,17 @@ def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_goes_on(
 
 @pytest.mark.stress
 def test_spread_weights_are_saved_whole_and_go_on_bit_for_bit(
-    chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]]
+    chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]]
 ) -> None:
     changes = {"accumulate": 2, "steps": 60, "save_every": 2, "result": "average"}
     way = ("--set", "distribution=fsdp")
-    team.append(torchrun(*options(chain, tmp_path / "whole", **changes), *way))
-    assert team[0].wait(200) == 0
-    team.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
-    wait_for_step(Run(tmp_path / "pieces" / "sentence"), 10, team[1])
-    team[1].terminate()
-    team[1].wait(60)
-    team.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
-    assert team[2].wait(200) == 0
+    launched.append(torchrun(*options(chain, tmp_path / "whole", **changes), *way))
+    assert launched[0].wait(200) == 0
+    launched.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
+    wait_for_step(Run(tmp_path / "pieces" / "sentence"), 10, launched[1])
+    launched[1].terminate()
+    launched[1].wait(60)
+    launched.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
+    assert launched[2].wait(200) == 0
     whole, pieces = (Run(tmp_path / name / "sentence") for name in ("whole", "pieces"))
     assert sha256(whole.weights) == sha256(pieces.weights)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from docaps.interruption import Interrupted, caught, deafen, shielded
+from docaps.interruption import Interrupted, caught, ignore_signals, shielded
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -89,7 +89,7 @@ def test_who_ends_for_a_reason_of_its_own_is_not_kept_from_telling_it() -> None:
     def work() -> None:
         with shielded():
             os.kill(os.getpid(), signal.SIGTERM)
-            deafen()
+            ignore_signals()
         os.kill(os.getpid(), signal.SIGTERM)
         raise ValueError("the reason")
 

@@ -79,7 +79,10 @@ def test_silence_does_not_switch_a_library_on(spoken: io.StringIO) -> None:
     assert spoken.getvalue() == ""
 
 
-STATUS = "loss 2.346, PCC 0.50, 1,234 tokens/s (46% of peak), best dev loss 2.500 at 200, 25 min left"
+STATUS = (
+    "loss 2.35, ppl 15.2, PCC 0.50 (mismatched 0.49), 1,234 tokens/s (46% of peak), best dev loss 2.500 at 200, "
+    "25 min left"
+)
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

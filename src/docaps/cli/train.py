@@ -58,13 +58,13 @@ def train(
     from docaps.corpus.store import open_store
     from docaps.experiments.watching import watch_bleu
     from docaps.runs.card import write_cards
-    from docaps.training.distributed import gathered
+    from docaps.training.distributed import process_group
     from docaps.training.stages import train_recipe
 
     shortcuts = {"seed": seed, "precision": precision, "stage.*.steps": steps, "stage.*.budget": budget}
     settings = _load(recipe, set or [], shortcuts, stage)
     store = open_store(corpus)
-    with gathered(settings.distribution) as team:
+    with process_group(settings.distribution) as group:
         runs = train_recipe(
             settings,
             store,
@@ -72,10 +72,10 @@ def train(
             stages=stage,
             overwrite=overwrite,
             init_from=init_from,
-            probe=watch_bleu(settings, store, team),
-            team=team,
+            probe=watch_bleu(settings, store, group),
+            group=group,
         )
-        if team.leads:
+        if group.is_main:
             write_cards(runs, typed_command())
             _show([run.path for run in runs], json)
 

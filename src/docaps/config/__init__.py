@@ -10,7 +10,7 @@ faults     what is wrong, in words, with file and line
 """
 
 from docaps.config.faults import describe_faults
-from docaps.config.recipes import as_known_now, bundled_recipes, load_recipe, recipe_path
+from docaps.config.recipes import bundled_recipes, load_recipe, recipe_path, upgrade_settings
 from docaps.config.settings import (
     LARGEST_BEAM,
     CleaningSettings,
@@ -66,10 +66,10 @@ __all__ = [
     "TranslationPrecision",
     "Weighting",
     "ZhangSettings",
-    "as_known_now",
     "bundled_recipes",
     "describe_faults",
     "load_recipe",
     "parse_duration",
     "recipe_path",
+    "upgrade_settings",
 ]

@@ -31,9 +31,8 @@ from docaps.model.interface import TranslationModel
 from docaps.report.readings import as_markdown
 from docaps.runs.card import write_card
 from docaps.runs.directory import Run, read_metrics
-from docaps.training.learner import Device
+from docaps.training.objective import Device, Probe
 from docaps.training.stages import train_recipe
-from docaps.training.validation import Probe
 from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import score_contrastive
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from docaps.config import Recipe, as_known_now, load_recipe, recipe_path
+from docaps.config import Recipe, load_recipe, recipe_path, upgrade_settings
 
 
 def is_same_request(found: Any, recipe: Recipe, others: Mapping[str, Any]) -> bool:
@@ -14,7 +14,7 @@ def is_same_request(found: Any, recipe: Recipe, others: Mapping[str, Any]) -> bo
     """
     if not isinstance(found, dict) or not isinstance(found.get("recipe"), dict):
         return False
-    same = as_known_now(Recipe, found["recipe"]) == recipe.model_dump()
+    same = upgrade_settings(Recipe, found["recipe"]) == recipe.model_dump()
     return same and all(found.get(name) == value for name, value in others.items())
 
 

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 import torch
 
-from docaps.batches.loading import StepData, load_steps
+from docaps.batches.prefetch import StepData, load_steps
 from docaps.batches.sampling import make_sampler
 from docaps.config import Recipe, SystemSettings
 from docaps.corpus.store import Store
 from docaps.model.precision import choose_device, choose_precision
 from docaps.model.variants import build_model
-from docaps.training.learner import Device, Learner
+from docaps.training.learner import Learner
+from docaps.training.objective import Device
 
 ROUNDS, STEPS = 5, 4
 

@@ -7,14 +7,13 @@ from docaps.corpus.documents import Document, all_sentences
 from docaps.corpus.store import Store
 from docaps.evaluation.bleu import bleu
 from docaps.model.interface import TranslationModel
-from docaps.training.distributed import ALONE, Team
-from docaps.training.learner import Device
-from docaps.training.validation import Probe
+from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
+from docaps.training.objective import Device, Probe
 from docaps.translation.loading import TrainedModel
 from docaps.translation.translator import Translator
 
 
-def watch_bleu(recipe: Recipe, store: Store, team: Team = ALONE) -> Probe | None:
+def watch_bleu(recipe: Recipe, store: Store, team: ProcessGroup = SINGLE_PROCESS) -> Probe | None:
     """Return what measures the BLEU of the development part, or None if no stage of the recipe asks for it."""
     if all(stage.best_by != "dev_bleu" for stage in recipe.stage.values()):
         return None

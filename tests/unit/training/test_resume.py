@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.invariants import tiny
 
-from docaps.batches.loading import StepData
+from docaps.batches.prefetch import StepData
 from docaps.corpus.store import Store
 from docaps.errors import CheckpointError, RunError
 from docaps.files import sha256
@@ -18,7 +18,7 @@ from docaps.model.checkpoint import read_tensors, read_weights, write_tensors
 from docaps.runs.directory import Run, locked, read_metrics
 from docaps.training.learner import Learner
 from docaps.training.stages import train_recipe
-from docaps.training.state import STANDING, read_state
+from docaps.training.state import TRAINER_STATE, read_state
 
 STEPS = 12
 
@@ -106,7 +106,7 @@ def test_the_optimiser_is_the_same_too(store: Store, tmp_path: Path) -> None:
     for step, fault in ((7, Interrupted(2)), (9, Killed()), (11, Interrupted(15))):
         stop(store, tmp_path / "pieces", step, fault)
     whole, pieces = (read_state(Run(tmp_path / name / "sentence").state) for name in ("whole", "pieces"))
-    assert whole.standing.step == pieces.standing.step == 10
+    assert whole.trainer.step == pieces.trainer.step == 10
     assert whole.tensors.keys() == pieces.tensors.keys()
     assert sum(name.endswith("/exp_avg_sq") for name in whole.tensors) > 10
     for name, tensor in whole.tensors.items():
@@ -118,7 +118,7 @@ def test_what_is_no_longer_needed_is_removed(store: Store, tmp_path: Path) -> No
     run = Run(tmp_path / "sentence")
     torn = run.path / ".state.safetensors.abc.partial"
     torn.write_bytes(b"half a file")
-    assert read_state(run.state).standing.snapshots == (6, 9)
+    assert read_state(run.state).trainer.snapshots == (6, 9)
     assert sorted(path.name for path in run.snapshots.iterdir()) == [
         "step-00000006.safetensors",
         "step-00000009.safetensors",
@@ -190,8 +190,8 @@ def damage_by_another_model(path: Path) -> None:
     write_tensors(path, {name: value for name, value in tensors.items() if "encoder.1" not in name}, notes)
 
 
-def damage_by_no_standing(path: Path) -> None:
-    write_tensors(path, read_tensors(path)[0], {STANDING: '{"step": 3}'})
+def damage_by_no_trainer_state(path: Path) -> None:
+    write_tensors(path, read_tensors(path)[0], {TRAINER_STATE: '{"step": 3}'})
 
 
 def damage_by_emptiness(path: Path) -> None:
@@ -204,7 +204,7 @@ def damage_by_emptiness(path: Path) -> None:
         (damage_by_truncation, "the weights are damaged"),
         (damage_by_a_bit, "they are not those that were written"),
         (damage_by_another_model, "is the state of another model"),
-        (damage_by_no_standing, "is no state of a training"),
+        (damage_by_no_trainer_state, "not a saved training state"),
         (damage_by_emptiness, "the weights are damaged"),
     ],
 )

@@ -13,8 +13,8 @@ from tests.invariants import tiny
 
 from docaps import progress
 from docaps.batches.batch import collate
-from docaps.batches.loading import Portion, StepData
-from docaps.batches.sampling import Place
+from docaps.batches.prefetch import StepBatch, StepData
+from docaps.batches.sampling import StreamPosition
 from docaps.batches.windows import window_of
 from docaps.corpus.store import Store
 from docaps.errors import ConfigError, RunError, TrainingError
@@ -23,9 +23,9 @@ from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
 from docaps.runs.directory import Run, open_run, read_metrics
 from docaps.training import stages
-from docaps.training.learner import Device, Learner, Objective
-from docaps.training.record import Record
-from docaps.training.validation import validate
+from docaps.training.learner import Learner
+from docaps.training.objective import Device, Objective, validate
+from docaps.training.resume import RunRecord
 from docaps.translation.loading import load_trained
 from docaps.translation.scoring import log_probabilities
 
@@ -129,8 +129,7 @@ def test_the_whole_chain_twice_gives_the_same_weights(trained: Path, store: Stor
 
 
 def test_a_stage_starts_from_the_weights_of_another(trained: Path, store: Store, said: list[str]) -> None:
-    order = stages.Order(tiny.recipe(), store, trained)
-    model, inherited = stages.Stage(order, "document")._initialised_model()
+    model, inherited = stages.Stage("document", tiny.recipe(), store, trained)._build_model()
     earlier = read_weights(trained / "sentence" / "model.safetensors")
     own = dict(model.named_parameters())
     assert set(inherited) == earlier.keys()
@@ -181,7 +180,7 @@ def test_interrupted_training_is_no_finished_run_and_goes_on(
     with pytest.raises(RunError, match="not finished \\(status: interrupted\\)"):
         open_run(run.path)
     stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"])
-    assert f"{run.path}: goes on after step 2" in said
+    assert f"{run.path}: resumes after step 2" in said
     assert run.finished
     assert [row["step"] for row in read_metrics(run.metrics) if "loss" in row] == [1, 2, 3]
     events = [event["event"] for event in run.read()["history"]]
@@ -253,13 +252,13 @@ def test_sentences_are_named_by_number_and_document(store: Store) -> None:
     data = store.split("train")
     batch = collate([window_of(data, number, tiny.K) for number in (0, 1)], tiny.K)
     second = int(data.documents[1])
-    few = StepData((Portion(0, batch, np.array([0, second]), 9),), 9, Place(2, 17))
-    assert stages.name_sentences(data, few) == (
+    few = StepData((StepBatch(0, batch, np.array([0, second]), 9),), 9, StreamPosition(2, 17))
+    assert stages.describe_data(data, few) == (
         f", up to batch 17 of epoch 3, on the training sentences 1 (document 1), {second + 1} (document 2)"
     )
-    many = StepData((Portion(0, batch, np.arange(7), 9),), 9, Place(2, 0))
-    assert stages.name_sentences(data, many).startswith(", up to the end of epoch 2, on")
-    assert stages.name_sentences(data, many).endswith(" and 2 more")
+    many = StepData((StepBatch(0, batch, np.arange(7), 9),), 9, StreamPosition(2, 0))
+    assert stages.describe_data(data, many).startswith(", up to the end of epoch 2, on")
+    assert stages.describe_data(data, many).endswith(" and 2 more")
 
 
 def test_a_loss_that_is_no_number_names_the_sentences(
@@ -279,6 +278,6 @@ def test_what_ended_training_is_told_even_if_it_cannot_be_written_down(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Learner, "compute", lambda *_: {"loss": math.nan})
-    monkeypatch.setattr(Record, "interrupt", refuse)
+    monkeypatch.setattr(RunRecord, "interrupt", refuse)
     with pytest.raises(TrainingError, match="the last of them 10"):
         stages.train_recipe(tiny.recipe(stage__sentence__steps=20), store, tmp_path, stages=["sentence"])

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from docaps.config import Recipe, bundled_recipes, load_recipe, recipe_path
 from docaps.errors import ConfigError
 
-RECIPES = Path(__file__).parents[2] / "recipes"
+RECIPES = Path(__file__).parents[3] / "recipes"
 
 
 def write(tmp_path: Path, text: str) -> Path:
