@@ -1,5 +1,6 @@
 """Files appear complete or not at all, whatever happens while they are written."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -205,7 +206,10 @@ def test_a_directory_taken_for_a_leftover_before_it_is_locked_is_made_again(
 
 
 def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "fcntl", None)
+    def refuse(_: int, **__: bool) -> bool:
+        raise OSError(errno.ENOSYS, "no locks")
+
+    monkeypatch.setattr(files, "lock_descriptor", refuse)
     (tmp_path / ".it.x.partial").mkdir()
     with replacing_directory(tmp_path / "it"):
         pass

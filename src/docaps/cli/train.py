@@ -121,7 +121,8 @@ def _show(paths: list[Path], json: bool) -> None:
 def _summary(path: Path) -> dict[str, Any]:
     """Return the numbers of a finished run."""
     from docaps.errors import RunError
-    from docaps.runs.directory import Run, read_metrics
+    from docaps.runs.directory import Run
+    from docaps.runs.metrics import read_metrics
 
     run = Run(path)
     description = run.read()

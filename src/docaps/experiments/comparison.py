@@ -30,7 +30,8 @@ from docaps.files import read_json, write_json, write_text_atomically
 from docaps.model.interface import TranslationModel
 from docaps.report.readings import as_markdown
 from docaps.runs.card import write_card
-from docaps.runs.directory import Run, read_metrics
+from docaps.runs.directory import Run
+from docaps.runs.metrics import read_metrics
 from docaps.training.objective import Device, Probe
 from docaps.training.stages import train_recipe
 from docaps.translation.loading import TrainedModel

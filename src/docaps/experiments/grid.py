@@ -24,7 +24,8 @@ from docaps.experiments.layouts import Layout
 from docaps.experiments.readings import Reading, apply
 from docaps.experiments.requests import is_same_request
 from docaps.files import read_json, write_json
-from docaps.runs.directory import Run, read_metrics
+from docaps.runs.directory import Run
+from docaps.runs.metrics import read_metrics
 
 SENTENCE = "sentence"
 VERSION = 1

@@ -9,7 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from docaps.runs.directory import MetricsLog, Run
+from docaps.runs.directory import Run
+from docaps.runs.metrics import MetricsLog
 from docaps.training.objective import Device, perplexity
 from docaps.training.state import Sums, TrainerState
 

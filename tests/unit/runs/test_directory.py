@@ -1,15 +1,17 @@
 """Run directories say what they are, and what is wrong with them."""
 
 import errno
+import os
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from docaps.errors import RunError
-from docaps.runs.directory import FINISHED, INTERRUPTED, MetricsLog, Run, now, open_run, read_metrics, versions
+from docaps.files import read_json, write_json
+from docaps.runs import directory
+from docaps.runs.directory import FINISHED, FORMAT, INTERRUPTED, LOCK, Run, locked, now, open_run, versions
 
 
 def message(path: Path) -> str:
@@ -24,7 +26,7 @@ def test_a_finished_run_opens(tmp_path: Path) -> None:
     run.write({"status": FINISHED, "name": "ä"})
     assert open_run(run.path) == run
     assert run.finished
-    assert run.read() == {"status": FINISHED, "name": "ä"}
+    assert run.read() == {"status": FINISHED, "name": "ä", "format": FORMAT}
 
 
 def test_what_is_no_run_is_told_apart(tmp_path: Path) -> None:
@@ -50,56 +52,69 @@ def test_a_broken_description_is_told_with_its_file(tmp_path: Path, text: str, f
     assert re.search(fault, message(tmp_path))
 
 
-def test_metrics_survive_a_file_and_are_there_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "metrics.jsonl"
-    log = MetricsLog(path)
-    log.append({"step": 1, "loss": 2.5})
-    assert list(read_metrics(path)) == [{"step": 1, "loss": 2.5}]
-    log.append({"step": 2})
-    log.close()
-    assert [row["step"] for row in read_metrics(path)] == [1, 2]
-    assert list(read_metrics(tmp_path / "absent")) == []
+def test_a_run_without_a_format_is_of_docaps_0_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    renamed = {"begun": "initial.run", "settings.old": "settings.new", "absent.key": "new.key"}
+    monkeypatch.setattr(directory, "RENAMED", renamed)
+    run = Run(tmp_path)
+    write_json(run.description, {"status": FINISHED, "begun": "x", "settings": {"old": 1, "kept": 2}})
+    expected = {"status": FINISHED, "initial": {"run": "x"}, "settings": {"new": 1, "kept": 2}, "format": FORMAT}
+    assert run.read() == expected
+    run.write(run.read())
+    assert run.read() == read_json(run.description, error=RunError) == expected
+    write_json(run.description, {"begun": "y", "format": FORMAT})
+    assert run.read() == {"begun": "y", "format": FORMAT}  # a run of this version may use the old name for another key
 
 
-class Full:
-    """A file on a disk that has room for a few bytes more."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self._room = file, 5
-
-    def write(self, data: bytes) -> int:
-        if not self._room:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        written, self._room = self._file.write(data[: self._room]), 0
-        return int(written)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
+@pytest.mark.parametrize("found", [FORMAT + 1, 0, "2", None])
+def test_a_run_of_a_later_version_is_refused(tmp_path: Path, found: object) -> None:
+    write_json(Run(tmp_path).description, {"status": FINISHED, "format": found})
+    expected = f"run.json: run format {found!r} is not known to this version, which reads formats 1 to {FORMAT}"
+    assert expected in message(tmp_path)
+    assert message(tmp_path).endswith(": update docaps")
 
 
-def test_a_row_for_which_there_is_no_room_is_not_there_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    log = MetricsLog(path)
-    log.append({"step": 1})
-    size, file = log.size, log._file
-    log._file = Full(file)  # type: ignore[assignment]
-    with pytest.raises(OSError, match="No space left"):
-        log.append({"step": 2})
-    assert (log.size, path.read_text()) == (size, '{"step": 1}\n')
-    log._file = file
-    log.append({"step": 2})
-    log.close()  # nothing is left that would have to be written now
-    assert [row["step"] for row in read_metrics(path)] == [1, 2]
+def test_a_lock_leaves_no_file_and_can_be_taken_again(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    for _ in range(2):
+        with locked(run):
+            assert (run.path / LOCK).exists()
+            with pytest.raises(RunError, match="another process is training here: wait for it") as caught, locked(run):
+                pass
+            assert caught.value.path == run.path
+        assert list(run.path.iterdir()) == []
 
 
-def test_a_torn_last_line_is_left_out_but_a_torn_inner_line_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2, "lo')
-    assert list(read_metrics(path)) == [{"step": 1}]
-    path.write_text('{"step": 1}\n{"step": 2, "lo\n{"step": 3}\n')
-    with pytest.raises(RunError) as caught:
-        list(read_metrics(path))
-    assert str(caught.value) == f"{path}:2: not valid JSON"
+def test_a_lock_file_that_a_killed_process_left_does_not_lock(tmp_path: Path) -> None:
+    (tmp_path / LOCK).touch()
+    with locked(Run(tmp_path)):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_does_not_stop_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    done = []
+    with locked(Run(tmp_path)):
+        done.append(True)
+    assert done == [True]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_is_a_link_is_refused_and_its_target_untouched(tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("text")
+    run = Run(tmp_path / "run")
+    run.path.mkdir()
+    (run.path / LOCK).symlink_to(target)
+    with pytest.raises(RunError, match="the lock is a symbolic link: remove it"), locked(run):
+        pass
+    assert target.read_text() == "text"
 
 
 def test_versions_and_time_are_those_of_this_machine() -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from docaps.runs.directory import Run, read_metrics
+from docaps.runs.directory import Run
+from docaps.runs.metrics import read_metrics
 from docaps.training import journal
 from docaps.training.journal import StepTimer, open_journal, progress_line
 from docaps.training.state import TrainerState
