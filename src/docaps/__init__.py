@@ -21,6 +21,11 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "load"]
 
 
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return list(__all__)
+
+
 def load(run: "str | os.PathLike[str]", *, precision: "TranslationPrecision" = "float32") -> "DocumentTranslator":
     """Load the model of a finished run, ready to translate (see `docaps.translation.documents`).
 
