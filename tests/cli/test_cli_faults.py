@@ -132,7 +132,7 @@ def test_a_run_without_its_log_is_told(chain: Chain, desk: Path) -> None:
     (desk / "runs" / "document" / "metrics.jsonl").unlink()
     result = docaps("train", "minidocs", "--corpus", chain.corpus, "--out", "runs", *settings())
     assert result.code == 1
-    assert "runs/document/metrics.jsonl: no perplexity is logged" in result.err
+    assert "runs/document/metrics.jsonl: no perplexity in the log" in result.err
 
 
 def test_a_loss_that_explodes_is_told_and_leaves_no_weights(chain: Chain, desk: Path) -> None:

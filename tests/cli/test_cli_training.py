@@ -188,7 +188,7 @@ def test_options_of_time_steps_and_precision_reach_the_stage(chain: Chain, tmp_p
     assert description["settings"]["stage"]["budget"] == "1s"
     bad = docaps(*base, "--budget", "soon")
     assert bad.code == 1
-    assert "'soon' is no length of time" in bad.err
+    assert "'soon' is not a duration" in bad.err
 
 
 def test_a_stage_starts_from_any_finished_run(chain: Chain, tmp_path: Path) -> None:

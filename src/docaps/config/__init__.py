@@ -1,12 +1,12 @@
-"""Settings: TOML in, frozen and checked objects out.
+"""Settings: TOML in, frozen and validated objects out.
 
-A recipe says everything about an experiment: how the corpus is prepared, how large the model is, which stages train
-it and how it decodes. All faults of a recipe are reported at once, an unknown key with the nearest known one.
+A recipe describes an experiment: preparation, model, training stages and decoding. All errors of a recipe are reported
+at once, an unknown key with the nearest known one.
 
-systems    which systems there are, what each is made of, and the settings of their parts
-settings   what else can be set; every default stands here or there
-recipes    TOML files, the recipes they build on, and overrides
-faults     what is wrong, in words, with file and line
+systems    the systems, and the settings of their parts
+settings   all other settings, with their defaults
+recipes    TOML files, their profiles and overrides
+faults     error messages with file and line
 """
 
 from docaps.config.faults import describe_faults

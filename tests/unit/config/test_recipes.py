@@ -95,8 +95,8 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
         ("[model]\nsize = 100\nheads = 8", ":1: model: size 100 must be even and divisible by the number of heads, 8"),
         ("[model]\nsize = 9\nheads = 3", "size 9 must be even"),
         ("[stage.a]\nsteps = 10\nwarmup = 10", ":1: stage.a: warm-up of 10 steps must be shorter than the stage, 10"),
-        ('[stage.a]\ninit_from = "b"\n[stage.b]', "stage 'a' starts from 'b', which is no stage before it"),
-        ('[stage.a]\ninit_from = "a"', "stage 'a' starts from 'a', which is no stage before it"),
+        ('[stage.a]\ninit_from = "b"\n[stage.b]', "stage 'a' starts from 'b', which is not an earlier stage"),
+        ('[stage.a]\ninit_from = "a"', "stage 'a' starts from 'a', which is not an earlier stage"),
         ('[stage."../a"]', "stage name '../a' must consist of letters"),
         (
             '[concat]\nmode = "2-to-2"\n[stage.a]\nsystem = "concat"',
