@@ -1,65 +1,23 @@
 """What training reports: rows of metrics for metrics.jsonl and TensorBoard, throughput, and the progress line."""
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 
 from docaps.runs.directory import Run
 from docaps.runs.metrics import MetricsLog
 from docaps.training.objective import Device, perplexity
-from docaps.training.state import Sums, TrainerState
-
-
-class RunningMeans:
-    """Means of the logged numbers since the last row of the log."""
-
-    def __init__(self, begun: Sums | None = None) -> None:
-        begun = begun or Sums()
-        self._sums, self._counts = dict(begun.sums), dict(begun.counts)
-        self._tokens, self._seconds = begun.tokens, begun.seconds
-
-    @property
-    def sums(self) -> Sums:
-        """Return the sums since the last row."""
-        return Sums(dict(self._sums), dict(self._counts), self._tokens, self._seconds)
-
-    def add(self, values: Mapping[str, float], tokens: int, seconds: float) -> None:
-        """Add the numbers of one step; non-finite ones are left out."""
-        for name, value in values.items():
-            if math.isfinite(value):
-                self._sums[name] = self._sums.get(name, 0.0) + value
-                self._counts[name] = self._counts.get(name, 0) + 1  # not every step has every number
-        self._tokens += tokens
-        self._seconds += seconds
-
-    def drain(self) -> dict[str, float]:
-        """Return the means and the throughput, and start again from zero."""
-        speed = self._tokens / max(self._seconds, 1e-9)
-        means = {name: value / self._counts[name] for name, value in self._sums.items()}
-        self.__init__()  # type: ignore[misc]
-        return {**means, "tokens_per_second": speed}
-
-
-@runtime_checkable
-class ScalarWriter(Protocol):
-    """The methods of TensorBoard's writer that are used here."""
-
-    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None:
-        """Write one number."""
-
-    def close(self) -> None:
-        """Flush and close the files."""
+from docaps.training.state import TrainerState
 
 
 class TrainingJournal:
-    """Writes rows of metrics to metrics.jsonl and TensorBoard."""
+    """Writes rows of metrics to metrics.jsonl and, with a `SummaryWriter`, to TensorBoard."""
 
-    def __init__(self, log: MetricsLog, board: ScalarWriter | None = None) -> None:
+    def __init__(self, log: MetricsLog, board: Any = None) -> None:
         self._log = log
         self._board = board
 
@@ -89,14 +47,13 @@ def open_journal(run: Run, state: TrainerState) -> Iterator[TrainingJournal]:
             board.close()
 
 
-def _tensorboard_writer(directory: Path, state: TrainerState) -> ScalarWriter | None:
+def _tensorboard_writer(directory: Path, state: TrainerState) -> Any:
     """Return TensorBoard's writer, or None if TensorBoard is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    writer: Any = SummaryWriter(str(directory), purge_step=state.step + 1 if state.step else None)
-    return writer  # type: ignore[no-any-return]
+    return SummaryWriter(str(directory), purge_step=state.step + 1 if state.step else None)
 
 
 class StepTimer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,50 +50,59 @@ def train_recipe(
     runs = []
     for name in chosen:
         given = init_from if name == chosen[0] else None
-        stage = Stage(name, recipe, store, out, overwrite=overwrite, init_from=given, probe=probe, group=group)
+        stage = Stage(name, recipe, store, out, overwrite, given, probe, group)
         runs.append(stage.train())
     return runs
 
 
+@dataclass(frozen=True)
 class Stage:
     """One stage of a recipe, from the corpus to a finished run directory."""
 
-    def __init__(
-        self,
-        name: str,
-        recipe: Recipe,
-        store: Store,
-        out: Path,
-        *,
-        overwrite: bool = False,
-        init_from: Path | None = None,
-        probe: Probe | None = None,
-        group: ProcessGroup = SINGLE_PROCESS,
-    ) -> None:
-        self._name = name
-        self._recipe, self._store, self._group, self._probe = recipe, store, group, probe
-        self._settings: StageSettings = recipe.stage[name]
-        self.run = Run(out / name)
-        self._overwrite = overwrite
-        earlier = self._settings.init_from
-        self._initial_run = init_from or (out / earlier if earlier is not None else None)
-        if self._settings.best_by == "dev_bleu" and probe is None:
-            raise ConfigError(f"stage.{name}.best_by: nothing measures dev_bleu here")
-        if probe is not None and group.sharded:
+    name: str
+    recipe: Recipe
+    store: Store
+    out: Path
+    overwrite: bool = False
+    init_from: Path | None = None
+    """A finished run to start from, instead of the stage that the settings name."""
+    probe: Probe | None = None
+    group: ProcessGroup = SINGLE_PROCESS
+
+    def __post_init__(self) -> None:
+        if self.settings.best_by == "dev_bleu" and self.probe is None:
+            raise ConfigError(f"stage.{self.name}.best_by: nothing measures dev_bleu here")
+        if self.probe is not None and self.group.sharded:
             raise ConfigError('distribution = "fsdp": only dev_loss can be measured while weights are sharded')
+
+    @property
+    def settings(self) -> StageSettings:
+        """Return the settings of this stage."""
+        return self.recipe.stage[self.name]
+
+    @property
+    def run(self) -> Run:
+        """Return the run directory of this stage."""
+        return Run(self.out / self.name)
+
+    @property
+    def _initial_run(self) -> Path | None:
+        """Return the run directory whose weights the stage starts from, if any."""
+        earlier = self.settings.init_from
+        return self.init_from or (None if earlier is None else self.out / earlier)
 
     def train(self) -> Run:
         """Train the stage unless the same one is finished."""
-        initial = self._group.run_on_main(self._describe_initial_run)
-        identity = StageIdentity(self._describe_settings(), self._recipe.seed, self._store.hash, initial)
-        directory = StageDirectory(self.run, identity, overwrite=self._overwrite)
-        with directory.lock() if self._group.is_main else nullcontext():
-            if self._group.run_on_main(directory.is_finished):
+        initial = self.group.run_on_main(self._describe_initial_run)
+        identity = StageIdentity(self._describe_settings(), self.recipe.seed, self.store.hash, initial)
+        directory = StageDirectory(self.run, identity, overwrite=self.overwrite)
+        with directory.lock() if self.group.is_main else nullcontext():
+            if self.group.run_on_main(directory.is_finished):
                 progress.say(f"{self.run.path}: finished already, kept")
                 return self.run
-            saved = self._group.run_on_main(directory.find_state)
+            saved = self.group.run_on_main(directory.find_state)
             self._train(saved, initial)
-            if self._group.is_main:
+            if self.group.is_main:
                 directory.remove_training_files()
         return self.run
 
@@ -105,14 +115,14 @@ class Stage:
 
     def _train(self, saved: SavedState | None, initial: Mapping[str, str] | None) -> None:
         """Build the model, train it from the beginning or from a saved state, and write the finished run."""
-        device = _choose_device(self._recipe, self._group)
+        device = _choose_device(self.recipe, self.group)
         learner = self._make_learner(device, saved)
         state = TrainerState() if saved is None else saved.trainer
         record = None
-        if self._group.is_main:
+        if self.group.is_main:
             record = RunRecord(self.run, self._describe(learner.model, device, initial))
             record.begin(state)  # first: without run.json the directory would not count as ours
-            self._store.codec.save(self.run.text)
+            self.store.codec.save(self.run.text)
         try:
             state = self._run_trainer(learner, device, state)
             weights = learner.weights()
@@ -133,40 +143,40 @@ class Stage:
             saved.restore_weights(model)
         learner = Learner(
             model,
-            settings=self._settings,
-            regulariser_weight=self._recipe.regulariser.weight,
+            settings=self.settings,
+            regulariser_weight=self.recipe.regulariser.weight,
             device=device,
             inherited=inherited,
-            seed=self._recipe.seed,
-            group=self._group,
+            seed=self.recipe.seed,
+            group=self.group,
         )
         if saved is not None:
             saved.restore_optimizer(model, learner.optimizer)
         return learner
 
     def _snapshots(self) -> Snapshots:
-        return Snapshots(self.run.snapshots, self._settings)
+        return Snapshots(self.run.snapshots, self.settings)
 
     def _build_model(self, *, quiet: bool = False) -> tuple[TranslationModel, tuple[str, ...]]:
         """Build the stage's model with the weights of its initial run; return the names of those weights too."""
-        vocabulary = len(self._store.codec.vocabulary)
-        system, stage, path = self._recipe.system(self._name), self._settings, self._initial_run
-        model = build_model(system, vocabulary=vocabulary, dropout=stage.dropout, seed=self._recipe.seed)
+        vocabulary = len(self.store.codec.vocabulary)
+        system, stage, path = self.recipe.system(self.name), self.settings, self._initial_run
+        model = build_model(system, vocabulary=vocabulary, dropout=stage.dropout, seed=self.recipe.seed)
         if path is None:
             return model, ()
-        report = fill(model, self._group.run_on_main(lambda: read_weights(open_run(path).weights)))
+        report = fill(model, self.group.run_on_main(lambda: read_weights(open_run(path).weights)))
         if not quiet:
-            progress.say(f"{self._name} starts from {path.name}: {report}")
+            progress.say(f"{self.name} starts from {path.name}: {report}")
         return model, report.taken
 
     def _run_trainer(self, learner: Learner, device: Device, state: TrainerState) -> TrainerState:
         """Run the trainer over the corpus and return its last state."""
-        model, group = learner.model, self._group
-        data = self._store.split("train", extra=self._settings.extra)
+        model, group = learner.model, self.group
+        data = self.store.split("train", extra=self.settings.extra)
         sampler = self._sampler(data, model)
-        shard = Shard(-(-self._settings.accumulate // group.size) * group.size, group.rank, group.size)
-        if shard.batches != self._settings.accumulate:
-            progress.say(f"{shard.batches} batches a step instead of {self._settings.accumulate}: one for each process")
+        shard = Shard(-(-self.settings.accumulate // group.size) * group.size, group.rank, group.size)
+        if shard.batches != self.settings.accumulate:
+            progress.say(f"{shard.batches} batches a step instead of {self.settings.accumulate}: one for each process")
         steps = load_steps(data, sampler, history=model.view, start=state.position, shard=shard)
         snapshots = self._snapshots()
         with ExitStack() as stack:
@@ -178,7 +188,7 @@ class Stage:
                 snapshots.prune(state)
             trainer = Trainer(
                 learner,
-                settings=self._settings,
+                settings=self.settings,
                 validate=lambda: self._measure(learner, device),
                 snapshots=snapshots,
                 output=output,
@@ -187,21 +197,21 @@ class Stage:
                 group=group,
             )
             stack.enter_context(torch.random.fork_rng())
-            return trainer.train(stack.enter_context(Prefetcher(steps)), f"train {self._name}", state)
+            return trainer.train(stack.enter_context(Prefetcher(steps)), f"train {self.name}", state)
 
     def _sampler(self, data: Split, model: TranslationModel) -> Sampler:
         """Return the sampler of the stage, or of the model if the stage names none."""
-        kind = self._settings.sampling or model.sampling
-        sampler = make_sampler(kind, data, budget=self._settings.batch_tokens, seed=self._recipe.seed)
+        kind = self.settings.sampling or model.sampling
+        sampler = make_sampler(kind, data, budget=self.settings.batch_tokens, seed=self.recipe.seed)
         if not len(sampler):
-            raise CorpusError("the training part has no pair with words on both sides", path=self._store.path)
+            raise CorpusError("the training part has no pair with words on both sides", path=self.store.path)
         return sampler
 
     def _profile(
         self, learner: Learner, device: Device, data: Split, sampler: Sampler, state: TrainerState
     ) -> StepTimer:
         """Measure the cost of a step and the machine's peak, and freeze weights that get no gradient."""
-        if self._group.sharded:
+        if self.group.sharded:
             return StepTimer()
         first = next(load_steps(data, sampler, history=learner.model.view, start=state.position)).batches[0]
         operations, idle = learner.profile(first.batch.to(device.place))
@@ -213,36 +223,36 @@ class Stage:
 
     def _measure(self, learner: Learner, device: Device) -> Mapping[str, float]:
         """Validate the model, and run the probe if there is one."""
-        dev = self._store.split("dev")
-        numbers = validate(learner.objective, dev, budget=self._settings.batch_tokens, group=self._group)
+        dev = self.store.split("dev")
+        numbers = validate(learner.objective, dev, budget=self.settings.batch_tokens, group=self.group)
         with progress.silent():
-            return numbers if self._probe is None else {**numbers, **self._probe(learner.model, device)}
+            return numbers if self.probe is None else {**numbers, **self.probe(learner.model, device)}
 
     def _describe(self, model: TranslationModel, device: Device, initial: Mapping[str, str] | None) -> dict[str, Any]:
         """Describe the run for run.json: system, settings, seed, versions, corpus and machine."""
         return {
-            "name": self._name,
-            "system": self._settings.system,
-            "seed": self._recipe.seed,
-            "steps": self._settings.steps,
+            "name": self.name,
+            "system": self.settings.system,
+            "seed": self.recipe.seed,
+            "steps": self.settings.steps,
             "parameters": count_parameters(model),
             "precision": str(device.precision).removeprefix("torch."),
             "device": str(device.place),
-            "processes": self._group.size,
-            "init_from": self._settings.init_from,
+            "processes": self.group.size,
+            "init_from": self.settings.init_from,
             "begun_from": initial,
             "settings": self._describe_settings(),
             "versions": versions(),
-            "corpus": {"path": str(self._store.path.resolve()), "hash": self._store.hash},
+            "corpus": {"path": str(self.store.path.resolve()), "hash": self.store.hash},
         }
 
     def _describe_settings(self) -> dict[str, Any]:
         """Return the resolved settings of the stage."""
         return {
-            "recipe": self._recipe.name,
-            "system": self._recipe.system(self._name).model_dump(),
-            "stage": self._settings.model_dump(),
-            "decoding": self._recipe.decoding.model_dump(),
+            "recipe": self.recipe.name,
+            "system": self.recipe.system(self.name).model_dump(),
+            "stage": self.settings.model_dump(),
+            "decoding": self.recipe.decoding.model_dump(),
         }
 
 

@@ -5,6 +5,7 @@ Random state is not stored: dropout depends on seed, step and batch alone.
 
 import contextlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,12 +28,24 @@ WEIGHTS, OPTIMIZER = "weights/", "optimizer/"
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums for the next row of the log, so far."""
+    """Sums of metrics since the last row of the log, for the means in the next one."""
 
     sums: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     tokens: int = 0
     seconds: float = 0.0
+
+    def plus(self, metrics: Mapping[str, float], tokens: int, seconds: float) -> "Sums":
+        """Add the metrics of one step; non-finite ones are left out, and not every step has every metric."""
+        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+        sums = self.sums | {name: self.sums.get(name, 0.0) + value for name, value in finite.items()}
+        counts = self.counts | {name: self.counts.get(name, 0) + 1 for name in finite}
+        return Sums(sums, counts, self.tokens + tokens, self.seconds + seconds)
+
+    def means(self) -> dict[str, float]:
+        """Return the means and the throughput."""
+        means = {name: value / self.counts[name] for name, value in self.sums.items()}
+        return {**means, "tokens_per_second": self.tokens / max(self.seconds, 1e-9)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted, caught, shielded
 from docaps.memory import return_pages
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
-from docaps.training.journal import RunningMeans, StepTimer, TrainingJournal, progress_line
+from docaps.training.journal import StepTimer, TrainingJournal, progress_line
 from docaps.training.learner import Learner
-from docaps.training.state import Snapshots, TrainerState
+from docaps.training.state import Snapshots, Sums, TrainerState
 from docaps.training.stopping import check_success, record_validation, seconds_left, stop_reason
 
 MAX_SKIPPED = 10
@@ -55,7 +55,7 @@ class Trainer:
         self._timer = timer or StepTimer()
         self._describe_data = describe_data
         self._group = group
-        self._means = RunningMeans()
+        self._unlogged = Sums()
         self.state = self._begun = TrainerState()
         self._saved_step: int | None = None
         self._saved: TrainerState | None = None
@@ -65,7 +65,7 @@ class Trainer:
         """Train until the stage is over; if an error or a signal ends it earlier, save the state first."""
         self.state = self._begun = state or TrainerState()
         self._saved_step = self.state.step or None
-        self._means = RunningMeans(self.state.unlogged)
+        self._unlogged = self.state.unlogged
         with caught(), progress.start(description, self._settings.steps, done=self.state.step, clock=False) as task:
             try:
                 self._loop(data, task)
@@ -108,7 +108,7 @@ class Trainer:
             norm = self._learner.apply(number) if math.isfinite(metrics["loss"]) else math.nan
             self.state = self._advanced(data, seconds, skipped=not math.isfinite(norm))
             self._consistent = True
-            self._means.add({**metrics, "gradient_norm": norm}, data.tokens, seconds)
+            self._unlogged = self._unlogged.plus({**metrics, "gradient_norm": norm}, data.tokens, seconds)
             task.advance(status=self._log_when_due())
         if self.state.skipped_in_a_row >= MAX_SKIPPED:
             raise TrainingError(
@@ -139,7 +139,8 @@ class Trainer:
         state = self.state
         if state.step % self._settings.log_every and state.step != self._settings.steps:
             return None
-        row = {**self._means.drain(), "learning_rate": self._learner.rate(state.step)}
+        row = {**self._unlogged.means(), "learning_rate": self._learner.rate(state.step)}
+        self._unlogged = Sums()
         share = self._timer.share_of_peak(row["tokens_per_second"])
         row |= {"skipped": state.skipped} if state.skipped else {}
         row |= {} if share is None else {"share_of_peak": share / self._group.size}
@@ -171,7 +172,7 @@ class Trainer:
         if self._output is None:
             return
         with shielded():
-            self.state = replace(self.state, logged=self._output.journal.size, unlogged=self._means.sums)
+            self.state = replace(self.state, logged=self._output.journal.size, unlogged=self._unlogged)
             self._output.save(tensors, self.state)
             self._saved_step, self._saved = self.state.step, self.state
             self._snapshots.prune(self.state)

@@ -16,7 +16,7 @@ from docaps.batches.prefetch import StepData
 from docaps.batches.windows import Window
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted
-from docaps.training.journal import RunningMeans, StepTimer
+from docaps.training.journal import StepTimer
 from docaps.training.state import TrainerState
 
 
@@ -212,14 +212,3 @@ def test_a_fault_within_the_update_saves_nothing(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(RuntimeError, match="half an update"):
         train(fresh(), save=saved.append)
     assert saved == []
-
-
-def test_numbers_that_not_every_step_has_are_averaged_over_those_that_do() -> None:
-    averages = RunningMeans()
-    averages.add({"loss": 1.0, "pcc": 0.5}, tokens=3, seconds=1.0)
-    averages.add({"loss": 3.0}, tokens=3, seconds=2.0)
-    averages.add({"loss": math.nan}, tokens=3, seconds=0.0)
-    found = averages.drain()
-    assert (found["loss"], found["pcc"], found["tokens_per_second"]) == (2.0, 0.5, 3.0)
-    averages.add({"loss": 7.0}, tokens=3, seconds=1.0)
-    assert set(averages.drain()) == {"loss", "tokens_per_second"}
