@@ -19,7 +19,7 @@ from tests.cli.conftest import Chain
 from docaps.files import sha256
 from docaps.model.checkpoint import read_tensors, read_weights
 from docaps.runs.directory import Run
-from docaps.runs.metrics import read_metrics
+from docaps.runs.training_log import read_metrics
 from docaps.training.state import read_state
 
 STEPS = 40

@@ -120,7 +120,7 @@ def _summary(path: Path) -> dict[str, Any]:
     """Return the main numbers of a finished run."""
     from docaps.errors import RunError
     from docaps.runs.directory import Run
-    from docaps.runs.metrics import read_metrics
+    from docaps.runs.training_log import read_metrics
 
     run = Run(path)
     description = run.read()

@@ -31,7 +31,7 @@ from docaps.model.interface import TranslationModel
 from docaps.report.readings import as_markdown
 from docaps.runs.card import write_card
 from docaps.runs.directory import Run
-from docaps.runs.metrics import read_metrics
+from docaps.runs.training_log import read_metrics
 from docaps.training.objective import Device, Probe
 from docaps.training.stages import train_recipe
 from docaps.translation.loading import TrainedModel

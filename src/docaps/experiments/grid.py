@@ -25,7 +25,7 @@ from docaps.experiments.readings import Reading, apply
 from docaps.experiments.requests import is_same_request
 from docaps.files import read_json, write_json
 from docaps.runs.directory import Run
-from docaps.runs.metrics import read_metrics
+from docaps.runs.training_log import read_metrics
 
 SENTENCE = "sentence"
 VERSION = 1

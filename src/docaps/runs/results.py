@@ -16,7 +16,7 @@ from docaps.errors import RunError
 from docaps.runs.contrastive_results import Kept, kept_choices
 from docaps.runs.diagnosis_results import Diagnosis, diagnosis
 from docaps.runs.directory import migrate
-from docaps.runs.metrics import metrics_by_step
+from docaps.runs.training_log import metrics_by_step
 
 Value = TypeVar("Value")
 Matrix = tuple[tuple[float, ...], ...]  # [capsule][word]

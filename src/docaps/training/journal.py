@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from docaps.runs.directory import Run
-from docaps.runs.metrics import MetricsLog
+from docaps.runs.training_log import MetricsLog
 from docaps.training.objective import Device, perplexity
 from docaps.training.state import TrainerState
 

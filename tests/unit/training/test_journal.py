@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from docaps.runs.directory import Run
-from docaps.runs.metrics import read_metrics
+from docaps.runs.training_log import read_metrics
 from docaps.training import journal
 from docaps.training.journal import StepTimer, open_journal, progress_line
 from docaps.training.state import TrainerState

@@ -16,7 +16,7 @@ from docaps.files import sha256
 from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_tensors, read_weights, write_tensors
 from docaps.runs.directory import Run, locked
-from docaps.runs.metrics import read_metrics
+from docaps.runs.training_log import read_metrics
 from docaps.training.learner import Learner
 from docaps.training.stages import train_recipe
 from docaps.training.state import TRAINER_STATE, read_state

@@ -22,7 +22,7 @@ from docaps.files import sha256, write_json
 from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
 from docaps.runs.directory import Run, open_run
-from docaps.runs.metrics import read_metrics
+from docaps.runs.training_log import read_metrics
 from docaps.training import stages
 from docaps.training.learner import Learner
 from docaps.training.objective import Device, Objective, validate

@@ -11,7 +11,7 @@ from docaps import progress
 from docaps.corpus.store import Store
 from docaps.files import sha256
 from docaps.model.interface import TranslationModel
-from docaps.runs.metrics import read_metrics
+from docaps.runs.training_log import read_metrics
 from docaps.training.objective import Device, Probe
 from docaps.training.stages import train_recipe
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from docaps.errors import RunError
-from docaps.runs.metrics import MetricsLog, metrics_by_step, read_metrics
+from docaps.runs.training_log import MetricsLog, metrics_by_step, read_metrics
 
 
 def test_metrics_survive_a_file_and_are_there_at_once(tmp_path: Path) -> None:
