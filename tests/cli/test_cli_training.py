@@ -1,4 +1,4 @@
-"""Training as processes see it: killed, terminated, out of disk, several at once; it always goes on where it was."""
+"""Training in processes: killed, terminated, out of disk, several at once; it always resumes where it stopped."""
 
 import os
 import random
@@ -102,7 +102,7 @@ def wait_for_writing(run: Run, seconds: float = 2) -> None:
 
 
 @pytest.mark.parametrize(("moments", "steps"), [(2, STEPS), pytest.param(20, 20 * STEPS, marks=pytest.mark.stress)])
-def test_killed_at_any_moment_training_goes_on_bit_for_bit(
+def test_killed_at_any_moment_training_resumes_bit_for_bit(
     chain: Chain, tmp_path: Path, moments: int, steps: int, request: pytest.FixtureRequest
 ) -> None:
     run, call = Run(tmp_path / "killed" / "sentence"), options(chain, tmp_path / "killed", steps=steps)
@@ -118,7 +118,7 @@ def test_killed_at_any_moment_training_goes_on_bit_for_bit(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_saves_the_state_and_training_goes_on_bit_for_bit(
+def test_a_signal_saves_the_state_and_training_resumes_bit_for_bit(
     chain: Chain, whole: Run, tmp_path: Path, number: int, code: int
 ) -> None:
     run = Run(tmp_path / "sentence")
@@ -200,7 +200,7 @@ def test_a_stage_starts_from_any_finished_run(chain: Chain, tmp_path: Path) -> N
     assert (missing.code, "no such run" in missing.err) == (1, True)
 
 
-def test_the_best_can_be_told_by_bleu(chain: Chain, tmp_path: Path) -> None:
+def test_the_best_can_be_chosen_by_bleu(chain: Chain, tmp_path: Path) -> None:
     succeed(*options(chain, tmp_path, best_by="dev_bleu", steps=4, validate_every=2, result="best"))
     run = Run(tmp_path / "sentence")
     scores = [row["dev_bleu"] for row in read_metrics(run.metrics) if "dev_bleu" in row]
@@ -279,7 +279,7 @@ def children(process: subprocess.Popen[str]) -> list[int]:
     return [int(line) for line in found.split()]
 
 
-def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_goes_on(
+def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_resumes_it(
     chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]]
 ) -> None:
     run = Run(tmp_path / "sentence")
@@ -298,7 +298,7 @@ def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_goes_on(
 
 
 @pytest.mark.stress
-def test_spread_weights_are_saved_whole_and_go_on_bit_for_bit(
+def test_sharded_weights_are_saved_whole_and_resume_bit_for_bit(
     chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]]
 ) -> None:
     changes = {"accumulate": 2, "steps": 60, "save_every": 2, "result": "average"}

@@ -56,7 +56,7 @@ print(return_pages(), (before - resident()) / 2**20)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc has malloc_trim")
-def test_memory_in_pieces_is_given_back() -> None:
+def test_fragmented_memory_is_returned() -> None:
     returned, less = run_alone(RETURNED)
     assert returned == "True"
     assert float(less) > 50  # of 100 MiB; pages of two megabytes may stay where a piece of them is in use

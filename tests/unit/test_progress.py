@@ -64,7 +64,7 @@ def test_a_part_of_shown_work_can_be_silent(spoken: io.StringIO, monkeypatch: py
     assert spoken.getvalue() == "outer\n"
 
 
-def test_silence_ends_with_a_fault(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_ends_with_an_error(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress.REPORTER, "enabled", True)
     with contextlib.suppress(ValueError), progress.silent():
         raise ValueError
@@ -86,7 +86,7 @@ STATUS = (
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_a_terminal_of_any_width_shows_all_that_training_tells(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_a_terminal_of_any_width_shows_the_whole_status(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     text = io.StringIO()
     monkeypatch.setattr(progress.REPORTER, "enabled", True)
     monkeypatch.setattr(progress.REPORTER, "console", Console(file=text, force_terminal=True, width=width))

@@ -34,7 +34,7 @@ def test_processes_share_out_the_batches_of_each_step(split: Split) -> None:
             assert portion.tokens == int((portion.batch.translations != 0).sum())
 
 
-def test_steps_go_on_from_any_place(split: Split) -> None:
+def test_steps_resume_from_any_position(split: Split) -> None:
     sampler = LengthSampler(split, budget=60, seed=1)
     steps = list(itertools.islice(load_steps(split, sampler, history=1, shard=Shard(3)), 9))
     later = load_steps(split, sampler, history=1, start=steps[3].after, shard=Shard(3))
@@ -43,7 +43,7 @@ def test_steps_go_on_from_any_place(split: Split) -> None:
     assert steps[-1].after > StreamPosition(1, 0)  # an epoch may end in the middle of a step
 
 
-def test_items_come_in_order_and_are_made_ahead() -> None:
+def test_items_come_in_order_and_are_prefetched() -> None:
     made: list[int] = []
 
     def items() -> Iterator[int]:
@@ -62,7 +62,7 @@ def test_items_come_in_order_and_are_made_ahead() -> None:
         assert list(ahead) == []
 
 
-def test_a_fault_in_the_making_is_raised_in_its_place() -> None:
+def test_an_error_of_the_thread_is_raised_in_order() -> None:
     def items() -> Iterator[int]:
         yield 1
         raise ValueError("no more")
@@ -74,7 +74,7 @@ def test_a_fault_in_the_making_is_raised_in_its_place() -> None:
                 next(ahead)
 
 
-def test_leaving_ends_the_thread_even_if_nobody_takes_the_items() -> None:
+def test_leaving_ends_the_thread_even_if_items_are_left() -> None:
     before = threading.active_count()
     with Prefetcher(itertools.count()):
         assert threading.active_count() == before + 1

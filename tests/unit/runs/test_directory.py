@@ -29,7 +29,7 @@ def test_a_finished_run_opens(tmp_path: Path) -> None:
     assert run.read() == {"status": FINISHED, "name": "ä", "format": FORMAT}
 
 
-def test_what_is_no_run_is_told_apart(tmp_path: Path) -> None:
+def test_a_path_without_a_run_is_refused(tmp_path: Path) -> None:
     assert message(tmp_path / "absent") == f"{tmp_path / 'absent'}: no such run"
     assert message(tmp_path) == f"{tmp_path}: not a run directory (it has no run.json)"
     file = tmp_path / "file"
@@ -47,7 +47,7 @@ def test_an_unfinished_run_is_refused_with_its_status(tmp_path: Path, status: st
 
 
 @pytest.mark.parametrize(("text", "fault"), [("{", r"run\.json:1: not valid JSON"), ("[]", "expected a JSON object")])
-def test_a_broken_description_is_told_with_its_file(tmp_path: Path, text: str, fault: str) -> None:
+def test_a_broken_description_is_reported_with_its_file(tmp_path: Path, text: str, fault: str) -> None:
     Run(tmp_path).description.write_text(text)
     assert re.search(fault, message(tmp_path))
 

@@ -37,7 +37,7 @@ class Full:
         return getattr(self._file, name)
 
 
-def test_a_row_for_which_there_is_no_room_is_not_there_at_all(tmp_path: Path) -> None:
+def test_on_a_full_disk_a_row_is_not_written_in_part(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     log = MetricsLog(path)
     log.append({"step": 1})
@@ -52,7 +52,7 @@ def test_a_row_for_which_there_is_no_room_is_not_there_at_all(tmp_path: Path) ->
     assert [row["step"] for row in read_metrics(path)] == [1, 2]
 
 
-def test_a_torn_last_line_is_left_out_but_a_torn_inner_line_is_told(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_left_out_but_a_torn_inner_line_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 1}\n{"step": 2, "lo')
     assert list(read_metrics(path)) == [{"step": 1}]

@@ -56,14 +56,14 @@ def test_validation_is_shared_out(store: Store, sums: list[torch.Tensor]) -> Non
 
 @pytest.mark.usefixtures("hearing")
 @pytest.mark.parametrize("words", ["[gloo/transport] Connection closed by peer [127.0.0.1]:1", "Socket Timeout"])
-def test_a_process_that_is_gone_is_told_in_words(words: str) -> None:
+def test_a_lost_process_is_reported(words: str) -> None:
     expected = "another of the 2 processes is gone or does not answer: "
     with pytest.raises(TrainingError, match=expected), ProcessGroup(0, 2).reporting_lost_processes():
         raise RuntimeError(f"{words}\nat some place in the library")
 
 
-def test_a_signal_does_not_hide_that_a_process_is_gone() -> None:
-    """Torchrun's signal comes at the very moment: Python raises it before anybody could look at the fault."""
+def test_a_signal_does_not_hide_a_lost_process() -> None:
+    """Torchrun's signal can arrive while the error is raised: Python then raises the signal instead."""
 
     def lose() -> None:
         try:
@@ -79,6 +79,6 @@ def test_a_signal_does_not_hide_that_a_process_is_gone() -> None:
 
 
 @pytest.mark.parametrize("group", [SINGLE_PROCESS, ProcessGroup(1, 2)])
-def test_other_faults_are_not_taken_for_that(group: ProcessGroup) -> None:
+def test_other_errors_are_not_reported_as_a_lost_process(group: ProcessGroup) -> None:
     with pytest.raises(RuntimeError, match="shapes do not fit"), group.reporting_lost_processes():
         raise RuntimeError("shapes do not fit")

@@ -1,4 +1,4 @@
-"""A learner learns, twice alike, freezes what it shall freeze, and takes the same step in one piece or in several."""
+"""A learner learns reproducibly, freezes weights, and takes the same step from one batch or from several."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Stages: each leaves a run directory; finished ones are kept, other ones refused, interrupted ones trained again."""
+"""Stages: each leaves a run directory; finished runs are kept, other runs refused, interrupted ones resumed."""
 
 import errno
 import json
@@ -91,7 +91,7 @@ def test_a_finished_stage_with_other_settings_is_refused(
 
 
 @pytest.mark.parametrize("table", [("system", "han"), ("stage",), ("decoding",)])
-def test_what_an_earlier_version_did_not_know_has_its_default(
+def test_settings_unknown_to_an_earlier_version_have_their_defaults(
     store: Store, trained: Path, tmp_path: Path, table: tuple[str, ...], said: list[str]
 ) -> None:
     run = Run(Path(shutil.copytree(trained, tmp_path / "runs")) / "sentence")
@@ -160,7 +160,7 @@ def test_a_stage_whose_beginning_is_not_there_is_refused(store: Store, tmp_path:
 
 
 @pytest.mark.parametrize("fault", [Interrupted(2), RuntimeError("a bug")])
-def test_interrupted_training_is_no_finished_run_and_goes_on(
+def test_an_interrupted_run_is_unfinished_and_can_be_resumed(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str], fault: BaseException
 ) -> None:
     compute = Learner.compute
@@ -190,7 +190,7 @@ def test_interrupted_training_is_no_finished_run_and_goes_on(
     assert left == {"metrics.jsonl", "model.safetensors", "run.json", "text"}
 
 
-def test_a_directory_that_is_no_run_is_not_touched(store: Store, tmp_path: Path) -> None:
+def test_a_directory_without_a_run_is_not_touched(store: Store, tmp_path: Path) -> None:
     precious = tmp_path / "sentence" / "thesis.tex"
     precious.parent.mkdir()
     precious.write_text("ten years of work")
@@ -203,7 +203,7 @@ def test_a_directory_that_is_no_run_is_not_touched(store: Store, tmp_path: Path)
 def test_killed_at_its_very_beginning_a_stage_can_be_begun_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever was written first must tell whose folder it is: text without run.json would be anybody's."""
+    """run.json must be written first: a folder without it would not count as a run."""
     folder = tmp_path / "sentence"
     folder.mkdir()
     (folder / ".run.json.x7.partial").write_text("{")
@@ -262,9 +262,7 @@ def test_sentences_are_named_by_number_and_document(store: Store) -> None:
     assert stages.describe_data(data, many).endswith(" and 2 more")
 
 
-def test_a_loss_that_is_no_number_names_the_sentences(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_non_finite_loss_names_the_sentences(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Learner, "compute", lambda *_: {"loss": math.nan})
     with pytest.raises(
         TrainingError, match=r"the last of them 10, up to .*epoch \d+, on the training sentences \d+ \("
@@ -272,7 +270,7 @@ def test_a_loss_that_is_no_number_names_the_sentences(
         stages.train_recipe(tiny.recipe(stage__sentence__steps=20), store, tmp_path, stages=["sentence"])
 
 
-def test_what_ended_training_is_told_even_if_it_cannot_be_written_down(
+def test_the_error_that_ended_training_is_raised_even_if_it_cannot_be_recorded(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

@@ -34,7 +34,7 @@ def poisoned(model: Any, steps: set[int]) -> Iterator[StepData]:
         yield data
 
 
-def test_a_step_whose_loss_is_no_number_is_skipped_and_counted() -> None:
+def test_a_step_with_a_non_finite_loss_is_skipped_and_counted() -> None:
     model, other = fresh(dropout=0.0), fresh(dropout=0.0)
     rows = train(model, poisoned(model, {3, 4}), steps=6)
     assert [row.get("skipped", 0) for row in rows if "learning_rate" in row] == [0, 0, 1, 2, 2, 2]
@@ -87,7 +87,7 @@ def test_the_log_has_means_rates_and_validations() -> None:
     assert losses(every)[0] == pytest.approx(losses(every, "cross_entropy")[0] - losses(every, "pcc")[0])
 
 
-def test_training_goes_on_after_a_validation_in_inference_mode() -> None:
+def test_training_continues_after_a_validation_in_inference_mode() -> None:
     """Validation may lengthen the table of positions and leaves the model in its translating mode."""
     model = fresh("qcn")
     long = collate([Window([5] * 300, (), [6] * 300)], tiny.K)
@@ -140,7 +140,7 @@ def test_bleu_is_better_when_higher() -> None:
     assert losses(rows, "dev_bleu") == [3.0, 4.0, 3.9, 2.0]
 
 
-def test_a_validation_that_is_no_number_is_never_the_best() -> None:
+def test_a_non_finite_validation_is_never_the_best() -> None:
     values, saved = iter([math.nan, 3.0, math.nan, 2.0, math.inf]), list[TrainerState]()
     train(fresh(), steps=5, validate_every=1, validate=lambda: {"dev_loss": next(values)}, save=saved.append)
     assert (saved[-1].best, saved[-1].best_step, saved[-1].waiting) == (2.0, 4, 1)
@@ -151,7 +151,7 @@ def test_a_stage_without_any_sound_validation_fails() -> None:
         train(fresh(), steps=2, validate_every=1, validate=lambda: {"dev_loss": math.nan})
 
 
-def test_what_decides_must_be_measured() -> None:
+def test_the_criterion_of_the_best_must_be_measured() -> None:
     with pytest.raises(TrainingError, match="best_by is dev_bleu, but the validation did not measure it"):
         train(fresh(), steps=1, best_by="dev_bleu")
 
@@ -169,7 +169,7 @@ def test_an_interruption_saves_the_last_whole_step() -> None:
     assert [state.step for state in saved] == [5]
 
 
-def test_a_full_disk_ends_training_and_tells_which_state_is_left() -> None:
+def test_a_full_disk_ends_training_and_the_message_names_the_saved_state() -> None:
     saved: list[int] = []
 
     def save(state: TrainerState) -> None:
@@ -194,7 +194,7 @@ def test_a_log_that_cannot_be_written_ends_training_with_a_saved_state() -> None
     assert [state.step for state in saved] == [4]
 
 
-def test_any_other_fault_saves_the_last_whole_step_too() -> None:
+def test_any_other_error_saves_the_last_complete_step_too() -> None:
     saved: list[TrainerState] = []
 
     def broken() -> Iterator[StepData]:
@@ -206,7 +206,7 @@ def test_any_other_fault_saves_the_last_whole_step_too() -> None:
     assert [state.step for state in saved] == [2]
 
 
-def test_a_fault_within_the_update_saves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_during_the_update_saves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     saved: list[TrainerState] = []
     monkeypatch.setattr("torch.optim.Adam.step", lambda _: (_ for _ in ()).throw(RuntimeError("half an update")))
     with pytest.raises(RuntimeError, match="half an update"):
