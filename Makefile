@@ -83,8 +83,7 @@ check: dev lint fast  ## Run the linters, the type checker and the fast tests
 lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	$(BIN)/mypy & types=$$!; $(BIN)/lint-imports --no-cache; imports=$$?; wait $$types && exit $$imports
 
 fast: dev
 	$(PARALLEL) -m "not stress and not learning and not browser" tests/unit tests/invariants tests/architecture

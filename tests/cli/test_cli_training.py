@@ -1,4 +1,4 @@
-"""Training in processes: killed, terminated, out of disk, several at once; it always resumes where it stopped."""
+"""Training in processes of its own: killed, terminated, out of disk, several at once; it always resumes where it stopped."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.cli.calling import docaps, finish, listing, settings, start, succeed
+from tests.cli.calling import docaps, listing, settings, start, succeed
 from tests.cli.conftest import Chain
 
 from docaps.files import sha256
@@ -43,7 +43,7 @@ def whole(chain: Chain, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def undisturbed(chain: Chain, out: Path, **changes: Any) -> Run:
-    result = finish(*options(chain, out, **changes))
+    result = docaps(*options(chain, out, **changes))
     assert result.code == 0, result.err
     return Run(out / "sentence")
 
@@ -107,7 +107,7 @@ def test_killed_at_any_moment_training_resumes_bit_for_bit(
 ) -> None:
     run, call = Run(tmp_path / "killed" / "sentence"), options(chain, tmp_path / "killed", steps=steps)
     reached = kill_often(run, call, moments, steps)
-    result = finish(*call)
+    result = docaps(*call)
     assert result.code == 0, result.err
     assert f"resumes after step {reached}" in result.err
     alone = request.getfixturevalue("whole") if steps == STEPS else undisturbed(chain, tmp_path / "alone", steps=steps)
@@ -135,7 +135,7 @@ def test_a_signal_saves_the_state_and_training_resumes_bit_for_bit(
     )
     assert "Traceback" not in err
     assert run.read()["status"] == "interrupted"
-    result = finish(*options(chain, tmp_path))
+    result = docaps(*options(chain, tmp_path))
     assert result.code == 0, result.err
     assert sha256(run.weights) == sha256(whole.weights)
 
@@ -162,7 +162,7 @@ def test_a_full_disk_leaves_the_old_state(chain: Chain, whole: Run, tmp_path: Pa
     assert "Traceback" not in result.stderr
     assert sha256(run.state) == before
     assert not [name for name in listing(tmp_path) if name.endswith(".partial")]
-    assert finish(*options(chain, tmp_path)).code == 0
+    assert docaps(*options(chain, tmp_path)).code == 0
     assert sha256(run.weights) == sha256(whole.weights)
 
 
@@ -262,7 +262,7 @@ def test_two_processes_learn_what_one_learns(
     changes = {"accumulate": 4, "steps": 20, "log_every": 1, "validate_every": 5, "result": "best"}
     way = ("--set", f"distribution={distribution}", "--precision", "float32")
     launched.append(torchrun(*options(chain, tmp_path / "two", **changes), *way))
-    assert finish(*options(chain, tmp_path / "one", **changes), *way[2:]).code == 0
+    assert docaps(*options(chain, tmp_path / "one", **changes), *way[2:]).code == 0
     out, err = launched[0].communicate(timeout=200)
     assert launched[0].returncode == 0, err
     assert out.count("Trained") == 1  # only the first process talks
