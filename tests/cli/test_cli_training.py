@@ -1,4 +1,4 @@
-"""Training in processes of its own: killed, terminated, out of disk, several at once; it always resumes where it stopped."""
+"""Training in other processes: killed, terminated, out of disk, several at once; it resumes where it stopped."""
 
 import os
 import random

@@ -16,7 +16,6 @@ from docaps.errors import RunError
 from docaps.runs.contrastive_results import Kept, kept_choices
 from docaps.runs.diagnosis_results import Diagnosis, diagnosis
 from docaps.runs.directory import migrate
-from docaps.runs.training_log import metrics_by_step
 
 Value = TypeVar("Value")
 Matrix = tuple[tuple[float, ...], ...]  # [capsule][word]
@@ -159,7 +158,7 @@ def read_results(run: Path) -> RunResults:
     name, system, status, description = _read(
         run / "run.json", lambda data: _description(migrate(data, run / "run.json"))
     )
-    rows = metrics_by_step(run / "metrics.jsonl")
+    rows = _read_metrics(run / "metrics.jsonl")
     assessment = run / "assessment"
     return RunResults(
         path=run,
@@ -212,6 +211,24 @@ def _read_kept(directory: Path) -> tuple[Kept, ...]:
     return tuple(_read(path, partial(kept_choices, path.name.partition(".")[0])) for path in paths)
 
 
+def _read_metrics(path: Path) -> list[Mapping[str, float]]:
+    """Read the training log; a last line torn by a crash is ignored, and a step logged twice (resumed) counts once."""
+    if not path.is_file():
+        return []
+    # A tear can fall inside a letter: the halves are replaced, and the torn line then fails to parse like any other.
+    lines = path.read_bytes().decode("utf-8", errors="replace").splitlines()
+    rows: dict[tuple[float, bool], Mapping[str, float]] = {}
+    for line_number, line in enumerate(lines, start=1):
+        try:
+            row = _parse(line, _metrics_row, path, line_number)
+        except RunError:
+            if line_number == len(lines):
+                break
+            raise
+        rows[row["step"], "dev_loss" in row or "dev_perplexity" in row] = row
+    return sorted(rows.values(), key=lambda row: row["step"])
+
+
 def read_translations(path: Path) -> tuple[TranslatedDocument, ...]:
     """Read translated documents, one a line; none if there is no such file."""
     if not path.is_file():
@@ -222,6 +239,11 @@ def read_translations(path: Path) -> tuple[TranslatedDocument, ...]:
 
 def _description(data: Any) -> tuple[str, str, str, Mapping[str, Any]]:
     return str(data["name"]), str(data["system"]), str(data.get("status", "unknown")), dict(data)
+
+
+def _metrics_row(data: Any) -> Mapping[str, float]:
+    row = {key: float(value) for key, value in data.items() if isinstance(value, int | float)}
+    return {"step": row.pop("step"), **row}
 
 
 def _scores(data: Any) -> Scores:

@@ -66,15 +66,6 @@ def _parse_row(line: str, path: Path, number: int) -> dict[str, Any]:
         raise RunError(f"not valid JSON: {error.msg}", path=path, line=number) from None
     if not isinstance(row, dict):
         raise RunError(f"expected a JSON object, found {line[:40]!r}", path=path, line=number)
-    if not isinstance(row.get("step"), int):
+    if not isinstance(row.get("step"), int | float):
         raise RunError("the key 'step' is missing or not a number", path=path, line=number)
     return row
-
-
-def metrics_by_step(path: Path) -> list[dict[str, float]]:
-    """Return the numbers of a training log in order of steps; a step that was logged twice counts once."""
-    rows: dict[tuple[float, bool], dict[str, float]] = {}
-    for row in read_metrics(path):
-        numbers = {key: float(value) for key, value in row.items() if isinstance(value, int | float)}
-        rows[numbers["step"], "dev_loss" in row or "dev_perplexity" in row] = numbers
-    return sorted(rows.values(), key=lambda row: row["step"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from docaps.errors import RunError
-from docaps.runs.training_log import MetricsLog, metrics_by_step, read_metrics
+from docaps.runs.training_log import MetricsLog, read_metrics
 
 
 def test_metrics_survive_a_file_and_are_there_at_once(tmp_path: Path) -> None:
@@ -73,15 +73,3 @@ def test_a_row_that_is_not_one_is_refused_with_its_line(tmp_path: Path, line: st
     with pytest.raises(RunError) as caught:
         list(read_metrics(path))
     assert str(caught.value).startswith(f"{path}:2: {fault}")
-
-
-def test_a_step_that_was_logged_twice_counts_once(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    rows = [
-        '{"step": 2, "loss": 3}',
-        '{"step": 2, "dev_loss": 4, "note": "x"}',
-        '{"step": 1, "loss": 5}',
-        '{"step": 2, "loss": 1}',
-    ]
-    path.write_text("\n".join(rows))
-    assert metrics_by_step(path) == [{"step": 1, "loss": 5}, {"step": 2, "loss": 1}, {"step": 2, "dev_loss": 4}]
