@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_grids import write_grid, write_trials
+from tests.unit.report.fake_grids import write_grid, write_trials
 
 from docaps.report import build_page, read_results
 from docaps.runs.grid_results import beginnings_of, read_grids, runs_of

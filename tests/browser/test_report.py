@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_runs import write_document_run, write_sentence_run
+from tests.unit.report.fake_runs import write_document_run, write_sentence_run
 
 from docaps.report import read_results, write_report
 

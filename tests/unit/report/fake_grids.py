@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fake_runs import routing_sample, write_assessment, write_diagnosis, write_json, write_kept, write_lines, write_run
+from tests.unit.report.fake_runs import (
+    routing_sample,
+    write_assessment,
+    write_diagnosis,
+    write_json,
+    write_kept,
+    write_lines,
+    write_run,
+)
 
 SYSTEMS = {
     "transformer": "Transformer",

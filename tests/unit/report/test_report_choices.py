@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_runs import write_document_run, write_json, write_kept, write_sentence_run
+from tests.unit.report.fake_runs import write_document_run, write_json, write_kept, write_sentence_run
 
 from docaps.errors import RunError
 from docaps.report import build_page, read_results

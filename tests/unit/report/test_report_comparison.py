@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from fake_runs import write_document_run, write_lines, write_sentence_run
+from tests.unit.report.fake_runs import write_document_run, write_lines, write_sentence_run
 
 from docaps.report import RunResults, read_results
 from docaps.report.comparison import Stretch, Verdict, choose_documents, compare_sentence

@@ -5,8 +5,8 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from fake_grids import watch_bleu, write_sentence_model
-from fake_runs import write_document_run, write_run
+from tests.unit.report.fake_grids import watch_bleu, write_sentence_model
+from tests.unit.report.fake_runs import write_document_run, write_run
 
 from docaps.report import build_page
 from docaps.report.curves import curves_section, thin

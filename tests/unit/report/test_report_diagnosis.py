@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_runs import write_diagnosis, write_document_run, write_json, write_sentence_run
+from tests.unit.report.fake_runs import write_diagnosis, write_document_run, write_json, write_sentence_run
 
 from docaps.errors import RunError
 from docaps.report import build_page, read_results

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_grids import DATA, write_grid, write_trials
-from fake_runs import write_document_run, write_json, write_sentence_run
-from test_report_page import Outline
+from tests.unit.report.fake_grids import DATA, write_grid, write_trials
+from tests.unit.report.fake_runs import write_document_run, write_json, write_sentence_run
+from tests.unit.report.test_report_page import Outline
 
 from docaps.config import Recipe, load_recipe, recipe_path
 from docaps.errors import DocapsError, RunError

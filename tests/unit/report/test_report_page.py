@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from fake_runs import write_document_run, write_json, write_lines, write_run, write_sentence_run
+from tests.unit.report.fake_runs import write_document_run, write_json, write_lines, write_run, write_sentence_run
 
 from docaps.report import RunResults, build_page, read_results, write_report
 from docaps.report.curves import thin

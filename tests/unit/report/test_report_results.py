@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_runs import write_document_run, write_json, write_lines, write_run
+from tests.unit.report.fake_runs import write_document_run, write_json, write_lines, write_run
 
 from docaps.errors import RunError
 from docaps.report import read_results

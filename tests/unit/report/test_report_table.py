@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_grids import write_grid
-from fake_runs import write_document_run, write_sentence_run
-from page_reading import read_page, rows_of
+from tests.unit.report.fake_grids import write_grid
+from tests.unit.report.fake_runs import write_document_run, write_sentence_run
+from tests.unit.report.page_reading import read_page, rows_of
 
 from docaps.report import RunResults, build_page, read_results
 from docaps.report.table import results_section

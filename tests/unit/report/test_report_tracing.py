@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fake_grids import write_grid, write_trials
-from fake_runs import write_diagnosis, write_document_run, write_kept, write_sentence_run
-from page_reading import Node, read_page
-from tracing import OWN_WORDS, Files, Told, trace_page, trace_tree
+from tests.unit.report.fake_grids import write_grid, write_trials
+from tests.unit.report.fake_runs import write_diagnosis, write_document_run, write_kept, write_sentence_run
+from tests.unit.report.page_reading import Node, read_page
+from tests.unit.report.tracing import OWN_WORDS, Files, Told, trace_page, trace_tree
 
 from docaps.report import build_page, read_results
 from docaps.runs.grid_results import beginnings_of, read_grids, runs_of

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from page_reading import Node, cells, numbers, rows_of, tidy
+from tests.unit.report.page_reading import Node, cells, numbers, rows_of, tidy
 
 PAPER_DATA = {
     "Training": ["206 126", "121.39", "236 287", "38.93", "1 666 904", "14.14"],

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from page_reading import Heading, Node, headings, numbers, read_page, rows_of, tidy
-from traced_parts import trace_data, trace_diagnoses, trace_made, trace_routing, trace_samples
+from tests.unit.report.page_reading import Heading, Node, headings, numbers, read_page, rows_of, tidy
+from tests.unit.report.traced_parts import trace_data, trace_diagnoses, trace_made, trace_routing, trace_samples
 
 from docaps.report.paper import CORPORA, TABLE2
 

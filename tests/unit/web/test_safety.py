@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.web.serving import Served, models, serving, wait_until
 
 from docaps.translation.translator import Translator
 from docaps.web import connections, guard, turns
 from docaps.web.guard import HEADERS, Access, is_loopback
 from docaps.web.limits import Limits
-from serving import Served, models, serving, wait_until
 
 TINY = Limits(body=1000, sentences=4, characters=30, beam=3, queue=6, seconds=30.0)
 POISON = "poison"
