@@ -1,20 +1,22 @@
-# The first two commands on a fresh clone: `make demo`, `make test`. Both set everything up by themselves.
+# The first two commands on a fresh clone: `make demo`, `make test`. Each installs what it needs, and no more.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+READY_DEV := $(VENV)/.ready-dev
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/constraints.txt
 ARGS ?=
 TABLE2 ?= runs/table2
 EUROPARL ?= runs/europarl
-# With these options an experiment says what it would do, and there is nothing to report.
-ONLY_TELLS := $(filter --dry-run --list,$(ARGS))
+# With these options an experiment only lists what it would do: there is nothing to report.
+DRY_RUN := $(filter --dry-run --list,$(ARGS))
 ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang-all han-encoder
-# One process for each core, each with one thread, and each file of tests in one of them, in the order of tests/conftest.py:
-# what a file shares is made once.
+# One single-threaded process per core; a test file stays in one process, so its fixtures are made once. The order of
+# files is that of tests/conftest.py.
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo table2 europarl trials test check lint fast bench stress clean
+.PHONY: help setup dev demo table2 europarl trials test check lint fast docs bench stress clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what can be made
@@ -22,37 +24,44 @@ help:  ## Show what can be made
 
 setup: $(READY)  ## Make .venv and install docaps in it (quick when nothing changed)
 
-# A torch that is installed already, for example one with CUDA, is kept: the pin applies only where there is none.
+dev: $(READY_DEV)  ## Install what tests and documentation need as well
+
+# A torch that is installed already, for example one with CUDA, is kept: its pin applies only where there is none.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "docaps needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
 	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $$($(PYTHON) -c 'import torch' 2>/dev/null && echo --system-site-packages) $(VENV); }
 	@if $(BIN)/python -c 'import torch' 2>/dev/null; then grep -v '^torch==' constraints.txt; else cat constraints.txt; fi > $(VENV)/constraints.txt
-	@echo "installing docaps and what it needs (a few minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/constraints.txt -e '.[dev]'
-	@npm install --silent --no-audit --no-fund --fetch-retries 1 --fetch-timeout 20000 --prefix $(VENV)/axe axe-core@4.14.0 >/dev/null 2>&1 || echo "no axe-core from npm: the test of accessibility will be skipped"
+	@echo "installing docaps and its dependencies (a few minutes the first time)"
+	@$(INSTALL) -e '.[serve]'
 	@touch $@
 
-demo: setup  ## Train two small models and see what context adds (about 5 minutes)
+$(READY_DEV): $(READY)
+	@echo "installing what the tests need"
+	@$(INSTALL) -e '.[dev]'
+	@npm install --silent --no-audit --no-fund --fetch-retries 1 --fetch-timeout 20000 --prefix $(VENV)/axe axe-core@4.14.0 >/dev/null 2>&1 || echo "no axe-core from npm: the accessibility test will be skipped"
+	@touch $@
+
+demo: setup  ## Train two small models, without and with context, and compare them (about 5 minutes)
 	@$(BIN)/docaps demo $(ARGS)
 
 table2: setup  ## Train the systems of the paper's Table 2 on mini-documents, and report (about 12 minutes on 2 idle cores)
 	@$(BIN)/docaps experiment table2 --dir $(TABLE2) --steps 1000 --jobs 2 $(ARGS)
-ifeq ($(ONLY_TELLS),)
+ifeq ($(DRY_RUN),)
 	@$(BIN)/docaps diagnose $(TABLE2)/seed-1/qcn+reg --limit 20 --items 200 --out $(TABLE2)/seed-1/qcn+reg/diagnosis.json --overwrite
 	@$(BIN)/docaps report $(TABLE2) --out $(TABLE2)/report.html --overwrite
 endif
 
-# DATA: a folder with europarl.{train,dev,test}.{en,de}.gz, a line <d> before each document, and perhaps contrastive/ with
-# mt-geneval/ and ctxpro/. Stop it any time: what is done is not done again.
+# DATA: a folder with europarl.{train,dev,test}.{en,de}.gz, a line <d> before each document, and optionally contrastive/
+# with mt-geneval/ and ctxpro/. It can be stopped any time: the same command continues, and keeps what is finished.
 AUXILIARY := $(DATA)/contrastive/ctxpro/auxiliary.opensubtitles.en-de.dev.json
 CHOICES := $(BIN)/docaps contrast $(EUROPARL)/runs --keep
-europarl: setup  ## Train and compare systems on Europarl (make europarl DATA=DIR); goes on where it was
+europarl: setup  ## Train and compare systems on Europarl (make europarl DATA=DIR); resumes where it stopped
 	@test -e "$(DATA)/europarl.train.en.gz" || { echo "make europarl DATA=DIR: no europarl.train.en.gz in DIR='$(DATA)'"; exit 1; }
 	@$(BIN)/docaps prepare --recipe europarl-small --out $(EUROPARL)/prepared \
 	  $(foreach part,train dev test,--$(part) $(DATA)/europarl.$(part).en.gz $(DATA)/europarl.$(part).de.gz)
 	@$(BIN)/docaps experiment table2 --profile europarl-small --corpus $(EUROPARL)/prepared --dir $(EUROPARL)/runs --jobs 2 \
 	  $(foreach row,$(ROWS),--only $(row)) $(ARGS)
-ifeq ($(ONLY_TELLS),)
+ifeq ($(DRY_RUN),)
 	@test ! -e $(DATA)/contrastive/mt-geneval || $(CHOICES) mt-geneval --set mt-geneval $(DATA)/contrastive/mt-geneval
 	@test ! -e $(AUXILIARY) || $(CHOICES) ctxpro-auxiliary --set ctxpro $(AUXILIARY)
 	@for run in $(foreach row,$(filter-out transformer%,$(ROWS)),$(EUROPARL)/runs/seed-*/$(row)); do \
@@ -60,32 +69,34 @@ ifeq ($(ONLY_TELLS),)
 	@$(BIN)/docaps report $(EUROPARL)/runs --out $(EUROPARL)/report.html --overwrite
 endif
 
-trials: setup  ## Change the QCN's settings one at a time, from the models of `make europarl`, on the development part
+trials: setup  ## Vary the QCN's settings one at a time, from the models of `make europarl`, on the development set
 	@$(BIN)/docaps experiment trials --dir $(EUROPARL)/runs --jobs 2 $(ARGS)
-ifeq ($(ONLY_TELLS),)
+ifeq ($(DRY_RUN),)
 	@$(BIN)/docaps report $(EUROPARL)/runs --out $(EUROPARL)/report.html --overwrite
 endif
 
-test: setup lint  ## Run all checks and tests (about 10 minutes on 2 cores)
+test: dev lint  ## Run all checks and tests (about 8 minutes on 2 cores)
 	$(PARALLEL) -m "not stress" $(ARGS)
 
-check: setup lint fast  ## Run the linters, the types and the fast tests
+check: dev lint fast  ## Run the linters, the type checker and the fast tests
 
-lint: setup
+lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	$(BIN)/mypy & types=$$!; $(BIN)/lint-imports --no-cache; imports=$$?; wait $$types && exit $$imports
 
-fast: setup
+fast: dev
 	$(PARALLEL) -m "not stress and not learning and not browser" tests/unit tests/invariants tests/architecture
 
-bench: setup  ## Measure what is fast, as ratios
+docs: dev  ## Build the documentation site in site/
+	$(BIN)/mkdocs build --strict
+
+bench: dev  ## Measure speed, as ratios
 	@for script in $(filter-out $(addprefix benchmarks/,measuring.py peers.py sentences.py translators.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
-stress: setup  ## Run what is too long for `make test`
+stress: dev  ## Run the tests that are too slow for `make test`
 	DOCAPS_CHECKED=1 $(PARALLEL) tests/unit/model tests/invariants -m "not stress"
 	$(BIN)/python -m pytest -m stress $(ARGS)
 
-clean:  ## Remove what was built (not your runs and data)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+clean:  ## Remove everything built (not your runs and data)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build site

@@ -1,4 +1,4 @@
-"""What the benchmarks share: interleaved repeats, medians, and the peak of allocated memory."""
+"""Shared by the benchmarks: interleaved repeats, medians, and peak memory."""
 
 import gc
 import os
@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 
-os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler would talk about itself on stderr
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler would log on stderr
 
 import torch
 
@@ -21,7 +21,7 @@ def seconds(work: Work) -> float:
 
 
 def medians(works: Mapping[str, Work], repeats: int) -> dict[str, float]:
-    """Time several pieces of work in turn, so that what else the machine does meets all alike."""
+    """Time several functions in turn, so that other load on the machine affects all of them; return the medians."""
     for work in works.values():
         work()
     times: dict[str, list[float]] = {name: [] for name in works}
@@ -32,7 +32,7 @@ def medians(works: Mapping[str, Work], repeats: int) -> dict[str, float]:
 
 
 def peak_memory(work: Work) -> int:
-    """Return by how many bytes the memory of tensors rises at most while the work runs."""
+    """Return the peak rise of tensor memory during a call, in bytes."""
     work()
     gc.collect()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:

@@ -1,4 +1,4 @@
-"""How long `docaps --help` takes, against starting Python alone and against importing torch.
+"""Start-up time of `docaps --help`, compared with starting Python and with importing torch.
 
 The median of interleaved repeats; the last line is JSON with the ratios.
 """

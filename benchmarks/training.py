@@ -1,13 +1,13 @@
-"""A training step of docaps against those of Hugging Face Marian and torch.nn.Transformer, at the paper's sizes.
+"""Training speed of docaps, Hugging Face Marian and torch.nn.Transformer, at the paper's sizes.
 
-4+4 layers of 512/2048, 8 heads, 30,000 words, 1,500 target tokens a batch, dropout on. Each contestant trains in a
-process of its own, on the same batches, in turn. Speed counts real target tokens. `qcn_keeps` is the speed of the full
-method (qcn+reg, with three sentences of history) as a share of the plain Transformer's. `padding` is the share of
-padding in the source and target tokens of an epoch of batches.
+4+4 layers of 512/2048, 8 heads, 30,000 words, 1,500 target tokens a batch, dropout on. Each contestant trains in its
+own process, on the same batches, in turn. Speed counts real target tokens. `qcn_keeps` is the speed of the full method
+(qcn+reg, with three sentences of history) as a share of the plain Transformer's. `padding` is the share of padding in
+the source and target tokens of an epoch of batches.
 
 With `--data` the sentences are those of a prepared corpus, or of the largest pair NAME.en and NAME.de (or .gz) of a
 folder; without, their lengths are drawn like Europarl's. Marian needs `pip install docaps[bench]`.
-The last line is JSON with the ratios; with `--ours` docaps runs alone, and it is RESULT and its speed.
+The last line is JSON with the ratios; with `--ours` docaps runs alone, and the line is RESULT with its speed.
 """
 
 import argparse
@@ -27,21 +27,22 @@ from docaps.batches.batch import Batch
 from docaps.config import SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import PAD
 from docaps.memory import LARGE_PAGES, prepare_memory
-from docaps.model.builders import build_model
-from docaps.model.mixed_precision import has_native_bfloat16
-from docaps.training.learner import Device, Learner
+from docaps.model.precision import has_native_bfloat16
+from docaps.model.variants import build_model
+from docaps.training.learner import Learner
+from docaps.training.objective import Device
 from measuring import seconds
 from peers import CPU, Sizes, Step, has_marian, make_peer_step
 from sentences import VOCABULARY, find_corpus, make_batches
 
 CONFIGS: Mapping[str, SystemName] = {"base": "transformer", "qcn": "qcn+reg"}
-"""Ours, by the names of the command line; the peers are "marian" and "torch"."""
+"""Our systems by their names on the command line; the peers are "marian" and "torch"."""
 PRECISIONS = {"fp32": torch.float32, "float32": torch.float32, "bf16": torch.bfloat16, "bfloat16": torch.bfloat16}
 RECIPE = load_recipe(bundled_recipes()["paper"], ["model.embeddings=shared"])  # one table, as the peers have it
 
 
 def make_our_step(system: SystemName, precision: torch.dtype) -> Step:
-    """Build a model of the paper's sizes and return what trains it on one batch, as `docaps train` does."""
+    """Build a model of the paper's sizes; return a function that trains it on one batch, as `docaps train` does."""
     prepare_memory()
     stage = RECIPE.stage["sentence"]
     chosen = RECIPE.system("document").model_copy(update={"name": system})
@@ -51,7 +52,7 @@ def make_our_step(system: SystemName, precision: torch.dtype) -> Step:
 
 
 def make_step(name: str, precision: torch.dtype) -> Step:
-    """Build any contestant."""
+    """Return the training step of any contestant."""
     if name in CONFIGS:
         return make_our_step(CONFIGS[name], precision)
     stage, model = RECIPE.stage["sentence"], RECIPE.model
@@ -70,7 +71,7 @@ def make_step(name: str, precision: torch.dtype) -> Step:
 
 
 class Contestant:
-    """A process that trains one of the models whenever it is told to."""
+    """A process that trains one of the models on request."""
 
     def __init__(self, name: str, arguments: argparse.Namespace, dtype: str) -> None:
         options = {"contestant": name, "dtype": dtype, "tokens": arguments.tokens, "threads": arguments.threads}
@@ -89,7 +90,7 @@ class Contestant:
         self._process.communicate()
 
     def train(self) -> float:
-        """Train once on all batches and return the seconds it took."""
+        """Train once on all batches and return the seconds."""
         assert self._process.stdin is not None
         print(file=self._process.stdin, flush=True)
         return self._read()
@@ -100,7 +101,7 @@ class Contestant:
 
 
 def compete(step: Step, batches: Sequence[Batch]) -> None:
-    """Be a contestant: train once to warm up, then once for every line of the input."""
+    """Run as a contestant: train once to warm up, then once for every line of the input."""
     train = lambda: [step(batch) for batch in batches]  # noqa: E731
     print(seconds(train), flush=True)
     for _ in sys.stdin:
@@ -108,7 +109,7 @@ def compete(step: Step, batches: Sequence[Batch]) -> None:
 
 
 def matmul_peak(precision: torch.dtype) -> float:
-    """Return the floating-point operations a second of a large matrix product."""
+    """Return the floating-point operations per second of a large matrix product."""
     left, right = (torch.randn(2048, 2048).to(precision) for _ in range(2))
     product = torch.empty(2048, 2048, dtype=precision)
     best = min(seconds(lambda: torch.mm(left, right, out=product)) for _ in range(20))
@@ -132,7 +133,7 @@ def _sides(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def compare(arguments: argparse.Namespace, dtype: str, batches: Sequence[Batch]) -> dict[str, float]:
-    """Let all contestants train in turn; return their tokens a second."""
+    """Let all contestants train in turn; return their tokens per second."""
     names = [*CONFIGS, *(["marian"] if has_marian() else []), "torch"]
     with ExitStack() as stack:
         contestants = {name: stack.enter_context(Contestant(name, arguments, dtype)) for name in names}
@@ -161,7 +162,7 @@ def _count_tokens(batches: Sequence[Batch]) -> int:
 
 
 def run_ours(arguments: argparse.Namespace, batches: Sequence[Batch]) -> None:
-    """Train ours for some seconds and print its speed."""
+    """Train one of our systems for some seconds and print its speed."""
     rounds, taken = 0, 0.0
     with Contestant(arguments.config, arguments, arguments.dtype) as ours:
         while taken < arguments.seconds:
@@ -175,7 +176,7 @@ def run_ours(arguments: argparse.Namespace, batches: Sequence[Batch]) -> None:
 
 
 def run_all(arguments: argparse.Namespace, batches: Sequence[Batch], padding: float) -> None:
-    """Compare everything in both number formats and print the ratios."""
+    """Compare all contestants in both number formats and print the ratios."""
     kind = "from the corpus given" if arguments.data else "of random words, lengths like Europarl's"
     print(f"{len(batches)} batches, {_count_tokens(batches)} target tokens, {kind}; padding {padding:.1%}", flush=True)
     if not has_marian():

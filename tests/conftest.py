@@ -1,4 +1,4 @@
-"""Shared by all tests: shapes in annotations are checked at run time, and one demo in miniature is made."""
+"""Shared by all tests: run-time checks of tensor shapes, and one tiny demo."""
 
 import os
 import zlib
@@ -15,15 +15,15 @@ HOOK = install_import_hook(
 
 
 CHECKED = int(os.environ.get("DOCAPS_CHECKED", "4"))
-"""One test in so many checks shapes, always the same ones: thousands call the same functions, and checks take long."""
+"""One test in this many checks shapes, always the same ones: checks are slow, and thousands call the same functions."""
 
 
 LONG = ("tests/cli/test_readme.py", "tests/cli/", "tests/learning/", "tests/browser/", "tests/invariants/")
-"""What takes long begins first, so that no process has a long file left when the others have nothing."""
+"""Slow files first, so that no process is left with a slow file when the others are done."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long files first; tests of a file stay as they are."""
+    """Sort slow files first; the order within a file stays."""
     items.sort(key=lambda item: next((n for n, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG)))
 
 
@@ -38,7 +38,7 @@ def shapes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def tiny_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `runs/demo` in it: the whole chain, trained for two steps only. Tests read it, or copy it first."""
+    """Return a folder with `runs/demo`: the whole chain, trained for two steps. Tests read it, or copy it first."""
     from tests.cli.calling import finish, settings
 
     folder = tmp_path_factory.mktemp("demo")

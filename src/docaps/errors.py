@@ -1,21 +1,22 @@
-"""What can go wrong through no fault of the program, as one tree with exit codes.
+"""Errors that a user can fix, as one tree with exit codes.
 
-    DocapsError            1   anything a user can mend
-    ├── ConfigError        1   settings: unknown key, wrong value, broken TOML
-    ├── CorpusError        1   text files: unequal lines, bad encoding, no documents
-    ├── FetchError         1   downloads: no network, no such file, another content than expected
-    ├── RunError           1   run directories: missing, unfinished, in the way
+    DocapsError                1   any of these
+    ├── ConfigError            1   settings: unknown key, wrong value, broken TOML
+    ├── CorpusError            1   text files: unequal lines, bad encoding, no documents
+    ├── FetchError             1   downloads: no network, no such file, unexpected content
+    ├── RunError               1   run directories: missing, unfinished, of another run
     │   └── CheckpointError    1   weights: truncated, damaged, of another model
-    └── TrainingError      1   training cannot go on (the loss is not a number)
+    └── TrainingError          1   training cannot continue (non-finite loss, lost process)
 
-A message says what is wrong, where, what was found and what to do. The command line prints it without a traceback.
+Signals exit with 130 (Ctrl-C) and 143 (SIGTERM), wrong options with 2. A message says what is wrong, where, what was
+found and what to do; the command line prints it without a traceback.
 """
 
 from pathlib import Path
 
 
 class DocapsError(Exception):
-    """A fault with a message for the user; the command line ends with `exit_code`."""
+    """An error with a message for the user; the command line exits with `exit_code`."""
 
     exit_code = 1
 
@@ -27,7 +28,7 @@ class DocapsError(Exception):
 
 
 class ConfigError(DocapsError):
-    """Settings that cannot be used."""
+    """Invalid settings."""
 
 
 class CorpusError(DocapsError):
@@ -35,11 +36,11 @@ class CorpusError(DocapsError):
 
 
 class FetchError(DocapsError):
-    """Files that could not be had from the network."""
+    """Files that cannot be downloaded."""
 
 
 class RunError(DocapsError):
-    """A run directory that is missing, unfinished or in the way."""
+    """A run directory that is missing, unfinished or holds another run."""
 
 
 class CheckpointError(RunError):
@@ -47,4 +48,4 @@ class CheckpointError(RunError):
 
 
 class TrainingError(DocapsError):
-    """Training that cannot go on."""
+    """Training that cannot continue."""

@@ -1,4 +1,4 @@
-"""Files that are never half-written: everything appears under its name complete, or not at all."""
+"""Atomic files and directories: each appears under its name complete, or not at all."""
 
 import contextlib
 import ctypes
@@ -12,17 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from docaps.errors import DocapsError
+from filelock import lock_descriptor
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from docaps.errors import DocapsError
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path` to write to; it takes the name `path` when the block ends well."""
+    """Yield a temporary path beside `path`, which replaces `path` if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
     os.close(handle)
@@ -38,7 +35,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Say which file it was where writing fails, as on a full disk, and the system does not tell."""
+    """Add the file name to an OS error that lacks one, such as that of a full disk."""
     try:
         yield
     except OSError as fault:
@@ -49,7 +46,7 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing_directory(path: Path) -> Iterator[Path]:
-    """Give a temporary directory beside `path`; it takes the name `path` when the block ends well."""
+    """Yield a temporary directory beside `path`, which replaces `path` if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
     with _own_directory(path) as temporary:
@@ -62,27 +59,27 @@ def replacing_directory(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what processes left behind that were killed while they made a directory to take the name `path`."""
-    for place in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        with _locked(place, wait=False) as owned:
-            if owned:
-                shutil.rmtree(place, ignore_errors=True)
+    """Remove temporary directories of `path` that killed processes left behind."""
+    for directory in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        with _locked(directory, wait=False) as acquired:
+            if acquired:
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def _own_directory(path: Path) -> Iterator[Path]:
-    """Make a temporary directory beside `path` that is seen to be ours as long as this process lives."""
+    """Make a temporary directory beside `path`, locked as long as this process lives."""
     while True:
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial"))
         with _locked(temporary, wait=True):
-            if temporary.exists():  # else another process took it for a leftover, before it was locked
+            if temporary.exists():  # else another process removed it as a leftover before it was locked
                 yield temporary
                 return
 
 
 @contextlib.contextmanager
 def _locked(directory: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold a lock on a directory, which ends with the process at the latest; say whether it was to be had."""
+    """Hold a lock on a directory, which ends with the process at the latest; yield whether it was acquired."""
     handle = _lock(directory, wait=wait)
     try:
         yield handle is not None
@@ -92,27 +89,26 @@ def _locked(directory: Path, *, wait: bool) -> Iterator[bool]:
 
 
 def _lock(directory: Path, *, wait: bool) -> int | None:
-    """Lock a directory; None if it is gone, another process has it, or the system knows no such locks."""
-    if fcntl is None:
-        return None
+    """Lock a directory; return None if it is gone, locked by another process, or the system has no such locks."""
     try:
-        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        handle = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     except OSError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if lock_descriptor(handle, blocking=wait):
+            return handle
     except OSError:
-        os.close(handle)
-        return None
-    return handle
+        pass
+    os.close(handle)
+    return None
 
 
 def _swap_directory(new: Path, path: Path) -> None:
-    """Put `new` in the place of `path`: in one step where the system can, else moving what was there aside first."""
+    """Replace `path` by `new`: atomically if the system can, else after moving the old directory aside."""
     if not path.exists():
         new.replace(path)
         return
-    if _exchange(new, path):  # `new` is now what was there before, and goes with the temporary directory
+    if _exchange(new, path):  # `new` is now the old directory, and is removed with the temporary one
         return
     aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".old"))
     try:
@@ -127,7 +123,7 @@ def _swap_directory(new: Path, path: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two directories change places in one step, so that a killed process leaves one; False if that cannot be."""
+    """Exchange two directories atomically; return False if the system cannot."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
@@ -137,25 +133,25 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _umask() -> int:
-    """Return the process's umask (which can be read only by setting it)."""
+    """Return the process's umask, which can be read only by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def write_text_atomically(path: Path, text: str) -> None:
-    """Write a UTF-8 text file that is either complete or absent."""
+    """Write a UTF-8 text file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as readable JSON, complete or not at all."""
+    """Write `value` as indented JSON, atomically."""
     write_text_atomically(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 def read_json(path: Path, *, error: type[DocapsError]) -> Any:
-    """Read a JSON file; `error` is raised with the place if it is missing or broken."""
+    """Read a JSON file; raise `error` with file and line if it is missing or broken."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: they end a program between two actions, never in the middle of one that must be whole."""
+"""Ctrl-C and SIGTERM end a program between two actions, never in the middle of one that must complete."""
 
 import contextlib
 import signal
@@ -25,11 +25,11 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class _Shield:
-    """How many blocks must not be interrupted now, the signal that waits for their end, and whether signals count."""
+    """How many shielded blocks are open, the signal pending until they end, and whether signals are ignored."""
 
     depth: int = 0
-    waiting: int | None = None
-    deaf: bool = False
+    pending: int | None = None
+    ignoring: bool = False
 
 
 _SHIELD = _Shield()
@@ -37,47 +37,47 @@ _SHIELD = _Shield()
 
 @contextlib.contextmanager
 def caught() -> Iterator[None]:
-    """Let signals raise `Interrupted` while the block runs; only a main thread can do that."""
+    """Make signals raise `Interrupted` while the block runs; outside the main thread, do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    _SHIELD.deaf = False
+    _SHIELD.ignoring = False
     before = {number: signal.signal(number, _interrupt) for number in SIGNALS}
     try:
         yield
     finally:
-        if not _SHIELD.deaf:
+        if not _SHIELD.ignoring:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
 
-def deafen() -> None:
-    """Let signals do nothing from now on: the program is about to end, for a reason that it must still tell."""
-    _SHIELD.deaf = True
+def ignore_signals() -> None:
+    """Ignore signals from now on: the program is about to end and must still report why."""
+    _SHIELD.ignoring = True
 
 
 @contextlib.contextmanager
 def shielded() -> Iterator[None]:
-    """Hold back signals while the block runs; one that came meanwhile raises `Interrupted` behind it."""
+    """Hold back signals while the block runs; a signal that arrives meanwhile raises `Interrupted` after it."""
     _SHIELD.depth += 1
     try:
         yield
     except BaseException:  # it ends the block, and most likely the program, as the signal would
         _SHIELD.depth -= 1
-        _SHIELD.waiting = None
+        _SHIELD.pending = None
         raise
     _SHIELD.depth -= 1
-    if _SHIELD.depth == 0 and _SHIELD.waiting is not None:
-        number, _SHIELD.waiting = _SHIELD.waiting, None
-        if not _SHIELD.deaf:
+    if _SHIELD.depth == 0 and _SHIELD.pending is not None:
+        number, _SHIELD.pending = _SHIELD.pending, None
+        if not _SHIELD.ignoring:
             raise Interrupted(number)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
-    """Raise `Interrupted`, now or as soon as no shield is up."""
-    if _SHIELD.deaf:
+    """Raise `Interrupted` now, or as soon as no shield is up."""
+    if _SHIELD.ignoring:
         return
     if _SHIELD.depth:
-        _SHIELD.waiting = number
+        _SHIELD.pending = number
     else:
         raise Interrupted(number)

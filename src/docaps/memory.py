@@ -1,11 +1,11 @@
-"""Memory for training: pages that were got once are kept, and are large; programs for products are not all kept.
+"""Memory settings for training on CPUs: keep freed pages, use large pages, and limit caches of compiled kernels.
 
-A training step asks for tensors of many megabytes and gives them back. The C library returns such blocks to the system
-at once, which hands out others page by page and wipes each: with bfloat16 products a tenth of a step went into that.
+A training step allocates and frees tensors of many megabytes. The C library returns such blocks to the system at once,
+which hands out new ones page by page and clears each: with bfloat16 products this took a tenth of a step.
 
-On CPUs, oneDNN writes a program for every shape of a bfloat16 product and keeps the last 1,024, and so does torch above
-it. Batches have ever new shapes, so a small model grew by 17 MiB a step at first, to two gigabytes and more, for
-programs that were hardly called again.
+On CPUs, oneDNN compiles a kernel for every shape of a bfloat16 product and caches the last 1,024, and so does torch
+above it. Batches have ever new shapes, so a small model grew by 17 MiB a step at first, to more than two gigabytes,
+for kernels that were hardly used again.
 """
 
 import ctypes
@@ -16,26 +16,26 @@ from collections.abc import Callable
 # Parameters of glibc's mallopt(3).
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _LARGEST = 2**30
-"""Blocks up to this size come from memory that is kept."""
+"""Blocks up to this size are allocated from memory that is kept."""
 LARGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Torch reads this variable when it allocates its first tensor."""
-PROGRAMS = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
-"""Torch and oneDNN read these when they multiply for the first time."""
-MOST_PROGRAMS = 256
-"""A few steps' programs: translating, where shapes do come again, needs some."""
+KERNEL_CACHES = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+"""Torch and oneDNN read these variables at the first product."""
+CACHED_KERNELS = 256
+"""The kernels of a few steps; translation, where shapes do recur, needs some."""
 
 
 def prepare_memory() -> None:
-    """Arrange memory for a long training, before torch is imported; what the user has chosen stays."""
-    for name in PROGRAMS:
-        os.environ.setdefault(name, str(MOST_PROGRAMS))
+    """Set up memory for training; call it before torch is imported. Variables that the user has set are kept."""
+    for name in KERNEL_CACHES:
+        os.environ.setdefault(name, str(CACHED_KERNELS))
     keep_pages()
 
 
 def keep_pages() -> bool:
-    """Let this process keep memory that it is done with, for its next use; say whether the C library can.
+    """Keep freed memory in this process for reuse, and return whether the C library can.
 
-    Torch also asks for large pages, if it has no tensor yet, unless the user has chosen otherwise.
+    Torch uses large pages too, if it has no tensor yet and the user has not chosen otherwise.
     """
     os.environ.setdefault(LARGE_PAGES, "1")
     set_parameter = _from_glibc("mallopt")
@@ -45,15 +45,14 @@ def keep_pages() -> bool:
 
 
 def return_pages() -> bool:
-    """Give the system all kept memory that is free at the moment; say whether there was any.
+    """Return all kept memory that is free to the system, and return whether there was any.
 
-    Batches are of many shapes, and what is kept for them falls into ever more pieces: now and then a fresh start keeps
-    a long training from growing.
+    Batches of many shapes fragment the kept memory; returning it at intervals keeps a long training from growing.
     """
     trim = _from_glibc("malloc_trim")
     return trim is not None and bool(trim(0))
 
 
 def _from_glibc(name: str) -> Callable[..., int] | None:
-    """Find a function that only glibc has."""
+    """Return a function of glibc, or None on other systems."""
     return getattr(ctypes.CDLL(None), name, None) if sys.platform.startswith("linux") else None

@@ -1,6 +1,6 @@
-"""Progress on stderr: a live bar on a terminal, a plain line now and then elsewhere, nothing in library use.
+"""Progress on stderr: a live bar on a terminal, a plain line at intervals elsewhere, nothing in library use.
 
-Results never go through here: they belong to stdout.
+Results do not go through here: they belong to stdout.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ from rich.table import Column
 
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 15.0
-WIDE = 160
-"""Columns of a terminal that has room for a bar and all that training tells."""
+WIDE = 180
+"""Columns of a terminal with room for both a bar and training's status."""
 
 
 @dataclass
 class Reporter:
-    """Where progress goes; the command line switches it on."""
+    """Where progress goes; the command line enables it."""
 
     console: Console = field(default_factory=lambda: Console(stderr=True))
     enabled: bool = False
@@ -31,7 +31,7 @@ REPORTER = Reporter()
 
 
 class Task:
-    """One piece of long work whose progress is shown."""
+    """A long task whose progress is shown."""
 
     def __init__(self, description: str, total: int | None, done: int = 0, clock: bool = True) -> None:
         self._description = description
@@ -44,7 +44,7 @@ class Task:
         self._id = TaskID(0)
 
     def advance(self, count: int = 1, status: str | None = None) -> None:
-        """Say that `count` more units are done, with a short text that is shown behind the bar."""
+        """Add `count` finished units, with a short status shown after the bar."""
         self._done += count
         self._status = status if status is not None else self._status
         if self._bar:
@@ -54,7 +54,7 @@ class Task:
             self._print(f"{self._done}/{self._total}" if self._total else f"{self._done}")
 
     def _print(self, amount: str) -> None:
-        """Write one plain line."""
+        """Print one plain line."""
         seconds = time.monotonic() - self._start
         words = (f"{self._description}:", amount, self._status, f"({seconds:.1f} s)")
         REPORTER.console.print(" ".join(filter(None, words)), highlight=False, markup=False, soft_wrap=True)
@@ -74,9 +74,9 @@ class Task:
 
 
 def _bar(clock: bool) -> Progress:
-    """Make the bar that a terminal shows; numbers come first: work without a clock tells many, so it may do without.
+    """Return the progress display of a terminal; tasks without a clock have a long status, so the bar may be left out.
 
-    What does not fit goes on in a second line, and nothing is cut.
+    A status that does not fit continues on the next line; nothing is cut.
     """
     return Progress(
         TextColumn("{task.description}", table_column=Column(no_wrap=True)),
@@ -91,15 +91,15 @@ def _bar(clock: bool) -> Progress:
 def start(
     description: str, total: int | None = None, *, done: int = 0, clock: bool = True
 ) -> contextlib.AbstractContextManager[Task]:
-    """Begin a piece of long work, `done` units of it earlier; the block it opens calls `advance` on the task.
+    """Show a long task while a block runs; the block calls `advance`. `done` units were finished earlier.
 
-    With a clock, a terminal shows the time left as far as it can be told from the units.
+    With a clock, a terminal shows the remaining time, estimated from the units.
     """
     return Task(description, total, done, clock).shown()
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
-    """Pass `items` through, showing how many have gone by."""
+    """Yield `items`, showing how many are done."""
     with start(description, total) as task:
         for item in items:
             yield item
@@ -108,7 +108,7 @@ def track(items: Iterable[Item], description: str, total: int | None = None) -> 
 
 @contextlib.contextmanager
 def silent() -> Iterator[None]:
-    """Show nothing of what runs in the block: it is a part of work that is shown itself."""
+    """Show no progress in the block, because it is part of a task that is shown."""
     before, REPORTER.enabled = REPORTER.enabled, False
     try:
         yield
@@ -117,7 +117,7 @@ def silent() -> Iterator[None]:
 
 
 def in_words(seconds: float) -> str:
-    """Write a length of time as people say it: 45 s, 12 min, 3 h 05 min."""
+    """Format a duration: 45 s, 12 min, 3 h 05 min."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -125,6 +125,6 @@ def in_words(seconds: float) -> str:
 
 
 def say(message: str) -> None:
-    """Tell the user something on stderr."""
+    """Print a message on stderr."""
     if REPORTER.enabled:
         REPORTER.console.print(message, highlight=False, markup=False, soft_wrap=True)

@@ -21,7 +21,7 @@ NASTY = "<img src=x onerror=alert(1)><b>bold</b> & \"quoted\" 'text'."
 
 @pytest.fixture(scope="module")
 def url(tiny_demo: Path) -> Iterator[str]:
-    from serving import models, serving
+    from tests.unit.web.serving import models, serving
 
     with serving(models(tiny_demo)) as running:
         yield running.url

@@ -55,7 +55,7 @@ def test_minidocs_write_a_corpus_and_say_what_to_type_next(tmp_path: Path) -> No
     assert (found["path"], found["train documents"]) == (str(out), 4)
 
 
-def test_prepare_tells_what_it_made_and_does_nothing_twice(chain: Chain, tmp_path: Path) -> None:
+def test_prepare_reports_what_it_made_and_does_nothing_twice(chain: Chain, tmp_path: Path) -> None:
     options = [*parts(chain.text), "--merges", "50", "--out", tmp_path / "p"]
     first = json.loads(succeed("prepare", *options, "--json").out)
     assert first["built"]

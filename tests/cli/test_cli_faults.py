@@ -86,7 +86,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("command", "message"), FAULTS, ids=[command for command, _ in FAULTS])
-def test_a_fault_is_told_and_nothing_is_written(chain: Chain, desk: Path, command: str, message: str) -> None:
+def test_an_error_is_reported_and_nothing_is_written(chain: Chain, desk: Path, command: str, message: str) -> None:
     before = listing(desk)
     words = command.format(run=chain.document, corpus=chain.corpus, text=chain.text).split()
     result = docaps(*words)
@@ -118,7 +118,7 @@ def copy_run(chain: Chain, folder: Path) -> Path:
         ("text/vocabulary.json", b'["<pad>", "<s>", "</s>", "<unk>"]', "the weights belong to another model"),
     ],
 )
-def test_a_damaged_run_is_told(chain: Chain, desk: Path, file: str, content: bytes, message: str) -> None:
+def test_a_damaged_run_is_reported(chain: Chain, desk: Path, file: str, content: bytes, message: str) -> None:
     run = copy_run(chain, desk)
     (run / file).write_bytes(content)
     result = docaps("translate", "run", "good.en", "-o", "new")
@@ -127,15 +127,15 @@ def test_a_damaged_run_is_told(chain: Chain, desk: Path, file: str, content: byt
     assert not (desk / "new").exists()
 
 
-def test_a_run_without_its_log_is_told(chain: Chain, desk: Path) -> None:
+def test_a_run_without_its_log_is_reported(chain: Chain, desk: Path) -> None:
     shutil.copytree(chain.folder / "runs", desk / "runs")
     (desk / "runs" / "document" / "metrics.jsonl").unlink()
     result = docaps("train", "minidocs", "--corpus", chain.corpus, "--out", "runs", *settings())
     assert result.code == 1
-    assert "runs/document/metrics.jsonl: no perplexity is logged" in result.err
+    assert "runs/document/metrics.jsonl: no perplexity in the log" in result.err
 
 
-def test_a_loss_that_explodes_is_told_and_leaves_no_weights(chain: Chain, desk: Path) -> None:
+def test_a_loss_that_explodes_is_reported_and_leaves_no_weights(chain: Chain, desk: Path) -> None:
     wild = settings("stage.sentence.learning_rate=1e30", "stage.sentence.steps=9", "stage.sentence.schedule=fixed")
     result = docaps("train", "minidocs", "--corpus", chain.corpus, "--out", "runs", *wild)
     assert result.code == 1

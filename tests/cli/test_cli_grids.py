@@ -247,7 +247,7 @@ def test_a_budget_is_turned_into_the_same_steps_for_all_once(chain: Chain, tmp_p
 FAULTS = [
     (["--steps", "3"], "a grid with other settings is here: choose another --dir"),
     (["--budget", "5m", "--steps", "2"], "--steps and --budget: give the one or the other"),
-    (["--budget", "soon", "--dir", "new"], "--budget 'soon' is no length of time"),
+    (["--budget", "soon", "--dir", "new"], "--budget 'soon' is not a duration"),
     (["--corpus", "nowhere"], "nowhere: no such prepared corpus"),
     (["--documents", "5", "--corpus", "x"], "--documents and --phenomena are about mini-documents"),
     (["--only", "qnc"], "no row 'qnc': there are sentence, transformer, transformer+reg, qcn,"),

@@ -211,7 +211,7 @@ def test_a_preparation_may_be_stopped_at_any_moment(texts: Texts, out: Path) -> 
                 succeed(*texts.options(out, OLD))
 
 
-def test_a_worker_that_is_killed_is_told(texts: Texts, out: Path) -> None:
+def test_a_killed_worker_is_reported(texts: Texts, out: Path) -> None:
     before = out.exists()
     process = start(texts, out)
     wait_for_workers(process.pid)

@@ -60,7 +60,7 @@ def test_ctrl_c_in_preparation_leaves_no_trace(chain: Chain, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("command", ["minidocs --documents 1", "evaluate --hypothesis {0} --reference {0}", "--help"])
-def test_a_reader_that_leaves_is_no_fault(tmp_path: Path, command: str) -> None:
+def test_a_closed_pipe_is_no_error(tmp_path: Path, command: str) -> None:
     (tmp_path / "text").write_text("Ein Mann.\n")
     reader, writer = os.pipe()
     os.close(reader)
@@ -72,7 +72,7 @@ def test_a_reader_that_leaves_is_no_fault(tmp_path: Path, command: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_told() -> None:
+def test_a_full_disk_is_reported() -> None:
     with Path("/dev/full").open("w") as full:
         process = start("minidocs", "--documents", "1", stdout=full)
         _, err = process.communicate(timeout=30)

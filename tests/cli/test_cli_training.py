@@ -1,4 +1,4 @@
-"""Training as processes see it: killed, terminated, out of disk, several at once; it always goes on where it was."""
+"""Training in other processes: killed, terminated, out of disk, several at once; it resumes where it stopped."""
 
 import os
 import random
@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 import torch
-from tests.cli.calling import docaps, finish, listing, settings, start, succeed
+from tests.cli.calling import docaps, listing, settings, start, succeed
 from tests.cli.conftest import Chain
 
 from docaps.files import sha256
 from docaps.model.checkpoint import read_tensors, read_weights
-from docaps.runs.directory import Run, read_metrics
+from docaps.runs.directory import Run
+from docaps.runs.training_log import read_metrics
 from docaps.training.state import read_state
 
 STEPS = 40
@@ -42,7 +43,7 @@ def whole(chain: Chain, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def undisturbed(chain: Chain, out: Path, **changes: Any) -> Run:
-    result = finish(*options(chain, out, **changes))
+    result = docaps(*options(chain, out, **changes))
     assert result.code == 0, result.err
     return Run(out / "sentence")
 
@@ -50,7 +51,7 @@ def undisturbed(chain: Chain, out: Path, **changes: Any) -> Run:
 def wait_for_step(run: Run, step: int, process: subprocess.Popen[str], seconds: float = 90) -> None:
     """Wait until a state of this step or a later one is saved."""
     end = time.monotonic() + seconds
-    while not (run.state.exists() and read_state(run.state).standing.step >= step):
+    while not (run.state.exists() and read_state(run.state).trainer.step >= step):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -63,7 +64,7 @@ def check_readable(run: Run) -> int:
             read_tensors(path)
     assert run.read()["status"] == "training"
     list(read_metrics(run.metrics))
-    return read_state(run.state).standing.step if run.state.exists() else 0
+    return read_state(run.state).trainer.step if run.state.exists() else 0
 
 
 def kill_often(run: Run, call: list[str | Path], moments: int, steps: int) -> int:
@@ -101,14 +102,14 @@ def wait_for_writing(run: Run, seconds: float = 2) -> None:
 
 
 @pytest.mark.parametrize(("moments", "steps"), [(2, STEPS), pytest.param(20, 20 * STEPS, marks=pytest.mark.stress)])
-def test_killed_at_any_moment_training_goes_on_bit_for_bit(
+def test_killed_at_any_moment_training_resumes_bit_for_bit(
     chain: Chain, tmp_path: Path, moments: int, steps: int, request: pytest.FixtureRequest
 ) -> None:
     run, call = Run(tmp_path / "killed" / "sentence"), options(chain, tmp_path / "killed", steps=steps)
     reached = kill_often(run, call, moments, steps)
-    result = finish(*call)
+    result = docaps(*call)
     assert result.code == 0, result.err
-    assert f"goes on after step {reached}" in result.err
+    assert f"resumes after step {reached}" in result.err
     alone = request.getfixturevalue("whole") if steps == STEPS else undisturbed(chain, tmp_path / "alone", steps=steps)
     assert sha256(run.weights) == sha256(alone.weights)
     events = [event["event"] for event in run.read()["history"]]
@@ -117,7 +118,7 @@ def test_killed_at_any_moment_training_goes_on_bit_for_bit(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_saves_the_state_and_training_goes_on_bit_for_bit(
+def test_a_signal_saves_the_state_and_training_resumes_bit_for_bit(
     chain: Chain, whole: Run, tmp_path: Path, number: int, code: int
 ) -> None:
     run = Run(tmp_path / "sentence")
@@ -128,13 +129,13 @@ def test_a_signal_saves_the_state_and_training_goes_on_bit_for_bit(
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - begin < 10
     assert process.returncode == code, err
-    state = read_state(run.state).standing.step
+    state = read_state(run.state).trainer.step
     assert err.splitlines()[-1] == (
-        f"docaps: stopped at step {state}; the state of step {state} is saved, the same command goes on from there"
+        f"docaps: stopped at step {state}; the state of step {state} is saved; the same command resumes from it"
     )
     assert "Traceback" not in err
     assert run.read()["status"] == "interrupted"
-    result = finish(*options(chain, tmp_path))
+    result = docaps(*options(chain, tmp_path))
     assert result.code == 0, result.err
     assert sha256(run.weights) == sha256(whole.weights)
 
@@ -157,11 +158,11 @@ def test_a_full_disk_leaves_the_old_state(chain: Chain, whole: Run, tmp_path: Pa
     )
     assert result.returncode == 1
     assert "cannot be written, what was there before is intact" in result.stderr
-    assert "the same command goes on from there" in result.stderr
+    assert "the same command resumes from it" in result.stderr
     assert "Traceback" not in result.stderr
     assert sha256(run.state) == before
     assert not [name for name in listing(tmp_path) if name.endswith(".partial")]
-    assert finish(*options(chain, tmp_path)).code == 0
+    assert docaps(*options(chain, tmp_path)).code == 0
     assert sha256(run.weights) == sha256(whole.weights)
 
 
@@ -187,7 +188,7 @@ def test_options_of_time_steps_and_precision_reach_the_stage(chain: Chain, tmp_p
     assert description["settings"]["stage"]["budget"] == "1s"
     bad = docaps(*base, "--budget", "soon")
     assert bad.code == 1
-    assert "'soon' is no length of time" in bad.err
+    assert "'soon' is not a duration" in bad.err
 
 
 def test_a_stage_starts_from_any_finished_run(chain: Chain, tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ def test_a_stage_starts_from_any_finished_run(chain: Chain, tmp_path: Path) -> N
     assert (missing.code, "no such run" in missing.err) == (1, True)
 
 
-def test_the_best_can_be_told_by_bleu(chain: Chain, tmp_path: Path) -> None:
+def test_the_best_can_be_chosen_by_bleu(chain: Chain, tmp_path: Path) -> None:
     succeed(*options(chain, tmp_path, best_by="dev_bleu", steps=4, validate_every=2, result="best"))
     run = Run(tmp_path / "sentence")
     scores = [row["dev_bleu"] for row in read_metrics(run.metrics) if "dev_bleu" in row]
@@ -227,11 +228,11 @@ def test_memory_does_not_grow_over_2000_steps(chain: Chain, tmp_path: Path) -> N
 
 
 def torchrun(*arguments: str | Path, processes: int = 2, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    """Start docaps as a team of processes."""
+    """Start docaps under torchrun."""
     command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}", "--master-port=0"]
-    standing_alone = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]
+    rendezvous = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]
     return subprocess.Popen(
-        [*command, *standing_alone, *more, "-m", "docaps", *map(str, arguments)],
+        [*command, *rendezvous, *more, "-m", "docaps", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -240,7 +241,7 @@ def torchrun(*arguments: str | Path, processes: int = 2, more: tuple[str, ...] =
 
 
 @pytest.fixture
-def team(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
+def launched(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
     """Processes that are gone after the test, with all that they started."""
     started: list[subprocess.Popen[str]] = []
     yield started
@@ -255,15 +256,15 @@ def losses(run: Run) -> list[float]:
 
 @pytest.mark.parametrize("distribution", ["ddp", pytest.param("fsdp", marks=pytest.mark.stress)])
 def test_two_processes_learn_what_one_learns(
-    chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]], distribution: str
+    chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]], distribution: str
 ) -> None:
     """Dropout too: what it draws depends on the batch, not on the process."""
     changes = {"accumulate": 4, "steps": 20, "log_every": 1, "validate_every": 5, "result": "best"}
     way = ("--set", f"distribution={distribution}", "--precision", "float32")
-    team.append(torchrun(*options(chain, tmp_path / "two", **changes), *way))
-    assert finish(*options(chain, tmp_path / "one", **changes), *way[2:]).code == 0
-    out, err = team[0].communicate(timeout=200)
-    assert team[0].returncode == 0, err
+    launched.append(torchrun(*options(chain, tmp_path / "two", **changes), *way))
+    assert docaps(*options(chain, tmp_path / "one", **changes), *way[2:]).code == 0
+    out, err = launched[0].communicate(timeout=200)
+    assert launched[0].returncode == 0, err
     assert out.count("Trained") == 1  # only the first process talks
     one, two = Run(tmp_path / "one" / "sentence"), Run(tmp_path / "two" / "sentence")
     assert two.read()["processes"] == 2
@@ -278,37 +279,37 @@ def children(process: subprocess.Popen[str]) -> list[int]:
     return [int(line) for line in found.split()]
 
 
-def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_goes_on(
-    chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]]
+def test_a_killed_process_ends_the_job_with_a_message_and_a_restart_resumes_it(
+    chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]]
 ) -> None:
     run = Run(tmp_path / "sentence")
     changes = {"accumulate": 2, "steps": 200, "result": "last"}
-    team.append(torchrun(*options(chain, tmp_path, **changes), more=("--max-restarts=1",)))
-    wait_for_step(run, 4, team[0], seconds=150)
-    os.kill(children(team[0])[-1], signal.SIGKILL)
-    _, err = team[0].communicate(timeout=200)
-    assert team[0].returncode == 0, err
+    launched.append(torchrun(*options(chain, tmp_path, **changes), more=("--max-restarts=1",)))
+    wait_for_step(run, 4, launched[0], seconds=150)
+    os.kill(children(launched[0])[-1], signal.SIGKILL)
+    _, err = launched[0].communicate(timeout=200)
+    assert launched[0].returncode == 0, err
     assert "exitcode: -9" in err  # torchrun names the one that died; the other one either noticed or was asked to end
     assert "another of the 2 processes is gone" in err or "docaps: stopped at step" in err, err
-    assert "goes on after step" in err
+    assert "resumes after step" in err
     assert run.finished
     assert run.read()["steps"] == 200
     assert [row["step"] for row in read_metrics(run.metrics) if "loss" in row] == list(range(1, 201))
 
 
 @pytest.mark.stress
-def test_spread_weights_are_saved_whole_and_go_on_bit_for_bit(
-    chain: Chain, tmp_path: Path, team: list[subprocess.Popen[str]]
+def test_sharded_weights_are_saved_whole_and_resume_bit_for_bit(
+    chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]]
 ) -> None:
     changes = {"accumulate": 2, "steps": 60, "save_every": 2, "result": "average"}
     way = ("--set", "distribution=fsdp")
-    team.append(torchrun(*options(chain, tmp_path / "whole", **changes), *way))
-    assert team[0].wait(200) == 0
-    team.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
-    wait_for_step(Run(tmp_path / "pieces" / "sentence"), 10, team[1])
-    team[1].terminate()
-    team[1].wait(60)
-    team.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
-    assert team[2].wait(200) == 0
+    launched.append(torchrun(*options(chain, tmp_path / "whole", **changes), *way))
+    assert launched[0].wait(200) == 0
+    launched.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
+    wait_for_step(Run(tmp_path / "pieces" / "sentence"), 10, launched[1])
+    launched[1].terminate()
+    launched[1].wait(60)
+    launched.append(torchrun(*options(chain, tmp_path / "pieces", **changes), *way))
+    assert launched[2].wait(200) == 0
     whole, pieces = (Run(tmp_path / name / "sentence") for name in ("whole", "pieces"))
     assert sha256(whole.weights) == sha256(pieces.weights)

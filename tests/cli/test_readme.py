@@ -1,4 +1,4 @@
-"""The README's commands run as they stand there."""
+"""The commands in the README and the tutorials run as they are written: lines with `docaps` in blocks marked `bash`."""
 
 import re
 import shutil
@@ -6,15 +6,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md"))]
 
 
-def commands(start: str) -> list[str]:
-    """Return the commands of all blocks that begin with `start`, with continued lines joined."""
-    lines = [line.strip() for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
-    return [line for line in lines if start in line and not line.startswith("#")]
+def blocks(page: Path) -> list[str]:
+    """Return the code blocks of a page that are marked `bash`; blocks marked otherwise are not run."""
+    return re.findall(r"```bash\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def commands(page: Path) -> list[str]:
+    """Return the docaps commands of a page, with continued lines joined and comments removed."""
+    lines = [line.strip() for block in blocks(page) for line in block.replace("\\\n", " ").splitlines()]
+    found = [line.split("  #")[0] for line in lines if "docaps " in line and not line.startswith("#")]
+    return [line for line in found if "docaps demo" not in line]
 
 
 def run_shell(command: str, folder: Path) -> str:
@@ -27,18 +35,36 @@ def run_shell(command: str, folder: Path) -> str:
 
 
 def test_the_first_two_commands_are_make_demo_and_make_test() -> None:
-    assert BLOCKS[0].split("\n")[0].startswith("make demo")
-    assert BLOCKS[0].split("\n")[1].startswith("make test")
+    first, second, *_ = blocks(ROOT / "README.md")[0].split("\n")
+    assert first.startswith("make demo")
+    assert second.startswith("make test")
     for target in ("demo", "test"):
         subprocess.run([shutil.which("make") or "make", "-n", target], cwd=ROOT, check=True, capture_output=True)
 
 
-def test_every_docaps_command_of_the_readme_runs(tiny_demo: Path, tmp_path: Path) -> None:
+def test_the_demo_installs_no_test_tools() -> None:
+    """The first command stays quick however much the second needs."""
+    make = shutil.which("make") or "make"
+    demo, test = (
+        subprocess.run(
+            [make, "-n", "--always-make", target], cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout
+        for target in ("demo", "test")
+    )
+    assert "[dev]" not in demo
+    assert "npm" not in demo
+    assert "[dev]" in test
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+def test_every_docaps_command_of_a_page_runs(page: Path, tiny_demo: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_demo, tmp_path, dirs_exist_ok=True)
-    found = [command for command in commands("docaps ") if "docaps demo" not in command]
-    assert len(found) >= 6
-    for command in found:
-        run_shell(command.split("  #")[0], tmp_path)
+    for command in commands(page):
+        run_shell(command, tmp_path)
+
+
+def test_the_readme_has_commands_to_run() -> None:
+    assert len(commands(ROOT / "README.md")) >= 6
 
 
 def test_the_readme_names_every_command() -> None:

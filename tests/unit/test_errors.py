@@ -1,4 +1,4 @@
-"""Messages carry their place, and all faults of users are one family."""
+"""Messages carry file and line, and all user errors are one family."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_a_message_begins_with_its_place(path: Path | None, line: int | None, ex
 @pytest.mark.parametrize(
     "name", ["ConfigError", "CorpusError", "FetchError", "RunError", "CheckpointError", "TrainingError"]
 )
-def test_every_fault_is_a_docaps_error_with_an_exit_code(name: str) -> None:
+def test_every_error_is_a_docaps_error_with_an_exit_code(name: str) -> None:
     kind = getattr(errors, name)
     assert issubclass(kind, errors.DocapsError)
     assert kind.exit_code == 1

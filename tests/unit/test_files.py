@@ -1,5 +1,6 @@
 """Files appear complete or not at all, whatever happens while they are written."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -118,7 +119,7 @@ def test_json_survives_a_file_and_stays_readable(tmp_path: Path) -> None:
     assert "wörter" in path.read_text(encoding="utf-8")
 
 
-def test_broken_json_is_told_with_file_and_line(tmp_path: Path) -> None:
+def test_broken_json_is_reported_with_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{\n  "a": 1,\n  "b": oops\n}\n')
     with pytest.raises(CorpusError) as caught:
@@ -166,7 +167,7 @@ def test_without_that_it_is_moved_aside_first(tmp_path: Path, monkeypatch: pytes
     assert [found.name for found in tmp_path.iterdir()] == ["it"]
 
 
-def test_a_directory_in_the_making_is_no_leftover(tmp_path: Path) -> None:
+def test_a_directory_of_a_living_process_is_no_leftover(tmp_path: Path) -> None:
     others = [tmp_path / ".it.old.partial", tmp_path / ".it[1].x.partial", tmp_path / ".it.file.partial"]
     others[0].mkdir()
     (others[0] / "half").touch()
@@ -205,7 +206,10 @@ def test_a_directory_taken_for_a_leftover_before_it_is_locked_is_made_again(
 
 
 def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "fcntl", None)
+    def refuse(_: int, **__: bool) -> bool:
+        raise OSError(errno.ENOSYS, "no locks")
+
+    monkeypatch.setattr(files, "lock_descriptor", refuse)
     (tmp_path / ".it.x.partial").mkdir()
     with replacing_directory(tmp_path / "it"):
         pass

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from docaps.interruption import Interrupted, caught, deafen, shielded
+from docaps.interruption import Interrupted, caught, ignore_signals, shielded
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -43,7 +43,7 @@ def test_after_a_shield_signals_raise_at_once_again() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_fault_under_a_shield_is_not_hidden() -> None:
+def test_an_error_under_a_shield_is_not_hidden() -> None:
     def work() -> None:
         with shielded():
             os.kill(os.getpid(), signal.SIGINT)
@@ -85,11 +85,11 @@ def own_handlers() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("own_handlers")
-def test_who_ends_for_a_reason_of_its_own_is_not_kept_from_telling_it() -> None:
+def test_a_program_that_ignores_signals_can_report_its_own_error() -> None:
     def work() -> None:
         with shielded():
             os.kill(os.getpid(), signal.SIGTERM)
-            deafen()
+            ignore_signals()
         os.kill(os.getpid(), signal.SIGTERM)
         raise ValueError("the reason")
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from docaps.memory import LARGE_PAGES, PROGRAMS
+from docaps.memory import KERNEL_CACHES, LARGE_PAGES
 
 FAULTS = """
 import resource, sys
@@ -26,7 +26,7 @@ print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 def run_alone(program: str, *arguments: str) -> list[str]:
     """Run a program with none of the variables that a command of the same process may have set; return its words."""
-    own = {name: value for name, value in os.environ.items() if name not in (LARGE_PAGES, *PROGRAMS)}
+    own = {name: value for name, value in os.environ.items() if name not in (LARGE_PAGES, *KERNEL_CACHES)}
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=own).stdout.split()
 
@@ -56,7 +56,7 @@ print(return_pages(), (before - resident()) / 2**20)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc has malloc_trim")
-def test_memory_in_pieces_is_given_back() -> None:
+def test_fragmented_memory_is_returned() -> None:
     returned, less = run_alone(RETURNED)
     assert returned == "True"
     assert float(less) > 50  # of 100 MiB; pages of two megabytes may stay where a piece of them is in use
@@ -76,17 +76,17 @@ def test_programs_for_products_are_limited_unless_the_user_has_chosen(monkeypatc
 
     monkeypatch.setattr("sys.platform", "darwin")
     monkeypatch.setenv(memory.LARGE_PAGES, "1")
-    monkeypatch.setenv(memory.PROGRAMS[0], "7")
-    monkeypatch.setenv(memory.PROGRAMS[1], "")  # so that it is put back behind the test
-    monkeypatch.delenv(memory.PROGRAMS[1])
+    monkeypatch.setenv(memory.KERNEL_CACHES[0], "7")
+    monkeypatch.setenv(memory.KERNEL_CACHES[1], "")  # so that it is put back behind the test
+    monkeypatch.delenv(memory.KERNEL_CACHES[1])
     memory.prepare_memory()
-    assert [os.environ[name] for name in memory.PROGRAMS] == ["7", str(memory.MOST_PROGRAMS)]
+    assert [os.environ[name] for name in memory.KERNEL_CACHES] == ["7", str(memory.CACHED_KERNELS)]
 
 
 SHAPES = """
 import sys
 from docaps import memory
-memory.MOST_PROGRAMS = int(sys.argv[1])
+memory.CACHED_KERNELS = int(sys.argv[1])
 memory.prepare_memory()
 import torch
 from docaps.model.mixed_precision import has_native_bfloat16

@@ -64,7 +64,7 @@ def test_a_part_of_shown_work_can_be_silent(spoken: io.StringIO, monkeypatch: py
     assert spoken.getvalue() == "outer\n"
 
 
-def test_silence_ends_with_a_fault(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_ends_with_an_error(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress.REPORTER, "enabled", True)
     with contextlib.suppress(ValueError), progress.silent():
         raise ValueError
@@ -79,11 +79,14 @@ def test_silence_does_not_switch_a_library_on(spoken: io.StringIO) -> None:
     assert spoken.getvalue() == ""
 
 
-STATUS = "loss 2.346, PCC 0.50, 1,234 tokens/s (46% of peak), best dev loss 2.500 at 200, 25 min left"
+STATUS = (
+    "loss 2.35, ppl 15.2, PCC 0.50 (mismatched 0.49), 1,234 tokens/s (46% of peak), best dev loss 2.500 at 200, "
+    "25 min left"
+)
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_a_terminal_of_any_width_shows_all_that_training_tells(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_a_terminal_of_any_width_shows_the_whole_status(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     text = io.StringIO()
     monkeypatch.setattr(progress.REPORTER, "enabled", True)
     monkeypatch.setattr(progress.REPORTER, "console", Console(file=text, force_terminal=True, width=width))

@@ -18,14 +18,14 @@ from docaps.corpus.text.vocabulary import BOS, PAD
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Token ids of some sentences, their histories (as windows have them) and, in training, their translations."""
+    """Token ids of some sentences, of their histories (in the order of `Window`) and, in training, of translations."""
 
     source: Int[Tensor, "B S"]
     history: Int[Tensor, "B K N"]
     target_input: Int[Tensor, "B T"] | None = None
     target_output: Int[Tensor, "B T"] | None = None
     target_history: Int[Tensor, "B K NT"] | None = None
-    """Translations of the history's sentences, where the model looks at them and there are any."""
+    """Translations of the history's sentences, if the model sees them and there are any."""
 
     @property
     def source_mask(self) -> Bool[Tensor, "B S"]:
@@ -39,7 +39,7 @@ class Batch:
 
     @property
     def translations(self) -> Int[Tensor, "B T"]:
-        """The translations that the batch must have in training and scoring."""
+        """Return the target output, which training and scoring need."""
         if self.target_output is None:
             raise ValueError("the batch has no translations")
         return self.target_output
@@ -53,32 +53,32 @@ class Batch:
 
 def collate(windows: Sequence[Window], view: View | int) -> Batch:
     """Pad windows to one batch with room for the sentences in view."""
-    places = _places(windows, as_view(view))
+    size = _history_size(windows, as_view(view))
     targets = [window.target for window in windows if window.target is not None]
     if targets and len(targets) < len(windows):
         raise ValueError(f"{len(windows) - len(targets)} of {len(windows)} windows have no target")
     return Batch(
         source=pad([window.source for window in windows]),
-        history=pad_history([window.history[:places] for window in windows], places),
+        history=pad_history([window.history[:size] for window in windows], size),
         target_input=pad([np.array((BOS, *target[:-1]), np.int32) for target in targets]) if targets else None,
         target_output=pad(targets) if targets else None,
-        target_history=_pad_target_history(windows, places) if as_view(view).translations else None,
+        target_history=_pad_target_history(windows, size) if as_view(view).translations else None,
     )
 
 
-def _places(windows: Sequence[Window], view: View) -> int:
-    """Return for how many sentences of history there is room: as many as are in view, or as there are at most."""
+def _history_size(windows: Sequence[Window], view: View) -> int:
+    """Return K: the sentences in view, or the longest history if whole documents are in view."""
     return max((len(window.history) for window in windows), default=0) if view.is_whole else view.history + view.future
 
 
-def _pad_target_history(windows: Sequence[Window], places: int) -> Int[Tensor, "B K NT"] | None:
-    """Lay translations of histories under each other; None if there are none."""
-    padded = pad_history([window.target_history[:places] for window in windows], places)
+def _pad_target_history(windows: Sequence[Window], size: int) -> Int[Tensor, "B K NT"] | None:
+    """Pad the translations of histories; return None if there are none."""
+    padded = pad_history([window.target_history[:size] for window in windows], size)
     return padded if padded.shape[-1] else None
 
 
 def pad(sentences: Sequence[Tokens]) -> Int[Tensor, "B L"]:
-    """Lay sentences under each other, filled up to the longest."""
+    """Pad sentences to the longest."""
     padded = np.full((len(sentences), max(map(len, sentences), default=0)), PAD, dtype=np.int64)
     for row, sentence in zip(padded, sentences, strict=True):
         row[: len(sentence)] = sentence
@@ -86,10 +86,10 @@ def pad(sentences: Sequence[Tokens]) -> Int[Tensor, "B L"]:
 
 
 def pad_history(histories: Sequence[Sequence[Tokens]], history: int) -> Int[Tensor, "B K N"]:
-    """Lay histories under each other; a missing sentence is all padding."""
+    """Pad histories to K sentences of the same length; a missing sentence is all padding."""
     longest = max((len(sentence) for earlier in histories for sentence in earlier), default=0)
     padded = np.full((len(histories), history, longest), PAD, dtype=np.int64)
     for row, earlier in zip(padded, histories, strict=True):
-        for place, sentence in zip(row, earlier, strict=False):
-            place[: len(sentence)] = sentence
+        for slot, sentence in zip(row, earlier, strict=False):
+            slot[: len(sentence)] = sentence
     return torch.from_numpy(padded)

@@ -1,4 +1,4 @@
-"""Windows: a sentence and the sentences that a model looks at, never across the border of a document."""
+"""Windows: a sentence with the context sentences that a model sees, never across a document boundary."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ WHOLE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What of its document a model looks at besides the sentence itself."""
+    """Which sentences of the document a model sees besides the current one."""
 
     history: int = 0
-    """So many sentences before it; 0 for a sentence-level model."""
+    """Number of sentences before it; 0 for a sentence-level model."""
     future: int = 0
-    """So many sentences after it."""
+    """Number of sentences after it."""
     translations: bool = False
-    """Whether also at the translations of these sentences."""
+    """Whether the model sees the translations of these sentences too."""
     shuffled: bool = False
-    """Whether, as a control, at sentences of another document in place of its own."""
+    """Whether, as a control, the sentences come from another document."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the view ends only where the document does."""
+        """Return whether the whole document is in view, on at least one side."""
         return WHOLE in (self.history, self.future)
 
     def __str__(self) -> str:
@@ -45,23 +45,23 @@ class View:
 class Window:
     """Token ids of one sentence, of its history and, if known, of its translation.
 
-    The history is what the model looks at: earlier sentences, the nearest first, then later ones, the nearest first.
+    The history holds all sentences in view: the earlier ones, nearest first, then the later ones, nearest first.
     """
 
     source: Tokens
     history: tuple[Tokens, ...] = ()
     target: Tokens | None = None
     target_history: tuple[Tokens, ...] = ()
-    """The translations of the history's sentences, for models that look at them; empty where there is none."""
+    """The translations of the history's sentences, for models that see them; empty where there is none."""
 
 
 def as_view(view: View | int) -> View:
-    """Take a number for a view of so many earlier sentences."""
+    """Return the view; a number means that many earlier sentences."""
     return View(view) if isinstance(view, int) else view
 
 
 def window_of(split: Split, sentence: int, view: View | int) -> Window:
-    """Cut the window of one sentence out of a prepared corpus."""
+    """Return the window of one sentence of a prepared corpus."""
     view = as_view(view)
     seen = _around(split, _elsewhere(split, sentence) if view.shuffled else sentence, view)
     return Window(
@@ -79,10 +79,10 @@ def windows_of_document(
     *,
     translations: Sequence[Tokens] = (),
 ) -> Iterator[Window]:
-    """Go through the windows of a document.
+    """Yield the windows of a document.
 
-    Sentences `given` before it are seen, but have no window. `translations` are those of both, in order, as far as
-    they are known.
+    Sentences `given` before it are in view, but have no window. `translations` are those of both, in order, as far
+    as they are known.
     """
     view = as_view(view)
     known = [without_end_mark(sentence) for sentence in (*given, *sentences)]
@@ -91,31 +91,31 @@ def windows_of_document(
 
 
 def window_at(number: int, known: Sequence[Tokens], translations: Sequence[Tokens], view: View) -> Window:
-    """Make the window of one sentence of a document, of whose translations perhaps only the first are known."""
+    """Return the window of one sentence of a document; translations may be known for the first sentences only."""
     seen = neighbours(number, len(known), view)
-    written = (translations[place] if place < len(translations) else () for place in seen)
+    written = (translations[index] if index < len(translations) else () for index in seen)
     return Window(
         known[number],
-        tuple(without_end_mark(known[place]) for place in seen),
+        tuple(without_end_mark(known[index]) for index in seen),
         None,
         tuple(map(without_end_mark, written)) if view.translations else (),
     )
 
 
 def neighbours(number: int, count: int, view: View) -> list[int]:
-    """List the sentences in view of one of `count`: those before it, the nearest first, then those after it."""
+    """List the sentences in view of one of `count`: those before it, nearest first, then those after it."""
     before = range(number - 1, max(0, number - view.history) - 1, -1)
     after = range(number + 1, min(count, number + 1 + view.future))
     return [*before, *after]
 
 
 def _around(split: Split, sentence: int | None, view: View) -> list[int]:
-    """List the sentences in view of one in a corpus; none if there is no such sentence."""
+    """List the sentences in view of a sentence of a corpus; without a sentence, none."""
     if sentence is None:
         return []
     start = int(split.document_starts[sentence])
     end = int(split.documents[np.searchsorted(split.documents, sentence, side="right")])
-    return [start + place for place in neighbours(sentence - start, end - start, view)]
+    return [start + index for index in neighbours(sentence - start, end - start, view)]
 
 
 def _words(side: TokenArray, numbers: Sequence[int]) -> tuple[Tokens, ...]:
@@ -123,9 +123,9 @@ def _words(side: TokenArray, numbers: Sequence[int]) -> tuple[Tokens, ...]:
 
 
 def _elsewhere(split: Split, sentence: int) -> int | None:
-    """Draw a sentence of another document, always the same for the same sentence, at the same place if it is as long.
+    """Draw a sentence of another document, at the same position if that is long enough; seeded by the sentence.
 
-    None if there is no other document, or only an empty one was drawn.
+    Return None if there is no other document, or the one drawn is empty.
     """
     count = len(split.documents) - 1
     own = int(np.searchsorted(split.documents, sentence, side="right")) - 1
@@ -138,30 +138,30 @@ def _elsewhere(split: Split, sentence: int) -> int | None:
 
 
 def without_end_mark(sentence: Tokens) -> Tokens:
-    """Leave out the end mark: history consists of words."""
+    """Remove the end mark: history consists of words."""
     return sentence[:-1] if len(sentence) and sentence[-1] == EOS else sentence
 
 
 def exchange_histories(documents: Sequence[Sequence[Window]]) -> list[list[Window]]:
-    """Give each document's sentences the histories of the document after it: the control of a shuffled history.
+    """Give each document's sentences the histories of the next document, as the shuffled-history control.
 
-    A sentence gets the history of the sentence at its place, or of the last one. A document without words is passed
-    over, and one alone has no other: its sentences get no history.
+    A sentence gets the history of the sentence at the same position, or of the last one. Empty documents are skipped;
+    the sentences of a single document get no history.
     """
     worded = [number for number, windows in enumerate(documents) if windows]
     partner = dict(zip(worded, (*worded[1:], *worded[:1]), strict=True))
     return [
         [
-            _with_history_of(window, documents[partner[number]], place, own=partner[number] == number)
-            for place, window in enumerate(windows)
+            _with_history_of(window, documents[partner[number]], position, own=partner[number] == number)
+            for position, window in enumerate(windows)
         ]
         for number, windows in enumerate(documents)
     ]
 
 
-def _with_history_of(window: Window, other: Sequence[Window], place: int, *, own: bool) -> Window:
-    """Replace a window's history by that of another document's at a place."""
+def _with_history_of(window: Window, other: Sequence[Window], position: int, *, own: bool) -> Window:
+    """Replace a window's history by that of another document's sentence."""
     if own:
         return Window(window.source, (), window.target)
-    given = other[min(place, len(other) - 1)]
+    given = other[min(position, len(other) - 1)]
     return Window(window.source, given.history, window.target, given.target_history)

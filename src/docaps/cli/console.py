@@ -1,4 +1,4 @@
-"""What commands print: results on stdout, as tables for people or as one JSON object for programs."""
+"""Shared options of commands, and their output: results on stdout, as tables or as one JSON object."""
 
 import json
 import shlex
@@ -14,28 +14,26 @@ from rich.table import Table
 from rich.text import Text
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
 FormatOption = Annotated[
     str | None,
     typer.Option(
         "--format",
         metavar="NAME",
-        help="How the documents are written, if their content does not tell it well: "
+        help="Format of the documents, if it is not detected from their content: "
         "lines, blank, tags, sgml, xml, jsonl, tsv, starts, bars, text or directory.",
     ),
 ]
 StartsOption = Annotated[
     Path | None,
     typer.Option(
-        "--starts", metavar="FILE", help="Plain lines: a file that says on which lines, from 0, documents start."
+        "--starts", metavar="FILE", help="Plain lines: a file with the line numbers, from 0, where documents start."
     ),
 ]
-ContextDirOption = Annotated[
-    Path | None, typer.Option("--context-dir", help="contrapro.json: the folder of its documents.")
-]
+ContextDirOption = Annotated[Path | None, typer.Option("--context-dir", help="ContraPro: the folder of its documents.")]
 ContextLinesOption = Annotated[
     int | None,
-    typer.Option("--context-lines", min=1, help="ContraPro: lines of history for each item (default: all)."),
+    typer.Option("--context-lines", min=1, help="ContraPro: history lines per item (default: all)."),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -47,13 +45,13 @@ PhenomenaOption = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="Which phenomena, with commas between, of pronoun, ambiguity, address, profession, ellipsis.",
+        help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis.",
     ),
 ]
 
 
 def format_json(value: Mapping[str, Any]) -> str:
-    """Write one JSON object as lines."""
+    """Format one JSON object, indented."""
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -63,14 +61,14 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def quote(path: Path) -> str:
-    """Write a path as a shell reads it."""
+    """Quote a path for the shell."""
     return shlex.quote(str(path))
 
 
 def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[str | Text]], *, texts: Collection[int] = (0,)
 ) -> None:
-    """Print a table of numbers, but for the columns that are `texts`; only a terminal has a right margin."""
+    """Print a table of numbers, with text in the columns `texts`; only a terminal limits its width."""
     table = Table(header_style="bold")
     for position, name in enumerate(header):
         table.add_column(name, justify="left" if position in texts else "right", no_wrap=position > 0)
@@ -82,7 +80,7 @@ def print_table(
 
 
 def command_name() -> str:
-    """Return how the user calls docaps: `docaps` if it is on the path, else the script's path."""
+    """Return the command that calls docaps: `docaps` if it is on the path, else the script's path."""
     script = Path(sys.argv[0])
     if script.name != "docaps":
         return f"{Path(sys.executable).name} -m docaps"
@@ -93,12 +91,12 @@ def command_name() -> str:
 
 
 def typed_command() -> str:
-    """Return what the user typed, as a shell reads it."""
+    """Return the command line as the user typed it, quoted for the shell."""
     return shlex.join(["docaps", *sys.argv[1:]])
 
 
 def print_next(commands: Sequence[tuple[str, str]]) -> None:
-    """Print, on stderr, what to type next."""
+    """Print the next commands to type, on stderr."""
     width = max(len(what) for what, _ in commands)
     typer.echo("Next:", err=True)
     for what, command in commands:

@@ -1,6 +1,6 @@
 """The command `docaps`: one table from command to function.
 
-Only the command that is asked for is imported, so `docaps --help` answers at once.
+Only the requested command is imported, so `docaps --help` is fast.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from docaps.errors import DocapsError
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command's function is, and what it does in one line."""
+    """A command's function, its summary and its group in the help."""
 
     function: str
     summary: str
@@ -36,27 +36,27 @@ class Command:
 
 
 COMMANDS = {
-    "demo": Command("demo:demo", "Show the point: train two small models, with and without context.", "Start here"),
-    "minidocs": Command("minidocs:minidocs", "Generate little documents that need context.", "Corpora"),
+    "demo": Command("demo:demo", "Train two small models, with and without context, and compare them.", "Start here"),
+    "minidocs": Command("minidocs:minidocs", "Generate small documents that need context.", "Corpora"),
     "fetch": Command("fetch:fetch", "Download a public corpus, or say where its files belong.", "Corpora"),
     "corpus": Command("corpus:corpus", "Count a corpus: sizes, lengths, unknown words.", "Corpora"),
     "prepare": Command("prepare:prepare", "Turn raw documents into a store of token ids.", "Corpora"),
-    "variants": Command("variants:variants", "List the systems and what they are made of.", "Models"),
+    "variants": Command("variants:variants", "List the systems and their parts.", "Models"),
     "train": Command("train:train", "Train the stages of a recipe.", "Models"),
     "translate": Command("translate:translate", "Translate documents.", "Models"),
-    "serve": Command("serve:serve", "Answer requests for translations over HTTP, with a page.", "Models"),
+    "serve": Command("serve:serve", "Serve translations over HTTP, with a web page.", "Models"),
     "score": Command("score:score", "Score given translations.", "Models"),
-    "precision": Command("precision:precision", "Check whether lower precision is good enough.", "Models"),
+    "precision": Command("precision:precision", "Compare translation quality in lower precision.", "Models"),
     "evaluate": Command("evaluate:evaluate", "Compare translations with a reference.", "Results"),
-    "contrast": Command("contrast:contrast", "Test choices that need context.", "Results"),
+    "contrast": Command("contrast:contrast", "Test a model on contrastive sets.", "Results"),
     "diagnose": Command("diagnose:diagnose", "Find out whether a model uses its context.", "Results"),
     "experiment": Command("experiment:experiment", "Train and compare many runs.", "Results"),
-    "report": Command("report:report", "Write a page about runs: scores, samples, routing.", "Results"),
+    "report": Command("report:report", "Write a report on runs: scores, samples, routing.", "Results"),
 }
 
 
 def build_app(arguments: list[str]) -> typer.Typer:
-    """Make the command line, importing only what `arguments` ask for."""
+    """Return the command line, importing only the command that `arguments` name."""
     app = typer.Typer(
         name="docaps",
         no_args_is_help=True,
@@ -78,7 +78,7 @@ def build_app(arguments: list[str]) -> typer.Typer:
 
 
 def _print_version(wanted: bool) -> None:
-    """Print the version and stop, before a missing command is noticed."""
+    """Print the version and exit, before a missing command is reported."""
     if wanted:
         typer.echo(f"docaps {__version__}")
         raise typer.Exit
@@ -90,20 +90,20 @@ def about(
         typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
     ] = False,
 ) -> None:
-    """Translate whole documents: each sentence with the sentences before it in view."""
+    """Translate whole documents: each sentence is translated with the sentences before it in view."""
 
 
 def _placeholder() -> None:
-    """Stand in for a command that was not asked for."""
+    """Stand in for a command that was not requested."""
 
 
 def _guarded(function: Callable[..., None]) -> Callable[..., None]:
-    """Turn the faults a user can mend into a message and an exit code."""
+    """Turn errors that a user can fix into a message and an exit code."""
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
         progress.REPORTER.enabled = True
-        _speak_utf8()
+        _use_utf8()
         try:
             with interruption.caught():
                 function(*arguments, **options)
@@ -112,12 +112,12 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
             typer.echo(f"docaps: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt as stop:
-            told = stop if isinstance(stop, interruption.Interrupted) else interruption.Interrupted(signal.SIGINT)
-            typer.echo(f"docaps: {told}", err=True)
-            raise typer.Exit(told.exit_code) from None
-        except BrokenPipeError:  # the reader of our output has gone, as in `docaps ... | head`
+            found = stop if isinstance(stop, interruption.Interrupted) else interruption.Interrupted(signal.SIGINT)
+            typer.echo(f"docaps: {found}", err=True)
+            raise typer.Exit(found.exit_code) from None
+        except BrokenPipeError:  # the reader closed the pipe, as in `docaps ... | head`
             _drop_output()
-        except OSError as error:  # a place that cannot be written, a full disk
+        except OSError as error:  # such as a path that cannot be written, or a full disk
             typer.echo(f"docaps: {_describe(error)}", err=True)
             if error.filename is None:
                 _drop_output()
@@ -126,22 +126,22 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _speak_utf8() -> None:
-    """Let stdout be UTF-8 whatever the locale: text of all languages goes there."""
+def _use_utf8() -> None:
+    """Make stdout UTF-8 in every locale: it carries text in all languages."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _drop_output() -> None:
-    """Let go of what stdout still holds, or Python would complain about it at the end."""
+    """Discard the rest of stdout, which Python would otherwise fail to flush at exit."""
     with contextlib.suppress(OSError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _describe(error: OSError) -> str:
-    """Say what the system refused, and where."""
-    places = [str(place) for place in (error.filename, error.filename2) if place is not None]
-    return ": ".join([" -> ".join(places) or "output", error.strerror or str(error)])
+    """Describe an operating-system error with its paths."""
+    paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
+    return ": ".join([" -> ".join(paths) or "output", error.strerror or str(error)])
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`docaps train`: the stages of a recipe, each to a run directory."""
+"""`docaps train`: train the stages of a recipe, each in a run directory."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,31 +24,29 @@ if TYPE_CHECKING:
     from docaps.config import Recipe
 
 
-BudgetOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Time for each stage, such as 90s, 30m or 1h30m.")
-]
+BudgetOption = Annotated[str | None, typer.Option(metavar="TIME", help="Time per stage, such as 90s, 30m or 1h30m.")]
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe (TOML file), or the name of one that comes with docaps.")],
+    recipe: Annotated[str, typer.Argument(help="A recipe: a TOML file, or the name of a bundled one.")],
     corpus: Annotated[Path, typer.Option(help="A prepared corpus.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Directory of the run directories, one for each stage.")],
-    stage: Annotated[list[str] | None, typer.Option(help="Only this stage (may be given several times).")] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps of each stage, instead of the recipe's.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the run directories, one per stage.")],
+    stage: Annotated[list[str] | None, typer.Option(help="Only this stage (repeatable).")] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps per stage, instead of the recipe's.")] = None,
     budget: BudgetOption = None,
     init_from: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="A finished run whose weights the first stage takes over.")
+        Path | None, typer.Option(metavar="RUN", help="A finished run whose weights the first stage starts from.")
     ] = None,
     precision: Annotated[
         Precision | None,
-        typer.Option(help="Number format of matrix products; auto: bfloat16 where the hardware has it."),
+        typer.Option(help="Number format of matrix products; auto: bfloat16 if the hardware supports it."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of weights, order and dropout.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of weights, data order and dropout.")] = None,
     set: SetOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Train the stages of a recipe in order; finished stages are kept, an interrupted one goes on where it stood.
+    """Train the stages of a recipe in order; finished stages are kept, an interrupted one resumes where it stopped.
 
     Ctrl-C or SIGTERM saves the state first. Several processes: torchrun --nproc-per-node 2 -m docaps train ...
 
@@ -58,13 +56,13 @@ def train(
     from docaps.corpus.store import open_store
     from docaps.experiments.probes import watch_bleu
     from docaps.runs.card import write_cards
-    from docaps.training.distributed import gathered
+    from docaps.training.distributed import process_group
     from docaps.training.stages import train_recipe
 
     shortcuts = {"seed": seed, "precision": precision, "stage.*.steps": steps, "stage.*.budget": budget}
     settings = _load(recipe, set or [], shortcuts, stage)
     store = open_store(corpus)
-    with gathered(settings.distribution) as team:
+    with process_group(settings.distribution) as group:
         runs = train_recipe(
             settings,
             store,
@@ -72,16 +70,16 @@ def train(
             stages=stage,
             overwrite=overwrite,
             init_from=init_from,
-            probe=watch_bleu(settings, store, team),
-            team=team,
+            probe=watch_bleu(settings, store, group),
+            group=group,
         )
-        if team.leads:
+        if group.is_main:
             write_cards(runs, typed_command())
             _show([run.path for run in runs], json)
 
 
 def _load(name: str, overrides: list[str], shortcuts: Mapping[str, object], stages: list[str] | None) -> "Recipe":
-    """Load the recipe with all overrides; what is said of `stage.*` holds for each stage that is trained."""
+    """Load the recipe with all overrides; `stage.*` applies to each stage that is trained."""
     from docaps.config import load_recipe, recipe_path
 
     path = recipe_path(name)
@@ -92,7 +90,7 @@ def _load(name: str, overrides: list[str], shortcuts: Mapping[str, object], stag
 
 
 def _show(paths: list[Path], json: bool) -> None:
-    """Print what was trained, where it is and what to do with it."""
+    """Print the trained runs and the next commands."""
     summaries = [_summary(path) for path in paths]
     if json:
         print_json({"runs": summaries})
@@ -119,14 +117,15 @@ def _show(paths: list[Path], json: bool) -> None:
 
 
 def _summary(path: Path) -> dict[str, Any]:
-    """Return the numbers of a finished run."""
+    """Return the main numbers of a finished run."""
     from docaps.errors import RunError
-    from docaps.runs.directory import Run, read_metrics
+    from docaps.runs.directory import Run
+    from docaps.runs.training_log import read_metrics
 
     run = Run(path)
     description = run.read()
     perplexities = [row["dev_perplexity"] for row in read_metrics(run.metrics) if "dev_perplexity" in row]
     if not perplexities:
-        raise RunError("no perplexity is logged: train the stage again with --overwrite", path=run.metrics)
+        raise RunError("no perplexity in the log: train the stage again with --overwrite", path=run.metrics)
     numbers = {key: description[key] for key in ("system", "parameters", "steps", "seconds")}
     return {"path": str(path), **numbers, "weights": description.get("weights"), "dev_perplexity": perplexities[-1]}

@@ -1,4 +1,4 @@
-"""Faults of settings in words: all at once, each with its place and, for an unknown key, the nearest known one."""
+"""Error messages for settings: all errors at once, each with file and line, and the nearest name of an unknown key."""
 
 import difflib
 import re
@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
-    """A file that settings came from."""
+class SettingsFile:
+    """A file that settings were read from."""
 
     path: Path
     text: str
@@ -22,21 +22,21 @@ def describe_faults(
     fault: ValidationError,
     model: type[BaseModel],
     *,
-    layers: Sequence[Layer] = (),
+    layers: Sequence[SettingsFile] = (),
     overrides: Sequence[str] = (),
 ) -> str:
-    """Tell all faults of some settings, one a line, each with its place and, for unknown keys, the nearest name."""
+    """Describe all errors of some settings, one per line, each with its origin."""
     lines = []
     for error in fault.errors():
         location = tuple(str(part) for part in error["loc"])
-        place = _overriding(location, overrides) or _place_in_files(location, layers)
+        origin = _override_of(location, overrides) or _line_in_files(location, layers)
         key = ".".join(location)
-        lines.append(": ".join(part for part in (place, key, _describe(error, model, location)) if part))
+        lines.append(": ".join(part for part in (origin, key, _describe(error, model, location)) if part))
     return "\n".join(lines)
 
 
-def _overriding(location: Sequence[str], overrides: Sequence[str]) -> str | None:
-    """Return the last `--set` that set a dotted key or a table around it."""
+def _override_of(location: Sequence[str], overrides: Sequence[str]) -> str | None:
+    """Return the last `--set` option that set a key or a table around it."""
     for override in reversed(overrides):
         names = override.partition("=")[0].strip().split(".")
         if list(location[: len(names)]) == names:
@@ -44,8 +44,8 @@ def _overriding(location: Sequence[str], overrides: Sequence[str]) -> str | None
     return None
 
 
-def _place_in_files(location: Sequence[str], layers: Sequence[Layer]) -> str:
-    """Name the file and the line that set a dotted key, or the table around it; the nearest file first."""
+def _line_in_files(location: Sequence[str], layers: Sequence[SettingsFile]) -> str:
+    """Return file and line where a key, or the table around it, is set; the nearest file first."""
     for depth in range(len(location), 0, -1):
         for layer in layers:
             line = _line_of(location[:depth], layer.text)
@@ -55,7 +55,7 @@ def _place_in_files(location: Sequence[str], layers: Sequence[Layer]) -> str:
 
 
 def _describe(error: Any, model: type[BaseModel], location: tuple[str, ...]) -> str:
-    """Say in words what is wrong with one value."""
+    """Describe what is wrong with one value."""
     if error["type"] == "extra_forbidden":
         known = _names_at(model, location[:-1])
         nearest = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
@@ -68,10 +68,10 @@ def _describe(error: Any, model: type[BaseModel], location: tuple[str, ...]) -> 
 
 
 def _names_at(model: type[BaseModel], location: Sequence[str]) -> list[str]:
-    """List the keys that are known at a place in the settings."""
+    """List the known keys of a table of settings."""
     for name in location:
         field = model.model_fields.get(name)
-        if field is None:  # the key of a table of settings, such as the name of a stage
+        if field is None:  # a free key of a table, such as the name of a stage
             continue
         inner = [field.annotation, *get_args(field.annotation)]
         model = next(kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel))
@@ -79,7 +79,7 @@ def _names_at(model: type[BaseModel], location: Sequence[str]) -> list[str]:
 
 
 def _line_of(location: Sequence[str], text: str) -> int | None:
-    """Find the line of a TOML text that sets a dotted key, or None if it came from elsewhere."""
+    """Return the line of a TOML text that sets a key, or None if it does not."""
     section: tuple[str, ...] = ()
     best = None
     for number, line in enumerate(text.splitlines(), start=1):

@@ -1,4 +1,4 @@
-"""Recipes: TOML files on top of one another, and `--set` on top of them all."""
+"""Recipes: TOML files layered on one another, with `--set` on top."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -7,70 +7,69 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from docaps.config.faults import Layer, describe_faults
-from docaps.config.model_settings import Settings
+from docaps.config.faults import SettingsFile, describe_faults
 from docaps.config.settings import Recipe
+from docaps.config.systems import Settings
 from docaps.errors import ConfigError
 
 
 def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe (None: all defaults) and apply `--set a.b=c` overrides; all faults are reported in one message."""
-    layers = [_read_layer(path)] if path else []
+    """Read a recipe (None: all defaults) and apply `--set a.b=c` overrides; report all errors in one message."""
+    layers = [_read_file(path)] if path else []
     values = _parse(layers[0]) if layers else {}
     for override in overrides:
         _apply_override(values, override)
     values = _on_profile(values, layers)
-    kind = Recipe.accepting(values)
     try:
-        return kind.model_validate(values)
+        return Recipe.model_validate(values)
     except ValidationError as fault:
-        raise ConfigError(describe_faults(fault, kind, layers=layers, overrides=overrides)) from None
+        raise ConfigError(describe_faults(fault, Recipe, layers=layers, overrides=overrides)) from None
 
 
-def as_known_now(kind: type[Settings], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings that were written down; what the version that wrote them did not know has its default."""
+def upgrade_settings(kind: type[Settings], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Complete stored settings with the defaults of keys that the version that wrote them did not know."""
     try:
         return kind.model_validate(stored).model_dump()
     except ValidationError:
-        return dict(stored)  # of a version that knew something else: they are like none of today's
+        return dict(stored)  # written by a version with other keys: they equal no settings of this version
 
 
-def _read_layer(path: Path) -> Layer:
-    """Read a recipe's text."""
+def _read_file(path: Path) -> SettingsFile:
+    """Read the text of a recipe."""
     try:
-        return Layer(path, path.read_text(encoding="utf-8-sig"))
+        return SettingsFile(path, path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
     except (UnicodeDecodeError, OSError) as fault:
         raise ConfigError(f"cannot be read: {fault}", path=path) from None
 
 
-def _parse(layer: Layer) -> dict[str, Any]:
-    """Read TOML."""
+def _parse(layer: SettingsFile) -> dict[str, Any]:
+    """Parse a recipe's TOML."""
     try:
         return tomllib.loads(layer.text)
     except tomllib.TOMLDecodeError as fault:
         raise ConfigError(f"not valid TOML: {fault}", path=layer.path) from None
 
 
-def _on_profile(values: dict[str, Any], layers: list[Layer]) -> dict[str, Any]:
-    """Lay a recipe's values over those of the recipe it builds on, which may build on another one in turn.
+def _on_profile(values: dict[str, Any], layers: list[SettingsFile]) -> dict[str, Any]:
+    """Merge a recipe's values into those of its profile, which may have a profile itself.
 
-    The texts that were read are added to `layers`, nearest first.
+    The files that are read are added to `layers`, nearest first.
     """
     name = values.get("profile")
-    if not isinstance(name, str):  # none, or a fault that is reported with all others
+    if not isinstance(name, str):  # no profile, or an error that is reported with all others
         return values
     user = layers[-1].path if layers else None
     base = _find_profile(name, user)
     if any(base.resolve() == layer.path.resolve() for layer in layers):
         raise ConfigError(f"profile: {name!r} builds on itself", path=user)
-    layers.append(_read_layer(base))
+    layers.append(_read_file(base))
     return merge(_on_profile(_parse(layers[-1]), layers), values)
 
 
 def _find_profile(name: str, user: Path | None) -> Path:
-    """Find the recipe that another one builds on: a file beside it, or one that comes with docaps."""
+    """Return the path of a profile: a file beside the recipe, or a bundled recipe."""
     beside = user.parent / name if user else Path(name)
     found = beside if beside.suffix == ".toml" else bundled_recipes().get(name, beside)
     if not found.is_file():
@@ -79,7 +78,7 @@ def _find_profile(name: str, user: Path | None) -> Path:
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Combine two nested tables; where both have a value, the upper one counts."""
+    """Merge two nested tables; where both have a value, `above` wins."""
     merged = {**below, **above}
     for key in below.keys() & above.keys():
         if isinstance(below[key], dict) and isinstance(above[key], dict):
@@ -88,7 +87,7 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recipe_path(name: str) -> Path:
-    """Find a recipe: a file, or the name of one that comes with docaps."""
+    """Return the path of a recipe, given as a file or as the name of a bundled one."""
     path = Path(name)
     if path.suffix == ".toml" or path.exists():
         return path
@@ -96,14 +95,14 @@ def recipe_path(name: str) -> Path:
 
 
 def bundled_recipes() -> dict[str, Path]:
-    """List the recipes that come with docaps, in an installed package or in a clone."""
+    """List the bundled recipes, in an installed package or in a clone."""
     package = Path(__file__).parents[1]
     folders = (package / "recipes", package.parents[1] / "recipes")
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
 
 
 def _apply_override(values: dict[str, Any], override: str) -> None:
-    """Set one dotted key, `a.b=c`; the value is read as TOML, or else as plain text."""
+    """Set one dotted key, `a.b=c`; a value that is not TOML is taken as text."""
     key, separator, value = override.partition("=")
     names = key.strip().split(".")
     if not separator or not all(names):

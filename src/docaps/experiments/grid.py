@@ -23,7 +23,8 @@ from docaps.experiments import DOCUMENTS, PHENOMENA
 from docaps.experiments.grid_locks import LockFolder
 from docaps.experiments.rows import SENTENCE, GridLayout, GridRow
 from docaps.files import read_json, write_json
-from docaps.runs.directory import Run, read_metrics
+from docaps.runs.directory import Run
+from docaps.runs.training_log import read_metrics
 
 VERSION = 1
 

@@ -1,49 +1,54 @@
-"""A run directory: one training stage, self-describing, and all that is needed to translate with it.
+"""A run directory: one training stage, self-describing, with everything needed to translate.
 
-run.json            what was trained: settings, seed, versions, corpus, parameters, status, interruptions
-metrics.jsonl       one object a line: losses of training and development
+run.json            what was trained: run format, settings, seed, versions, corpus, parameters, status, events
+metrics.jsonl       training log: losses of training and development, one object per line
 model.safetensors   the weights
-state.safetensors   while training: weights, optimiser and place in the corpus, to go on from
-snapshots/          while training: weights of earlier steps that the final model may be made of
+state.safetensors   during training: weights, optimiser and position in the corpus, to resume from
+snapshots/          during training: weights of earlier steps that the final model may be made of
 text/               how text becomes token ids: BPE codes, vocabulary, languages
-precision.json      how well the model translates in lower precision, if that was measured
-ranges.safetensors  the ranges by which int8 then rounds numbers
-assessment/         translations, scores, contrastive accuracy, routing (files that the report reads)
-contrast/           choices in contrastive sets that were to be kept: NAME.own.json, NAME.none.json, NAME.shuffled.json
-diagnosis.json      whether context is used, and what tells it; there once the run was diagnosed
-results.json        every score with its signature, data and machine; counts.json what significance is computed from
-MODEL_CARD.md       all of this in words
+precision.json      translation quality in lower precision, if measured
+ranges.safetensors  activation ranges for int8
+assessment/         translations, scores, contrastive accuracy, routing, for the report
+contrast/           kept results of contrastive sets: NAME.own.json, NAME.none.json, NAME.shuffled.json
+diagnosis.json      whether the model uses its context, with the evidence
+results.json        every score with its signature, data and machine; counts.json has the counts for significance tests
+MODEL_CARD.md       a summary for readers
 """
 
 import contextlib
-import fcntl
-import json
-import os
+import errno
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from docaps.errors import CorpusError, RunError
 from docaps.files import read_json, write_json
 
+FORMAT = 2
+"""Version of the run format, in run.json; runs of docaps 0.1 have none, which means 1."""
+RENAMED: Mapping[str, str] = {}
+"""Keys of run.json whose names changed since format 1: old and new name, dotted."""
 FINISHED = "finished"
 TRAINING = "training"
 INTERRUPTED = "interrupted"
+LOCK = ".lock"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The paths of a run directory and what its `run.json` says."""
+    """The paths of a run directory, and its description in run.json."""
 
     path: Path
 
     @property
     def description(self) -> Path:
-        """Path of the file that describes the run."""
+        """Path of the description, run.json."""
         return self.path / "run.json"
 
     @property
@@ -58,46 +63,46 @@ class Run:
 
     @property
     def state(self) -> Path:
-        """Path of all that is needed to go on with an unfinished training."""
+        """Path of the saved state of an unfinished training."""
         return self.path / "state.safetensors"
 
     @property
     def snapshots(self) -> Path:
-        """Directory of weights of earlier steps, while training."""
+        """Directory of weights of earlier steps, during training."""
         return self.path / "snapshots"
 
     @property
     def text(self) -> Path:
-        """Directory of what turns text into token ids."""
+        """Directory of the text codec: BPE codes, vocabulary, languages."""
         return self.path / "text"
 
     @property
     def assessment(self) -> Path:
-        """Directory of what was measured with the finished model."""
+        """Directory of measurements of the finished model."""
         return self.path / "assessment"
 
     @property
     def choices(self) -> Path:
-        """Directory of what `docaps contrast --keep` found, a file for each set and history."""
+        """Directory of `docaps contrast --keep`: one file for each set and history."""
         return self.path / "contrast"
 
     @property
     def results(self) -> Path:
-        """Path of all scores of a run of a grid, with what they were measured on and where."""
+        """Path of all scores of a grid run, with their data and machine."""
         return self.path / "results.json"
 
     @property
     def held_out_dev(self) -> Path:
-        """Path of the translations of the development part."""
+        """Directory of the translations of the development set."""
         return self.path / "held-out" / "dev"
 
     @property
     def likelihoods(self) -> Path:
-        """Path of how likely each document of the development part is found, with each history."""
+        """Path of the likelihood of each development document, for each history."""
         return self.held_out_dev / "likelihoods.json"
 
     def counts(self, part: str = "test") -> Path:
-        """Path of the counts of each document of a part that its scores follow from."""
+        """Path of the counts per document from which scores are computed."""
         return (self.held_out_dev if part == "dev" else self.path) / "counts.json"
 
     @property
@@ -107,57 +112,79 @@ class Run:
 
     @property
     def precision(self) -> Path:
-        """Path of what `docaps precision` found: how well lower precisions translate."""
+        """Path of the results of `docaps precision`."""
         return self.path / "precision.json"
 
     @property
     def ranges(self) -> Path:
-        """Path of the ranges of numbers that `docaps precision` met; int8 rounds by them."""
+        """Path of the activation ranges that `docaps precision` measured for int8."""
         return self.path / "ranges.safetensors"
 
     def read(self) -> dict[str, Any]:
-        """Return the run's description."""
-        description = read_json(self.description, error=RunError)
-        if not isinstance(description, dict):
-            raise RunError("expected a JSON object", path=self.description)
-        return description
+        """Return the run's description in the current format."""
+        return migrate(read_json(self.description, error=RunError), self.description)
 
     def write(self, description: Mapping[str, Any]) -> None:
-        """Store the run's description."""
-        write_json(self.description, dict(description))
+        """Write the run's description."""
+        write_json(self.description, {**description, "format": FORMAT})
 
     @property
     def finished(self) -> bool:
-        """Say whether training came to its end."""
+        """Return whether training is finished."""
         return self.description.exists() and self.read().get("status") == FINISHED
 
 
-LOCK = ".lock"
+def migrate(description: Any, path: Path) -> dict[str, Any]:
+    """Return the content of run.json in the current format, with the old names of format 1 replaced."""
+    if not isinstance(description, dict):
+        raise RunError("not in the expected form: expected a JSON object", path=path)
+    found = description.get("format", 1)
+    if not isinstance(found, int) or not 1 <= found <= FORMAT:
+        raise RunError(
+            f"run format {found!r} is not known to this version, which reads formats 1 to {FORMAT}: update docaps",
+            path=path,
+        )
+    if found < FORMAT:
+        for old, new in RENAMED.items():
+            _rename(description, old.split("."), new.split("."))
+    return {**description, "format": FORMAT}
+
+
+def _rename(table: dict[str, Any], old: Sequence[str], new: Sequence[str]) -> None:
+    """Move a value of a nested table to another key, if it is there."""
+    source, target = table, table
+    for name in old[:-1]:
+        source = source.get(name, {})
+    if old[-1] in source:
+        for name in new[:-1]:
+            target = target.setdefault(name, {})
+        target[new[-1]] = source.pop(old[-1])
 
 
 @contextlib.contextmanager
 def locked(run: Run) -> Iterator[None]:
-    """Keep others from training in the same directory; the lock ends with the process, however that ends."""
+    """Keep other processes from training in the same directory; the lock ends with the process, however that ends."""
     run.path.mkdir(parents=True, exist_ok=True)
     path = run.path / LOCK
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken = os.fstat(file.fileno()).st_nlink == 0  # who had the lock has just gone, and the file with it
-        except BlockingIOError:
-            taken = True
-        except OSError:  # a file system without locks
-            taken = False
-        if taken:
-            raise RunError("another process is training here: wait for it or choose another --out", path=run.path)
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+    lock = FileLock(path, blocking=False, fallback_to_soft=False)  # a soft lock would outlive a killed process
+    try:
+        lock.acquire()
+    except Timeout:
+        raise RunError("another process is training here: wait for it or choose another --out", path=run.path) from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise RunError("the lock is a symbolic link: remove it", path=path) from None
+        if error.filename is not None:  # the lock file cannot be opened; otherwise the file system has no locks
+            raise
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # while it is locked: a waiting process must not lock a removed file
+        lock.release()
 
 
 def open_run(path: Path) -> Run:
-    """Return a finished run, or say why the directory is none."""
+    """Return a finished run; raise `RunError` if the directory is not one."""
     run = Run(path)
     if not run.description.exists():
         raise RunError("not a run directory (it has no run.json)" if path.is_dir() else "no such run", path=path)
@@ -168,7 +195,7 @@ def open_run(path: Path) -> Run:
 
 
 def own_corpus(run: Run) -> Path:
-    """Return the prepared corpus a run was trained on."""
+    """Return the path of the prepared corpus that a run was trained on."""
     path = Path(run.read()["corpus"]["path"])
     if not path.exists():
         raise CorpusError(f"the corpus of {run.path} has moved: say where it is with --corpus", path=path)
@@ -176,7 +203,7 @@ def own_corpus(run: Run) -> Path:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a result depends on."""
+    """Return the versions of Python and of the packages that results depend on."""
     found = {"python": platform.python_version()}
     for package in ("docaps", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt"):
         try:
@@ -187,49 +214,5 @@ def versions() -> dict[str, str]:
 
 
 def now() -> str:
-    """Return the present time in UTC, to the second."""
+    """Return the current UTC time, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-class MetricsLog:
-    """Append objects to `metrics.jsonl`, each one line, written out at once."""
-
-    def __init__(self, path: Path, keep: int = 0) -> None:
-        """Begin behind the first `keep` bytes; what stands after them belongs to steps that will be done again."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)  # what a full disk refuses is not kept
-        self._file.truncate(keep)
-        self._file.seek(0, os.SEEK_END)
-
-    @property
-    def size(self) -> int:
-        """Return how many bytes are written."""
-        return self._file.tell()
-
-    def append(self, row: Mapping[str, Any]) -> None:
-        """Write one row, all of it or nothing."""
-        begin, rest = self.size, (json.dumps(row) + "\n").encode()
-        try:
-            while rest:
-                rest = rest[self._file.write(rest) or 0 :]
-        except OSError:
-            with contextlib.suppress(OSError):
-                self._file.seek(begin)
-                self._file.truncate()
-            raise
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
-    """Read the rows of a training log; a last line torn by a crash is left out."""
-    # A crash can tear a line inside a character: its bytes are replaced, and the line then fails to parse.
-    lines = path.read_bytes().decode("utf-8", errors="replace").splitlines() if path.exists() else []
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            if number < len(lines):
-                raise RunError("not valid JSON", path=path, line=number) from None

@@ -1,35 +1,57 @@
 """The training objective: likelihood of the translation and agreement of source and target capsules (Eq. 11).
 
-Reference: Yang et al. (2019). Dimensions: B batch, T target length, V vocabulary.
-Departure from the paper: Eq. 11 is maximised, this loss is minimised, so its sign is turned; it is averaged per token.
+Reference: Yang et al. (2019). Dimensions: B batch, T target length, V vocabulary, P real target tokens.
+Departure from the paper: Eq. 11 is maximised, this loss is minimised, so its sign is flipped; it is averaged per token.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from docaps.batches.batch import Batch
+from docaps.batches.prefetch import collate_sentences
+from docaps.batches.sampling import LengthSampler
+from docaps.corpus.store import Split
 from docaps.corpus.text.vocabulary import PAD
-from docaps.model.fast.cross_entropy import linear_cross_entropy
-from docaps.model.interface import Prediction
+from docaps.model.fast.output import linear_cross_entropy
+from docaps.model.interface import Prediction, TranslationModel
+from docaps.model.precision import autocast
+from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Where a model runs, and in which number format."""
+
+    place: torch.device
+    precision: torch.dtype
+
+
+Probe = Callable[[TranslationModel, Device], Mapping[str, float]]
+"""An extra measurement at each validation; its numbers are logged with the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The number to minimise and its parts, each averaged per target token."""
+    """The loss to minimise and its parts, each averaged per target token."""
 
     total: Float[Tensor, ""]
     cross_entropy: Float[Tensor, ""]
     matched: Float[Tensor, ""] | None = None
+    """PCC of source and target capsules."""
     mismatched: Float[Tensor, ""] | None = None
+    """PCC of source capsules and the target capsules of another pair, as a control."""
 
 
 def compute_loss(
     prediction: Prediction, target: Int[Tensor, "B T"], *, label_smoothing: float, regulariser_weight: float
 ) -> Loss:
-    """Weigh how unlikely the translation was against how well the capsules agree."""
+    """Return the cross-entropy of the translation minus the weighted correlation of the capsules (Eq. 11)."""
     cross_entropy = _cross_entropy(prediction, target, label_smoothing)
     if prediction.correlations is None:
         return Loss(cross_entropy, cross_entropy)
@@ -50,6 +72,74 @@ def _cross_entropy(prediction: Prediction, target: Int[Tensor, "B T"], smoothing
 
 
 def average_by_tokens(correlation: Float[Tensor, " B"], target: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
-    """Average over sentences, each weighted by its target tokens: Eq. 11 adds the PCC once for every token."""
+    """Average over sentences, weighted by their target tokens: Eq. 11 adds the PCC once for every token."""
     tokens = (target != PAD).sum(dim=1).to(correlation.dtype)  # (B)
     return (correlation * tokens / tokens.sum()).sum()
+
+
+def count_tokens(batch: Batch) -> int:
+    """Count the real target tokens of a batch."""
+    return int((batch.translations != PAD).sum())
+
+
+class Objective(nn.Module):
+    """A model with its training objective: batch in, loss out; labels are smoothed in training only."""
+
+    def __init__(
+        self, model: TranslationModel, *, label_smoothing: float, regulariser_weight: float, device: Device
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self._label_smoothing = label_smoothing
+        self._regulariser_weight = regulariser_weight
+        self.device = device
+
+    def forward(self, batch: Batch) -> Loss:
+        """Predict the batch's translations and return their loss."""
+        with autocast(self.device.place, self.device.precision):
+            prediction = self.model(batch)
+            loss = compute_loss(
+                prediction,
+                batch.translations,
+                label_smoothing=self._label_smoothing if self.training else 0.0,
+                regulariser_weight=self._regulariser_weight,
+            )
+        if self.training and self.model.idles(batch):
+            return replace(loss, total=loss.total + self._zero_of_all_weights())
+        return loss
+
+    def _zero_of_all_weights(self) -> Tensor:
+        """Return a zero that depends on every weight, so that each has a gradient even if the batch has no context.
+
+        Processes average the gradients of all weights, so each must have one, and one process must take the same
+        steps as several.
+        """
+        trained = (weight for weight in self.model.parameters() if weight.requires_grad)
+        return torch.stack([weight.view(-1)[0] * 0 for weight in trained]).sum()
+
+
+def validate(
+    objective: Objective, data: Split, *, budget: int, group: ProcessGroup = SINGLE_PROCESS
+) -> Mapping[str, float]:
+    """Return loss and perplexity per token on the development set, without label smoothing, over all processes."""
+    batches = LengthSampler(data, budget=budget, seed=0).in_order()
+    own = batches[group.rank :: group.size]
+    missing = -(-len(batches) // group.size) - len(own)  # with sharded weights all processes must run equally often
+    sums = torch.zeros(2, dtype=torch.float64)
+    objective.eval()
+    for sentences in [*own, *batches[:missing]] if group.sharded else own:
+        # Weights that are gathered just in time cannot be in inference mode.
+        with torch.no_grad() if group.sharded else torch.inference_mode():
+            batch = collate_sentences(data, sentences, objective.model.view).to(objective.device.place)
+            loss: Loss = objective(batch)
+        tokens = count_tokens(batch)
+        sums += torch.tensor([float(loss.cross_entropy) * tokens, tokens], dtype=torch.float64)
+    group.reshard(objective)
+    total, tokens = group.sum(sums).tolist()
+    mean = total / max(tokens, 1.0)
+    return {"dev_loss": mean, "dev_perplexity": perplexity(mean)}
+
+
+def perplexity(cross_entropy: float) -> float:
+    """Return the perplexity of a mean cross-entropy per token, finite even for a hopeless model."""
+    return math.exp(min(cross_entropy, 700))

@@ -1,12 +1,12 @@
-"""Learning-rate schedules, as shares of the peak."""
+"""Learning-rate schedules, as factors of the peak rate."""
 
 from typing import assert_never
 
 from docaps.config import StageSettings
 
 
-def rate_share(step: int, settings: StageSettings) -> float:
-    """Return the share of the peak learning rate at a step (the first is 1)."""
+def rate_factor(step: int, settings: StageSettings) -> float:
+    """Return the learning rate of a step, counted from 1, as a factor of the peak rate."""
     if step <= settings.warmup:
         return step / settings.warmup
     match settings.schedule:

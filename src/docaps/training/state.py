@@ -1,10 +1,12 @@
-"""All that is needed to go on after a crash: weights, optimiser, and where training stands, in one file.
+"""What training keeps on disk to resume from: the saved state, and snapshots of weights for the final model.
 
-Nothing random is stored: what dropout draws depends on seed, step and batch alone.
+Random state is not stored: dropout depends on seed, step and batch alone.
 """
 
+import contextlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,38 +14,52 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from docaps.batches.sampling import Place
+from docaps.batches.sampling import StreamPosition
+from docaps.config import StageSettings
 from docaps.errors import CheckpointError
-from docaps.model.checkpoint import fill, read_tensors, weights_of, write_tensors
+from docaps.model.checkpoint import fill, read_tensors, read_weights, weights_of, write_tensors
 from docaps.model.interface import TranslationModel
-from docaps.training.distributed import spread_like
+from docaps.training.distributed import shard_like
 
-STANDING = "standing"
+TRAINER_STATE = "standing"
+"""The key of the trainer's state in the file's metadata; the name is part of the file format."""
 WEIGHTS, OPTIMIZER = "weights/", "optimizer/"
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What the next row of the log will be the mean of, as far as it has come."""
+    """Sums of metrics since the last row of the log, for the means in the next one."""
 
     sums: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     tokens: int = 0
     seconds: float = 0.0
 
+    def plus(self, metrics: Mapping[str, float], tokens: int, seconds: float) -> "Sums":
+        """Add the metrics of one step; non-finite ones are left out, and not every step has every metric."""
+        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+        sums = self.sums | {name: self.sums.get(name, 0.0) + value for name, value in finite.items()}
+        counts = self.counts | {name: self.counts.get(name, 0) + 1 for name in finite}
+        return Sums(sums, counts, self.tokens + tokens, self.seconds + seconds)
+
+    def means(self) -> dict[str, float]:
+        """Return the means and the throughput."""
+        means = {name: value / self.counts[name] for name, value in self.sums.items()}
+        return {**means, "tokens_per_second": self.tokens / max(self.seconds, 1e-9)}
+
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where training stands after a step."""
+class TrainerState:
+    """The trainer's counters after a step."""
 
     step: int = 0
-    place: Place = field(default_factory=Place)
+    position: StreamPosition = field(default_factory=StreamPosition)
     seconds: float = 0.0
     tokens: int = 0
     skipped: int = 0
-    """Steps left out because loss or gradient was no number: in all,"""
+    """Steps skipped because loss or gradient was non-finite: in total,"""
     skipped_in_a_row: int = 0
-    """and just now."""
+    """and since the last successful step."""
     validated: int = 0
     """The step of the last validation."""
     best: float | None = None
@@ -51,81 +67,132 @@ class Standing:
     waiting: int = 0
     """Validations since the best one."""
     snapshots: tuple[int, ...] = ()
-    """Steps whose weights are kept, for the best model or the mean."""
+    """Steps whose weights are kept for the final model."""
     logged: int = 0
-    """Bytes of the log up to here,"""
+    """Size of the log in bytes,"""
     unlogged: Sums = field(default_factory=Sums)
-    """and what is not in it yet."""
+    """and the sums that are not logged yet."""
 
-    def as_json(self) -> str:
-        """Write it down."""
+    def to_json(self) -> str:
+        """Return the state as JSON."""
         return json.dumps(asdict(self))
 
 
-def read_standing(text: str) -> Standing:
-    """Read what `as_json` wrote."""
+def parse_trainer_state(text: str) -> TrainerState:
+    """Parse the JSON of a trainer's state; docaps 0.1 called the position `place`."""
     values: dict[str, Any] = json.loads(text)
-    place, unlogged = Place(**values.pop("place")), Sums(**values.pop("unlogged"))
-    return Standing(place=place, unlogged=unlogged, snapshots=tuple(values.pop("snapshots")), **values)
+    position = StreamPosition(**values.pop("place" if "place" in values else "position"))
+    unlogged = Sums(**values.pop("unlogged"))
+    return TrainerState(position=position, unlogged=unlogged, snapshots=tuple(values.pop("snapshots")), **values)
 
 
 def tensors_of(model: TranslationModel, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return weights and what the optimiser knows, by name."""
+    """Return the weights and the optimiser's tensors by name."""
     tensors = {f"{WEIGHTS}{name}": weight for name, weight in weights_of(model).items()}
     for name, weight in model.named_parameters():
         tensors |= {f"{OPTIMIZER}{name}/{key}": value for key, value in optimizer.state.get(weight, {}).items()}
     return tensors
 
 
-def save_state(path: Path, tensors: Mapping[str, Tensor], standing: Standing) -> None:
-    """Write everything, complete or not at all."""
-    write_tensors(path, tensors, {STANDING: standing.as_json()})
+def save_state(path: Path, tensors: Mapping[str, Tensor], state: TrainerState) -> None:
+    """Write the state file atomically."""
+    write_tensors(path, tensors, {TRAINER_STATE: state.to_json()})
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What a file of state says."""
+class SavedState:
+    """The content of a state file."""
 
     path: Path
-    standing: Standing
+    trainer: TrainerState
     tensors: Mapping[str, Tensor]
 
     def restore_weights(self, model: TranslationModel) -> None:
-        """Put a model into this state, which must be of the same model."""
-        weights = {
-            name.removeprefix(WEIGHTS): value for name, value in self.tensors.items() if name.startswith(WEIGHTS)
-        }
-        report = fill(model, weights)
+        """Load the weights into a model, which must be the same one."""
+        report = fill(model, self._tensors_under(WEIGHTS))
         if report.new or report.left or report.unfit:
             raise CheckpointError(f"is the state of another model: {report}", path=self.path)
 
     def restore_optimizer(self, model: TranslationModel, optimizer: torch.optim.Optimizer) -> None:
-        """Put an optimiser into this state."""
-        _fill_optimizer(model, optimizer, self.tensors)
-
-
-def read_state(path: Path) -> State:
-    """Read a file of state, or say why it cannot be read."""
-    tensors, notes = read_tensors(path)
-    try:
-        standing = read_standing(notes[STANDING])
-    except (KeyError, TypeError, ValueError) as fault:
-        raise CheckpointError(f"is no state of a training: {fault!r}", path=path) from None
-    return State(path, standing, tensors)
-
-
-def _fill_optimizer(model: TranslationModel, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put the stored tensors into the optimiser, in the order it knows its weights by."""
-    names = {weight: name for name, weight in model.named_parameters()}
-    order = [weight for group in optimizer.param_groups for weight in group["params"]]
-    stored: dict[str, dict[str, Tensor]] = {}
-    for key, value in tensors.items():
-        if key.startswith(OPTIMIZER):
-            name, kind = key.removeprefix(OPTIMIZER).rsplit("/", 1)
+        """Load the optimiser's tensors, in the order in which it holds its weights."""
+        names = {weight: name for name, weight in model.named_parameters()}
+        order = [weight for group in optimizer.param_groups for weight in group["params"]]
+        stored: dict[str, dict[str, Tensor]] = {}
+        for key, value in self._tensors_under(OPTIMIZER).items():
+            name, kind = key.rsplit("/", 1)
             stored.setdefault(name, {})[kind] = value
-    state = {
-        number: {kind: spread_like(value, weight) for kind, value in stored[names[weight]].items()}
-        for number, weight in enumerate(order)
-        if names[weight] in stored
-    }
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+        state = {
+            number: {kind: shard_like(value, weight) for kind, value in stored[names[weight]].items()}
+            for number, weight in enumerate(order)
+            if names[weight] in stored
+        }
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+    def _tensors_under(self, prefix: str) -> dict[str, Tensor]:
+        return {name.removeprefix(prefix): value for name, value in self.tensors.items() if name.startswith(prefix)}
+
+
+def read_state(path: Path) -> SavedState:
+    """Read a state file; raise `CheckpointError` if it is damaged or not one."""
+    tensors, metadata = read_tensors(path)
+    try:
+        trainer = parse_trainer_state(metadata[TRAINER_STATE])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"not a saved training state: {error!r}", path=path) from None
+    return SavedState(path, trainer, tensors)
+
+
+class Snapshots:
+    """Weights of earlier steps, kept because the stage's model is the best one or an average."""
+
+    def __init__(self, directory: Path, settings: StageSettings) -> None:
+        self._directory = directory
+        self._settings = settings
+
+    def select(self, state: TrainerState) -> tuple[int, ...] | None:
+        """Return the steps to keep after a validation, or None if the current step is not among them."""
+        match self._settings.result:
+            case "best" if state.best_step == state.step:
+                return (state.step,)
+            case "average":
+                return (*state.snapshots, state.step)[-self._settings.averaged :]
+            case _:
+                return None
+
+    def write(self, weights: Mapping[str, Tensor], step: int) -> None:
+        """Write the weights of a step."""
+        write_tensors(self._path(step), weights)
+
+    def prune(self, state: TrainerState) -> None:
+        """Remove snapshots that a state does not need; call it after that state is saved."""
+        needed = {self._path(step) for step in state.snapshots}
+        for path in set(self._directory.glob("*.safetensors")) - needed:
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._directory.rmdir()  # if it is empty
+
+    def read(self, state: TrainerState) -> dict[str, Tensor]:
+        """Return the final weights made of snapshots; empty if there are none."""
+        return mean_weights(self._path(step) for step in state.snapshots)
+
+    def describe(self, state: TrainerState) -> str:
+        """Describe which weights are the final ones."""
+        if not state.snapshots:
+            return f"the last step, {state.step:,}"
+        if self._settings.result == "average":
+            return f"the mean of steps {', '.join(f'{step:,}' for step in state.snapshots)}"
+        return f"step {state.best_step:,}, the best by {self._settings.best_by}"
+
+    def _path(self, step: int) -> Path:
+        return self._directory / f"step-{step:08d}.safetensors"
+
+
+def mean_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
+    """Average the weights of several files, with one file in memory at a time; a single one stays as it is."""
+    sums: dict[str, Tensor] = {}
+    count = 0
+    for path in paths:
+        count += 1
+        for name, weight in read_weights(path).items():
+            sums[name] = weight.to(torch.float64) if name not in sums else sums[name].add_(weight)
+    return {name: (total / count).to(torch.float32) for name, total in sums.items()}

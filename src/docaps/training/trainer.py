@@ -1,4 +1,4 @@
-"""The training loop: one stage of a recipe, from a standing to its end, safe to stop at any moment."""
+"""The training loop: one stage of a recipe, from a state to its end; it can be stopped at any moment."""
 
 import contextlib
 import math
@@ -9,191 +9,187 @@ import torch
 from torch import Tensor
 
 from docaps import progress
-from docaps.batches.loading import StepData
+from docaps.batches.prefetch import StepData
 from docaps.config import StageSettings
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted, caught, shielded
 from docaps.memory import return_pages
-from docaps.training.distributed import ALONE, Team
-from docaps.training.journal import Averages, Journal, Speedometer, describe
+from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
+from docaps.training.journal import StepTimer, TrainingJournal, progress_line
 from docaps.training.learner import Learner
-from docaps.training.snapshots import Snapshots
-from docaps.training.state import Standing
-from docaps.training.stopping import check_success, judge, reason_to_stop, seconds_left
+from docaps.training.state import Snapshots, Sums, TrainerState
+from docaps.training.stopping import check_success, record_validation, seconds_left, stop_reason
 
-MOST_SKIPPED = 10
-"""So many steps in a row whose loss or gradient is no number end the training."""
-Validate = Callable[[], Mapping[str, float]]
+MAX_SKIPPED = 10
+"""Training ends after this many steps in a row with a non-finite loss or gradient."""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """What the first process of a team writes with; the others have none."""
+class TrainerOutput:
+    """Where the main process writes metrics and state; other processes have none."""
 
-    journal: Journal
-    save: Callable[[Mapping[str, Tensor], Standing], None]
+    journal: TrainingJournal
+    save: Callable[[Mapping[str, Tensor], TrainerState], None]
 
 
 class Trainer:
-    """Train from a standing on until the stage is over; `validate` is called now and then and once at the end."""
+    """Trains from a state until the stage is over; calls `validate` at intervals and once at the end."""
 
     def __init__(
         self,
         learner: Learner,
         *,
         settings: StageSettings,
-        validate: Validate,
+        validate: Callable[[], Mapping[str, float]],
         snapshots: Snapshots,
-        desk: Desk | None = None,
-        speedometer: Speedometer | None = None,
-        name_sentences: Callable[[StepData], str] = lambda _: "",
-        team: Team = ALONE,
+        output: TrainerOutput | None = None,
+        timer: StepTimer | None = None,
+        describe_data: Callable[[StepData], str] = lambda _: "",
+        group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
         self._learner = learner
         self._settings = settings
         self._validate = validate
         self._snapshots = snapshots
-        self._desk = desk
-        self._speedometer = speedometer or Speedometer()
-        self._name_sentences = name_sentences
-        self._team = team
-        self._averages = Averages()
-        self.standing = self._begun = Standing()
-        self._saved: int | None = None
-        self._kept: Standing | None = None
-        self._whole = True  # False while weights and standing do not fit each other
+        self._output = output
+        self._timer = timer or StepTimer()
+        self._describe_data = describe_data
+        self._group = group
+        self._unlogged = Sums()
+        self.state = self._begun = TrainerState()
+        self._saved_step: int | None = None
+        self._saved: TrainerState | None = None
+        self._consistent = True  # False while weights and state do not match
 
-    def train(self, data: Iterator[StepData], description: str, standing: Standing | None = None) -> Standing:
-        """Go on until the stage is over; whatever ends it earlier leaves a saved state behind."""
-        self.standing = self._begun = standing or Standing()
-        self._saved = self.standing.step or None
-        self._averages = Averages(self.standing.unlogged)
-        with caught(), progress.start(description, self._settings.steps, done=self.standing.step, clock=False) as task:
+    def train(self, data: Iterator[StepData], description: str, state: TrainerState | None = None) -> TrainerState:
+        """Train until the stage is over; if an error or a signal ends it earlier, save the state first."""
+        self.state = self._begun = state or TrainerState()
+        self._saved_step = self.state.step or None
+        self._unlogged = self.state.unlogged
+        with caught(), progress.start(description, self._settings.steps, done=self.state.step, clock=False) as task:
             try:
                 self._loop(data, task)
             except Interrupted as stop:
-                self._save_at_last()
-                if loss := self._team.loss_behind(stop):
-                    raise TrainingError(f"{loss}. {self._parting('Training ended')}") from None
-                raise Interrupted(stop.number, self._parting("stopped")) from None
-            except (TrainingError, CheckpointError, OSError) as fault:
-                self._save_at_last()
-                raise TrainingError(f"{fault}. {self._parting('Training ended')}") from None
+                self._save_on_failure()
+                if lost := self._group.find_lost_process(stop):
+                    raise TrainingError(f"{lost}. {self._closing_words('Training ended')}") from None
+                raise Interrupted(stop.number, self._closing_words("stopped")) from None
+            except (TrainingError, CheckpointError, OSError) as error:
+                self._save_on_failure()
+                raise TrainingError(f"{error}. {self._closing_words('Training ended')}") from None
             except Exception:
-                self._save_at_last()
+                self._save_on_failure()
                 raise
-        return self.standing
+        return self.state
 
     def _loop(self, data: Iterator[StepData], task: progress.Task) -> None:
-        """Validate and save when it is time, stop when the stage is over, else take a step."""
-        self._speedometer.lap()
+        """Validate and save when due, stop when the stage is over, else take a step."""
+        self._timer.lap()
         while True:
-            reason = reason_to_stop(self.standing, self._settings)
+            reason = stop_reason(self.state, self._settings)
             self._validate_when_due(bool(reason))
-            reason = reason or reason_to_stop(self.standing, self._settings)
-            if reason or (self.standing.step and self.standing.step % self._settings.save_every == 0):
+            reason = reason or stop_reason(self.state, self._settings)
+            if reason or (self.state.step and self.state.step % self._settings.save_every == 0):
                 self._save()
-                return_pages()  # batches of all shapes leave memory in pieces
+                return_pages()  # batches of many shapes fragment memory
             if reason:
-                check_success(self.standing, self._settings)
+                check_success(self.state, self._settings)
                 progress.say(f"the stage is over: {reason}")
                 return
             self._step(next(data), task)
 
     def _step(self, data: StepData, task: progress.Task) -> None:
-        """Take one step; until the weights change, a signal may end it."""
-        number = self.standing.step + 1
-        numbers = self._learner.compute(number, data)
+        """Take one step; a signal may end it until the weights change."""
+        number = self.state.step + 1
+        metrics = self._learner.compute(number, data)
         seconds = self._lap()
-        with shielded():  # nothing in here waits for other processes, one of which may be gone
-            self._whole = False
-            norm = self._learner.apply(number) if math.isfinite(numbers["loss"]) else math.nan
-            self.standing = self._moved(data, seconds, learnt=math.isfinite(norm))
-            self._whole = True
-            self._averages.add({**numbers, "gradient_norm": norm}, data.tokens, seconds)
+        with shielded():  # nothing in this block waits for other processes, one of which may be gone
+            self._consistent = False
+            norm = self._learner.apply(number) if math.isfinite(metrics["loss"]) else math.nan
+            self.state = self._advanced(data, seconds, skipped=not math.isfinite(norm))
+            self._consistent = True
+            self._unlogged = self._unlogged.plus({**metrics, "gradient_norm": norm}, data.tokens, seconds)
             task.advance(status=self._log_when_due())
-        if self.standing.skipped_in_a_row >= MOST_SKIPPED:
+        if self.state.skipped_in_a_row >= MAX_SKIPPED:
             raise TrainingError(
-                f"loss or gradient was no number in {MOST_SKIPPED} steps in a row, the last of them {number}"
-                f"{self._name_sentences(data)}: try a lower learning rate or a longer warm-up"
+                f"non-finite loss or gradient in {MAX_SKIPPED} steps in a row, the last of them {number}"
+                f"{self._describe_data(data)}: try a lower learning rate or a longer warm-up"
             )
 
-    def _moved(self, data: StepData, seconds: float, *, learnt: bool) -> Standing:
-        """Return where training stands after a step."""
-        now = self.standing
+    def _advanced(self, data: StepData, seconds: float, *, skipped: bool) -> TrainerState:
+        """Return the state after a step."""
+        state = self.state
         return replace(
-            now,
-            step=now.step + 1,
-            place=data.after,
-            seconds=now.seconds + seconds,
-            tokens=now.tokens + data.tokens,
-            skipped=now.skipped + (not learnt),
-            skipped_in_a_row=0 if learnt else now.skipped_in_a_row + 1,
+            state,
+            step=state.step + 1,
+            position=data.after,
+            seconds=state.seconds + seconds,
+            tokens=state.tokens + data.tokens,
+            skipped=state.skipped + skipped,
+            skipped_in_a_row=state.skipped_in_a_row + 1 if skipped else 0,
         )
 
     def _lap(self) -> float:
-        """Return the seconds of this step, by the clock of the first process: all must agree when time is over."""
-        seconds = self._speedometer.lap()
-        return self._team.total(torch.tensor(seconds if self._team.leads else 0.0, dtype=torch.float64)).item()
+        """Return the seconds since the last lap by the main process's clock: all must agree on a time budget."""
+        seconds = self._timer.lap()
+        return self._group.sum(torch.tensor(seconds if self._group.is_main else 0.0, dtype=torch.float64)).item()
 
     def _log_when_due(self) -> str | None:
-        """Write a row of means now and then, and return it in words."""
-        standing = self.standing
-        if standing.step % self._settings.log_every and standing.step != self._settings.steps:
+        """Write a row of means at intervals, and return the progress line."""
+        state = self.state
+        if state.step % self._settings.log_every and state.step != self._settings.steps:
             return None
-        row = {**self._averages.drain(), "learning_rate": self._learner.rate(standing.step)}
-        share = self._speedometer.share_of_peak(row["tokens_per_second"])
-        row |= {"skipped": standing.skipped} if standing.skipped else {}
-        row |= {} if share is None else {"share_of_peak": share / self._team.size}
-        if self._desk is not None:
-            self._desk.journal.write(standing, row)
-        left = progress.in_words(seconds_left(standing, self._settings, self._begun))
-        return f"{describe(row, standing, self._settings.best_by)}, {left} left"
+        row = {**self._unlogged.means(), "learning_rate": self._learner.rate(state.step)}
+        self._unlogged = Sums()
+        share = self._timer.share_of_peak(row["tokens_per_second"])
+        row |= {"skipped": state.skipped} if state.skipped else {}
+        row |= {} if share is None else {"share_of_peak": share / self._group.size}
+        if self._output is not None:
+            self._output.journal.write(state, row)
+        left = progress.in_words(seconds_left(state, self._settings, self._begun))
+        return f"{progress_line(row, state, self._settings.best_by)}, {left} left"
 
     def _validate_when_due(self, over: bool) -> None:
-        """Validate now and then and at the end, and remember the best."""
-        step = self.standing.step
-        if step == self.standing.validated or not (over or step % self._settings.validate_every == 0):
+        """Validate at intervals and at the end, and keep a snapshot if needed."""
+        step = self.state.step
+        if step == self.state.validated or not (over or step % self._settings.validate_every == 0):
             return
         numbers = dict(self._validate())
         seconds = self._lap()
-        standing = judge(replace(self.standing, seconds=self.standing.seconds + seconds), numbers, self._settings)
-        kept = self._snapshots.wanted(standing)
+        state = record_validation(replace(self.state, seconds=self.state.seconds + seconds), numbers, self._settings)
+        kept = self._snapshots.select(state)
         weights = None if kept is None else self._learner.weights()
         with shielded():
-            if self._desk is not None:
+            if self._output is not None:
                 if weights is not None:
-                    self._snapshots.write(weights, standing.step)
-                self._desk.journal.write(standing, numbers)
-            self.standing = standing if kept is None else replace(standing, snapshots=kept)
+                    self._snapshots.write(weights, state.step)
+                self._output.journal.write(state, numbers)
+            self.state = state if kept is None else replace(state, snapshots=kept)
 
     def _save(self) -> None:
-        """Write the state; what only an older state needed goes."""
+        """Write the state, then remove snapshots that only an older state needed."""
         tensors = self._learner.tensors()
-        if self._desk is None:
+        if self._output is None:
             return
         with shielded():
-            self.standing = replace(self.standing, logged=self._desk.journal.size, unlogged=self._averages.begun)
-            self._desk.save(tensors, self.standing)
-            self._saved, self._kept = self.standing.step, self.standing
-            self._snapshots.tidy(self.standing)
+            self.state = replace(self.state, logged=self._output.journal.size, unlogged=self._unlogged)
+            self._output.save(tensors, self.state)
+            self._saved_step, self._saved = self.state.step, self.state
+            self._snapshots.prune(self.state)
 
-    def _save_at_last(self) -> None:
-        """Save when training ends early, unless it is saved as it stands.
-
-        Another signal must wait, and another fault does not hide the first.
-        """
-        if self.standing is self._kept:
+    def _save_on_failure(self) -> None:
+        """Save the state when training ends early, unless that is done; a second error must not hide the first."""
+        if self.state is self._saved:
             return
         with contextlib.suppress(CheckpointError, OSError, Interrupted):
-            if self._whole and not self._team.sharded:  # parts of weights cannot be had from processes that are gone
+            if self._consistent and not self._group.sharded:  # shards of lost processes cannot be gathered
                 self._save()
 
-    def _parting(self, what: str) -> str:
-        """Say where training stands and how it goes on."""
-        if self._desk is None:
-            return f"{what} at step {self.standing.step:,}; the first process keeps the state"
-        if self._saved is None:
-            return f"{what} at step {self.standing.step:,}; no state was saved"
-        state = f"the state of step {self._saved:,} is saved, the same command goes on from there"
-        return f"{what} at step {self.standing.step:,}; {state}"
+    def _closing_words(self, what: str) -> str:
+        """Say at which step training ended and how to resume it."""
+        if self._output is None:
+            return f"{what} at step {self.state.step:,}; the main process saves the state"
+        if self._saved_step is None:
+            return f"{what} at step {self.state.step:,}; no state was saved"
+        saved = f"the state of step {self._saved_step:,} is saved; the same command resumes from it"
+        return f"{what} at step {self.state.step:,}; {saved}"

@@ -17,7 +17,7 @@ DOCUMENTS = st.lists(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), m
 
 
 def make_split(documents: Sequence[Lengths]) -> Split:
-    """Make a corpus in which every word occurs once, so that a word tells where it is from."""
+    """Make a corpus in which every word occurs once, so that a word identifies its sentence."""
     number = itertools.count(10)
     sides: list[list[list[int]]] = [[], []]
     for lengths in itertools.chain(*documents):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.batches.corpora import DOCUMENTS, Lengths, make_split
 
-from docaps.batches.sampling import LengthSampler, Place, RunSampler, Sampling, make_sampler, stream
+from docaps.batches.sampling import LengthSampler, RunSampler, Sampling, StreamPosition, make_sampler, stream
 from docaps.batches.windows import window_of
 from docaps.corpus.store import Split
 
@@ -72,18 +72,18 @@ def test_seed_and_epoch_decide_the_order() -> None:
 def test_epochs_follow_each_other_forever() -> None:
     sampler = LengthSampler(many(), budget=60, seed=1)
     count = len(sampler.epoch(0))
-    found = [batch.tolist() for batch, _ in itertools.islice(stream(sampler, Place()), count + 2)]
+    found = [batch.tolist() for batch, _ in itertools.islice(stream(sampler, StreamPosition()), count + 2)]
     assert found == order(sampler, 0) + order(sampler, 1)[:2]
 
 
 @pytest.mark.parametrize("way", ["sentences", "documents"])
 def test_the_stream_can_be_entered_anywhere(way: Sampling) -> None:
     sampler = make_sampler(way, many(), budget=60, seed=1)
-    steps = list(itertools.islice(stream(sampler, Place()), 2 * len(sampler.epoch(0)) + 3))
+    steps = list(itertools.islice(stream(sampler, StreamPosition()), 2 * len(sampler.epoch(0)) + 3))
     for number, (_, place) in enumerate(steps[:-1], start=1):
         batch, after = next(stream(sampler, place))
         assert (batch.tolist(), after) == (steps[number][0].tolist(), steps[number][1])
-    assert steps[len(sampler.epoch(0)) - 1][1] == Place(1, 0)
+    assert steps[len(sampler.epoch(0)) - 1][1] == StreamPosition(1, 0)
 
 
 @given(DOCUMENTS, st.integers(1, 60), st.integers(0, 3))

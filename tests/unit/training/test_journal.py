@@ -5,20 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from docaps.runs.directory import Run, read_metrics
+from docaps.runs.directory import Run
+from docaps.runs.training_log import read_metrics
 from docaps.training import journal
-from docaps.training.journal import Speedometer, describe, open_journal
-from docaps.training.state import Standing
+from docaps.training.journal import StepTimer, open_journal, progress_line
+from docaps.training.state import TrainerState
 
 
-def test_rows_behind_the_standing_are_forgotten(tmp_path: Path) -> None:
+def test_rows_after_the_saved_state_are_dropped(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    with open_journal(run, Standing()) as first:
-        first.write(Standing(step=1, seconds=1.5), {"loss": 3.0})
+    with open_journal(run, TrainerState()) as first:
+        first.write(TrainerState(step=1, seconds=1.5), {"loss": 3.0})
         kept = first.size
-        first.write(Standing(step=2, seconds=2.5), {"loss": 2.0})
-    with open_journal(run, Standing(step=1, logged=kept)) as second:
-        second.write(Standing(step=2, seconds=2.0), {"loss": 1.0})
+        first.write(TrainerState(step=2, seconds=2.5), {"loss": 2.0})
+    with open_journal(run, TrainerState(step=1, logged=kept)) as second:
+        second.write(TrainerState(step=2, seconds=2.0), {"loss": 1.0})
     assert list(read_metrics(run.metrics)) == [
         {"step": 1, "loss": 3.0, "seconds": 1.5},
         {"step": 2, "loss": 1.0, "seconds": 2.0},
@@ -28,30 +29,42 @@ def test_rows_behind_the_standing_are_forgotten(tmp_path: Path) -> None:
 
 def test_tensorboard_gets_the_same_numbers(tmp_path: Path) -> None:
     loading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    with open_journal(Run(tmp_path), Standing()) as opened:
+    with open_journal(Run(tmp_path), TrainerState()) as opened:
         for step in (1, 2):
-            opened.write(Standing(step=step), {"loss": 3.0 - step, "pcc": 0.5})
+            opened.write(TrainerState(step=step), {"loss": 3.0 - step, "pcc": 0.5})
     found = loading.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     assert [(event.step, event.value) for event in found.Scalars("loss")] == [(1, 2.0), (2, 1.0)]
     assert sorted(found.Tags()["scalars"]) == ["loss", "pcc"]
 
 
 def test_without_tensorboard_nothing_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "_board", lambda *_: None)
-    with open_journal(Run(tmp_path), Standing()) as opened:
-        opened.write(Standing(step=1), {"loss": 3.0})
+    monkeypatch.setattr(journal, "_tensorboard_writer", lambda *_: None)
+    with open_journal(Run(tmp_path), TrainerState()) as opened:
+        opened.write(TrainerState(step=1), {"loss": 3.0})
     assert not (tmp_path / "tensorboard").exists()
 
 
 def test_a_row_in_words() -> None:
-    row = {"loss": 2.34567, "pcc": 0.5, "tokens_per_second": 1234.5, "share_of_peak": 0.456}
-    standing = Standing(step=300, best=2.5, best_step=200, skipped=3)
-    assert describe(row, standing, "dev_loss") == (
-        "loss 2.346, PCC 0.50, 1,234 tokens/s (46% of peak), best dev loss 2.500 at 200, 3 steps skipped"
+    correlations = {"pcc": 0.994, "pcc_mismatched": 0.987}
+    row = {"loss": 1.73, "cross_entropy": 2.72, **correlations, "tokens_per_second": 1234.5, "share_of_peak": 0.456}
+    state = TrainerState(step=300, best=2.5, best_step=200, skipped=3)
+    assert progress_line(row, state, "dev_loss") == (
+        "loss 1.73, ppl 15.2, PCC 0.99 (mismatched 0.99), 1,234 tokens/s (46% of peak), best dev loss 2.500 at 200, "
+        "3 steps skipped"
     )
-    assert describe({"tokens_per_second": 10.0}, Standing(step=1), "dev_loss") == "10 tokens/s"
+    del row["pcc_mismatched"]  # batches of a single pair
+    assert ", PCC 0.99, " in progress_line(row, state, "dev_loss")
+    assert progress_line({"tokens_per_second": 10.0}, TrainerState(step=1), "dev_loss") == "10 tokens/s"
+
+
+@pytest.mark.parametrize(
+    ("cross_entropy", "shown"), [(0.0, "1.00"), (2.0, "7.39"), (6.5, "665.1"), (9.0, "8,103"), (1000.0, "1e+304")]
+)
+def test_perplexity_has_about_three_digits(cross_entropy: float, shown: str) -> None:
+    row = {"loss": cross_entropy, "cross_entropy": cross_entropy, "tokens_per_second": 1.0}
+    assert f", ppl {shown}, " in progress_line(row, TrainerState(), "dev_loss")
 
 
 def test_the_share_of_the_peak_is_operations_over_operations() -> None:
-    assert Speedometer(operations_per_token=1e6, peak=1e10).share_of_peak(2000.0) == pytest.approx(0.2)
-    assert Speedometer().share_of_peak(2000.0) is None
+    assert StepTimer(operations_per_token=1e6, peak=1e10).share_of_peak(2000.0) == pytest.approx(0.2)
+    assert StepTimer().share_of_peak(2000.0) is None

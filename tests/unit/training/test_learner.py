@@ -1,19 +1,20 @@
-"""A learner learns, twice alike, freezes what it shall freeze, and takes the same step in one piece or in several."""
+"""A learner learns reproducibly, freezes weights, and takes the same step from one batch or from several."""
 
 from typing import Any
 
 import pytest
 import torch
 from tests.invariants import tiny
-from tests.unit.training.training import batches, corpus, fresh, learner, losses, step_data, train
+from tests.unit.training.tiny_training import batches, corpus, fresh, learner, losses, step_data, train
 
 from docaps.batches.batch import collate
-from docaps.batches.loading import StepData
-from docaps.batches.sampling import Place
+from docaps.batches.prefetch import StepData
+from docaps.batches.sampling import StreamPosition
 from docaps.batches.windows import Window
 from docaps.errors import ConfigError
 from docaps.model.interface import TranslationModel
-from docaps.training.learner import Device, Learner
+from docaps.training.learner import Learner
+from docaps.training.objective import Device
 
 
 def weights(model: TranslationModel) -> dict[str, torch.Tensor]:
@@ -122,7 +123,7 @@ def test_weights_that_do_not_move_have_no_gradient_and_no_part_in_clipping() -> 
 
 
 def test_freezing_what_does_not_exist_is_refused_with_what_does() -> None:
-    with pytest.raises(ConfigError, match=r"no weight's name begins with 'encodr'; there are .*encoder\.0"):
+    with pytest.raises(ConfigError, match=r"no weight's name starts with 'encodr'; there are .*encoder\.0"):
         learner(fresh(), freeze=["encodr"])
 
 
@@ -205,7 +206,9 @@ def test_a_step_on_one_batch_is_the_step_of_its_data() -> None:
     one, other = learner(fresh()), learner(fresh())
     with torch.random.fork_rng():
         numbers = one.step(3, batch)
-        assert other.compute(3, StepData(step_data(batch).portions, step_data(batch).tokens, Place())) == numbers
+        assert (
+            other.compute(3, StepData(step_data(batch).batches, step_data(batch).tokens, StreamPosition())) == numbers
+        )
         other.apply(3)
     for left, right in zip(one.model.parameters(), other.model.parameters(), strict=True):
         assert torch.equal(left, right)

@@ -1,4 +1,4 @@
-"""Training that was stopped and goes on is the same training: weights, optimiser, log, choice of the best."""
+"""A stopped and resumed training equals an uninterrupted one: weights, optimiser, log, choice of the best."""
 
 import shutil
 from collections.abc import Callable
@@ -9,16 +9,17 @@ import pytest
 import torch
 from tests.invariants import tiny
 
-from docaps.batches.loading import StepData
+from docaps.batches.prefetch import StepData
 from docaps.corpus.store import Store
 from docaps.errors import CheckpointError, RunError
 from docaps.files import sha256
 from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_tensors, read_weights, write_tensors
-from docaps.runs.directory import Run, locked, read_metrics
+from docaps.runs.directory import Run, locked
+from docaps.runs.training_log import read_metrics
 from docaps.training.learner import Learner
 from docaps.training.stages import train_recipe
-from docaps.training.state import STANDING, read_state
+from docaps.training.state import TRAINER_STATE, read_state
 
 STEPS = 12
 
@@ -61,14 +62,14 @@ def train(store: Store, out: Path, **changes: Any) -> Run:
 
 
 def stop(store: Store, out: Path, step: int, fault: BaseException, **changes: Any) -> None:
-    """Train until a fault just before the end of a step."""
+    """Train until an error just before the end of a step."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Learner, "compute", stop_at(step, fault))
         with pytest.raises(type(fault)):
             train(store, out, **changes)
 
 
-def train_in_pieces(store: Store, out: Path, stops: list[tuple[int, BaseException]], **changes: Any) -> Run:
+def train_with_stops(store: Store, out: Path, stops: list[tuple[int, BaseException]], **changes: Any) -> Run:
     for step, fault in stops:
         stop(store, out, step, fault, **changes)
     return train(store, out, **changes)
@@ -96,7 +97,7 @@ def test_stopped_and_continued_is_uninterrupted(
 ) -> None:
     settings = {"result": result, "averaged": 2}
     whole = train(store, tmp_path / "whole", **settings)
-    pieces = train_in_pieces(store, tmp_path / "pieces", stops, **settings)
+    pieces = train_with_stops(store, tmp_path / "pieces", stops, **settings)
     assert sha256(pieces.weights) == sha256(whole.weights)
     assert rows(pieces) == rows(whole)
 
@@ -106,19 +107,19 @@ def test_the_optimiser_is_the_same_too(store: Store, tmp_path: Path) -> None:
     for step, fault in ((7, Interrupted(2)), (9, Killed()), (11, Interrupted(15))):
         stop(store, tmp_path / "pieces", step, fault)
     whole, pieces = (read_state(Run(tmp_path / name / "sentence").state) for name in ("whole", "pieces"))
-    assert whole.standing.step == pieces.standing.step == 10
+    assert whole.trainer.step == pieces.trainer.step == 10
     assert whole.tensors.keys() == pieces.tensors.keys()
     assert sum(name.endswith("/exp_avg_sq") for name in whole.tensors) > 10
     for name, tensor in whole.tensors.items():
         assert torch.equal(tensor, pieces.tensors[name]), name
 
 
-def test_what_is_no_longer_needed_is_removed(store: Store, tmp_path: Path) -> None:
+def test_files_that_are_no_longer_needed_are_removed(store: Store, tmp_path: Path) -> None:
     stop(store, tmp_path, 11, Killed(), result="average", averaged=2)
     run = Run(tmp_path / "sentence")
     torn = run.path / ".state.safetensors.abc.partial"
     torn.write_bytes(b"half a file")
-    assert read_state(run.state).standing.snapshots == (6, 9)
+    assert read_state(run.state).trainer.snapshots == (6, 9)
     assert sorted(path.name for path in run.snapshots.iterdir()) == [
         "step-00000006.safetensors",
         "step-00000009.safetensors",
@@ -150,7 +151,7 @@ def test_the_best_is_the_validated_step_with_the_lowest_loss(
     assert sha256(alone.weights) == sha256(run.weights)
 
 
-def test_limits_may_change_when_training_goes_on(store: Store, tmp_path: Path) -> None:
+def test_limits_may_change_when_training_is_resumed(store: Store, tmp_path: Path) -> None:
     stop(store, tmp_path, 7, Interrupted(2))
     run = train(store, tmp_path, steps=15, save_every=2, log_every=1)
     assert run.read()["steps"] == 15
@@ -160,7 +161,7 @@ def test_limits_may_change_when_training_goes_on(store: Store, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "what"), [({"dropout": 0.1}, "settings"), ({"batch_tokens": 77}, "settings"), ({"seed": 3}, "seed")]
 )
-def test_other_settings_do_not_go_on_with_a_state(
+def test_a_state_is_not_resumed_with_other_settings(
     store: Store, tmp_path: Path, change: dict[str, Any], what: str
 ) -> None:
     stop(store, tmp_path, 7, Interrupted(2))
@@ -190,8 +191,8 @@ def damage_by_another_model(path: Path) -> None:
     write_tensors(path, {name: value for name, value in tensors.items() if "encoder.1" not in name}, notes)
 
 
-def damage_by_no_standing(path: Path) -> None:
-    write_tensors(path, read_tensors(path)[0], {STANDING: '{"step": 3}'})
+def damage_by_no_trainer_state(path: Path) -> None:
+    write_tensors(path, read_tensors(path)[0], {TRAINER_STATE: '{"step": 3}'})
 
 
 def damage_by_emptiness(path: Path) -> None:
@@ -204,7 +205,7 @@ def damage_by_emptiness(path: Path) -> None:
         (damage_by_truncation, "the weights are damaged"),
         (damage_by_a_bit, "they are not those that were written"),
         (damage_by_another_model, "is the state of another model"),
-        (damage_by_no_standing, "is no state of a training"),
+        (damage_by_no_trainer_state, "not a saved training state"),
         (damage_by_emptiness, "the weights are damaged"),
     ],
 )
@@ -220,7 +221,7 @@ def test_a_damaged_state_is_refused(store: Store, tmp_path: Path, damage: Callab
     train_recipe(recipe(), store, tmp_path, stages=["sentence"], overwrite=True)
 
 
-def test_an_unfinished_run_can_be_copied_elsewhere_and_go_on(store: Store, tmp_path: Path) -> None:
+def test_an_unfinished_run_can_be_copied_and_resumed(store: Store, tmp_path: Path) -> None:
     stop(store, tmp_path / "one", 7, Interrupted(2))
     shutil.copytree(tmp_path / "one", tmp_path / "other")
     assert sha256(train(store, tmp_path / "one").weights) == sha256(train(store, tmp_path / "other").weights)

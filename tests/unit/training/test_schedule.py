@@ -1,7 +1,7 @@
 import pytest
 
 from docaps.config import StageSettings
-from docaps.training.schedule import rate_share
+from docaps.training.schedule import rate_factor
 
 
 def stage(schedule: str, **settings: int) -> StageSettings:
@@ -10,7 +10,7 @@ def stage(schedule: str, **settings: int) -> StageSettings:
 
 @pytest.mark.parametrize("schedule", ["fixed", "inverse-sqrt", "linear"])
 def test_the_rate_rises_evenly_to_its_peak(schedule: str) -> None:
-    shares = [rate_share(step, stage(schedule, warmup=4)) for step in (1, 2, 3, 4)]
+    shares = [rate_factor(step, stage(schedule, warmup=4)) for step in (1, 2, 3, 4)]
     assert shares == pytest.approx([0.25, 0.5, 0.75, 1.0])
 
 
@@ -29,11 +29,11 @@ def test_after_the_peak_the_rate_falls_as_the_schedule_says(
     schedule: str, warmup: int, expected: dict[int, float]
 ) -> None:
     settings = stage(schedule, warmup=warmup)
-    assert {step: rate_share(step, settings) for step in expected} == pytest.approx(expected)
+    assert {step: rate_factor(step, settings) for step in expected} == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("schedule", ["fixed", "inverse-sqrt", "linear"])
 @pytest.mark.parametrize("warmup", [0, 1, 99])
 def test_every_step_learns_something_and_none_more_than_the_peak(schedule: str, warmup: int) -> None:
     settings = stage(schedule, warmup=warmup)
-    assert all(0 < rate_share(step, settings) <= 1 for step in range(1, settings.steps + 1))
+    assert all(0 < rate_factor(step, settings) <= 1 for step in range(1, settings.steps + 1))

@@ -1,4 +1,4 @@
-"""Stages: each leaves a run directory; finished ones are kept, other ones refused, interrupted ones trained again."""
+"""Stages: each leaves a run directory; finished runs are kept, other runs refused, interrupted ones resumed."""
 
 import errno
 import json
@@ -13,21 +13,22 @@ from tests.invariants import tiny
 
 from docaps import progress
 from docaps.batches.batch import collate
-from docaps.batches.loading import Portion, StepData
-from docaps.batches.sampling import Place
+from docaps.batches.prefetch import StepBatch, StepData
+from docaps.batches.sampling import StreamPosition
 from docaps.batches.windows import window_of
 from docaps.corpus.store import Store
 from docaps.errors import ConfigError, RunError, TrainingError
 from docaps.files import sha256, write_json
 from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
-from docaps.runs.directory import Run, open_run, read_metrics
+from docaps.runs.directory import Run, open_run
+from docaps.runs.training_log import read_metrics
 from docaps.training import stages
-from docaps.training.learner import Device, Learner, Objective
-from docaps.training.record import Record
-from docaps.training.validation import validate
+from docaps.training.learner import Learner
+from docaps.training.objective import Device, Objective, validate
+from docaps.training.resume import RunRecord
+from docaps.translation.loading import load_trained
 from docaps.translation.scoring import log_probabilities
-from docaps.translation.trained_model import load_trained
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def test_a_finished_stage_with_other_settings_is_refused(
 
 
 @pytest.mark.parametrize("table", [("system", "han"), ("stage",), ("decoding",)])
-def test_what_an_earlier_version_did_not_know_has_its_default(
+def test_settings_unknown_to_an_earlier_version_have_their_defaults(
     store: Store, trained: Path, tmp_path: Path, table: tuple[str, ...], said: list[str]
 ) -> None:
     run = Run(Path(shutil.copytree(trained, tmp_path / "runs")) / "sentence")
@@ -129,8 +130,7 @@ def test_the_whole_chain_twice_gives_the_same_weights(trained: Path, store: Stor
 
 
 def test_a_stage_starts_from_the_weights_of_another(trained: Path, store: Store, said: list[str]) -> None:
-    order = stages.Order(tiny.recipe(), store, trained)
-    model, inherited = stages.Stage(order, "document")._initialised_model()
+    model, inherited = stages.Stage("document", tiny.recipe(), store, trained)._build_model()
     earlier = read_weights(trained / "sentence" / "model.safetensors")
     own = dict(model.named_parameters())
     assert set(inherited) == earlier.keys()
@@ -160,7 +160,7 @@ def test_a_stage_whose_beginning_is_not_there_is_refused(store: Store, tmp_path:
 
 
 @pytest.mark.parametrize("fault", [Interrupted(2), RuntimeError("a bug")])
-def test_interrupted_training_is_no_finished_run_and_goes_on(
+def test_an_interrupted_run_is_unfinished_and_can_be_resumed(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str], fault: BaseException
 ) -> None:
     compute = Learner.compute
@@ -181,7 +181,7 @@ def test_interrupted_training_is_no_finished_run_and_goes_on(
     with pytest.raises(RunError, match="not finished \\(status: interrupted\\)"):
         open_run(run.path)
     stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"])
-    assert f"{run.path}: goes on after step 2" in said
+    assert f"{run.path}: resumes after step 2" in said
     assert run.finished
     assert [row["step"] for row in read_metrics(run.metrics) if "loss" in row] == [1, 2, 3]
     events = [event["event"] for event in run.read()["history"]]
@@ -190,7 +190,7 @@ def test_interrupted_training_is_no_finished_run_and_goes_on(
     assert left == {"metrics.jsonl", "model.safetensors", "run.json", "text"}
 
 
-def test_a_directory_that_is_no_run_is_not_touched(store: Store, tmp_path: Path) -> None:
+def test_a_directory_without_a_run_is_not_touched(store: Store, tmp_path: Path) -> None:
     precious = tmp_path / "sentence" / "thesis.tex"
     precious.parent.mkdir()
     precious.write_text("ten years of work")
@@ -203,7 +203,7 @@ def test_a_directory_that_is_no_run_is_not_touched(store: Store, tmp_path: Path)
 def test_killed_at_its_very_beginning_a_stage_can_be_begun_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever was written first must tell whose folder it is: text without run.json would be anybody's."""
+    """run.json must be written first: a folder without it would not count as a run."""
     folder = tmp_path / "sentence"
     folder.mkdir()
     (folder / ".run.json.x7.partial").write_text("{")
@@ -253,18 +253,16 @@ def test_sentences_are_named_by_number_and_document(store: Store) -> None:
     data = store.split("train")
     batch = collate([window_of(data, number, tiny.K) for number in (0, 1)], tiny.K)
     second = int(data.documents[1])
-    few = StepData((Portion(0, batch, np.array([0, second]), 9),), 9, Place(2, 17))
-    assert stages.name_sentences(data, few) == (
+    few = StepData((StepBatch(0, batch, np.array([0, second]), 9),), 9, StreamPosition(2, 17))
+    assert stages.describe_data(data, few) == (
         f", up to batch 17 of epoch 3, on the training sentences 1 (document 1), {second + 1} (document 2)"
     )
-    many = StepData((Portion(0, batch, np.arange(7), 9),), 9, Place(2, 0))
-    assert stages.name_sentences(data, many).startswith(", up to the end of epoch 2, on")
-    assert stages.name_sentences(data, many).endswith(" and 2 more")
+    many = StepData((StepBatch(0, batch, np.arange(7), 9),), 9, StreamPosition(2, 0))
+    assert stages.describe_data(data, many).startswith(", up to the end of epoch 2, on")
+    assert stages.describe_data(data, many).endswith(" and 2 more")
 
 
-def test_a_loss_that_is_no_number_names_the_sentences(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_non_finite_loss_names_the_sentences(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Learner, "compute", lambda *_: {"loss": math.nan})
     with pytest.raises(
         TrainingError, match=r"the last of them 10, up to .*epoch \d+, on the training sentences \d+ \("
@@ -272,13 +270,13 @@ def test_a_loss_that_is_no_number_names_the_sentences(
         stages.train_recipe(tiny.recipe(stage__sentence__steps=20), store, tmp_path, stages=["sentence"])
 
 
-def test_what_ended_training_is_told_even_if_it_cannot_be_written_down(
+def test_the_error_that_ended_training_is_raised_even_if_it_cannot_be_recorded(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Learner, "compute", lambda *_: {"loss": math.nan})
-    monkeypatch.setattr(Record, "interrupt", refuse)
+    monkeypatch.setattr(RunRecord, "interrupt", refuse)
     with pytest.raises(TrainingError, match="the last of them 10"):
         stages.train_recipe(tiny.recipe(stage__sentence__steps=20), store, tmp_path, stages=["sentence"])

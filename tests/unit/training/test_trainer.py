@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import torch
 from tests.invariants import tiny
-from tests.unit.training.training import Row, Rows, batches, corpus, fresh, losses, step_data, train
+from tests.unit.training.tiny_training import Row, Rows, batches, corpus, fresh, losses, step_data, train
 
 from docaps.batches.batch import collate
-from docaps.batches.loading import StepData
+from docaps.batches.prefetch import StepData
 from docaps.batches.windows import Window
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted
-from docaps.training.journal import Averages, Speedometer
-from docaps.training.state import Standing
+from docaps.training.journal import StepTimer
+from docaps.training.state import TrainerState
 
 
 def poisoned(model: Any, steps: set[int]) -> Iterator[StepData]:
@@ -34,11 +34,11 @@ def poisoned(model: Any, steps: set[int]) -> Iterator[StepData]:
         yield data
 
 
-def test_a_step_whose_loss_is_no_number_is_skipped_and_counted() -> None:
+def test_a_step_with_a_non_finite_loss_is_skipped_and_counted() -> None:
     model, other = fresh(dropout=0.0), fresh(dropout=0.0)
     rows = train(model, poisoned(model, {3, 4}), steps=6)
     assert [row.get("skipped", 0) for row in rows if "learning_rate" in row] == [0, 0, 1, 2, 2, 2]
-    assert len(losses(rows)) == 4  # what is no number is not in the means
+    assert len(losses(rows)) == 4  # non-finite losses are not in the means
     steps = [data for number, data in enumerate(itertools.islice(corpus(), 6), 1) if number not in {3, 4}]
     assert losses(rows) == pytest.approx(losses(train(other, iter(steps), steps=4)), abs=1e-4)
 
@@ -52,17 +52,18 @@ def test_an_infinite_gradient_is_skipped_as_well(monkeypatch: pytest.MonkeyPatch
 
 
 def test_ten_skipped_steps_in_a_row_end_training_and_the_state_is_saved() -> None:
-    model, saved = fresh(), list[Standing]()
+    model, saved = fresh(), list[TrainerState]()
     bad = {2, *range(4, 14)}
     with pytest.raises(
-        TrainingError, match=r"no number in 10 steps in a row, the last of them 13.*lower learning rate"
+        TrainingError,
+        match=r"non-finite loss or gradient in 10 steps in a row, the last of them 13.*lower learning rate",
     ):
         train(model, poisoned(model, bad), save=saved.append)
     assert (saved[-1].step, saved[-1].skipped, saved[-1].skipped_in_a_row) == (13, 11, 10)
 
 
 def test_what_was_just_saved_is_not_saved_again_when_a_signal_comes() -> None:
-    saved = list[Standing]()
+    saved = list[TrainerState]()
 
     def stopped() -> Iterator[StepData]:
         yield from itertools.islice(corpus(), 4)
@@ -70,7 +71,7 @@ def test_what_was_just_saved_is_not_saved_again_when_a_signal_comes() -> None:
 
     with pytest.raises(Interrupted, match="stopped at step 4; the state of step 4 is saved"):
         train(fresh(), stopped(), save=saved.append, save_every=2)
-    assert [standing.step for standing in saved] == [2, 4]
+    assert [state.step for state in saved] == [2, 4]
 
 
 def test_the_log_has_means_rates_and_validations() -> None:
@@ -86,7 +87,7 @@ def test_the_log_has_means_rates_and_validations() -> None:
     assert losses(every)[0] == pytest.approx(losses(every, "cross_entropy")[0] - losses(every, "pcc")[0])
 
 
-def test_training_goes_on_after_a_validation_in_inference_mode() -> None:
+def test_training_continues_after_a_validation_in_inference_mode() -> None:
     """Validation may lengthen the table of positions and leaves the model in its translating mode."""
     model = fresh("qcn")
     long = collate([Window([5] * 300, (), [6] * 300)], tiny.K)
@@ -102,12 +103,12 @@ def test_training_goes_on_after_a_validation_in_inference_mode() -> None:
 
 
 def test_the_state_is_saved_now_and_then_and_at_the_end() -> None:
-    saved: list[Standing] = []
+    saved: list[TrainerState] = []
     train(fresh(), steps=7, save_every=3, save=saved.append)
-    assert [standing.step for standing in saved] == [3, 6, 7]
-    assert [standing.logged for standing in saved] == [3, 6, 8]  # rows until then; the last one is a validation
+    assert [state.step for state in saved] == [3, 6, 7]
+    assert [state.logged for state in saved] == [3, 6, 8]  # rows until then; the last one is a validation
     assert saved[0].tokens == sum(data.tokens for data in itertools.islice(corpus(), 3))
-    assert (saved[2].place.epoch, saved[2].place.batch) == (3, 1)
+    assert (saved[2].position.epoch, saved[2].position.batch) == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_stage_ends_at_the_first_of_its_limits(settings: dict[str, Any], steps
 
 
 def test_a_budget_of_time_ends_a_stage() -> None:
-    rows = train(fresh(), budget="1m", speedometer=Speedometer(clock=itertools.count(0.0, 10.0).__next__))
+    rows = train(fresh(), budget="1m", timer=StepTimer(clock=itertools.count(0.0, 10.0).__next__))
     assert [row["seconds"] for row in rows if "learning_rate" in row] == [10, 20, 30, 40, 50, 60]
 
 
@@ -139,24 +140,24 @@ def test_bleu_is_better_when_higher() -> None:
     assert losses(rows, "dev_bleu") == [3.0, 4.0, 3.9, 2.0]
 
 
-def test_a_validation_that_is_no_number_is_never_the_best() -> None:
-    values, saved = iter([math.nan, 3.0, math.nan, 2.0, math.inf]), list[Standing]()
+def test_a_non_finite_validation_is_never_the_best() -> None:
+    values, saved = iter([math.nan, 3.0, math.nan, 2.0, math.inf]), list[TrainerState]()
     train(fresh(), steps=5, validate_every=1, validate=lambda: {"dev_loss": next(values)}, save=saved.append)
     assert (saved[-1].best, saved[-1].best_step, saved[-1].waiting) == (2.0, 4, 1)
 
 
 def test_a_stage_without_any_sound_validation_fails() -> None:
-    with pytest.raises(TrainingError, match="dev_loss was no number in any validation: try a lower learning rate"):
+    with pytest.raises(TrainingError, match="dev_loss was non-finite in every validation: try a lower learning rate"):
         train(fresh(), steps=2, validate_every=1, validate=lambda: {"dev_loss": math.nan})
 
 
-def test_what_decides_must_be_measured() -> None:
-    with pytest.raises(TrainingError, match="told by dev_bleu, which was not measured"):
+def test_the_criterion_of_the_best_must_be_measured() -> None:
+    with pytest.raises(TrainingError, match="best_by is dev_bleu, but the validation did not measure it"):
         train(fresh(), steps=1, best_by="dev_bleu")
 
 
 def test_an_interruption_saves_the_last_whole_step() -> None:
-    saved: list[Standing] = []
+    saved: list[TrainerState] = []
 
     def stopping() -> Iterator[StepData]:
         yield from itertools.islice(corpus(), 5)
@@ -165,16 +166,16 @@ def test_an_interruption_saves_the_last_whole_step() -> None:
     with pytest.raises(Interrupted, match="stopped at step 5; the state of step 5 is saved") as caught:
         train(fresh(), stopping(), save=saved.append)
     assert caught.value.exit_code == 143
-    assert [standing.step for standing in saved] == [5]
+    assert [state.step for state in saved] == [5]
 
 
-def test_a_full_disk_ends_training_and_tells_which_state_is_left() -> None:
+def test_a_full_disk_ends_training_and_the_message_names_the_saved_state() -> None:
     saved: list[int] = []
 
-    def save(standing: Standing) -> None:
-        if standing.step > 4:
+    def save(state: TrainerState) -> None:
+        if state.step > 4:
             raise CheckpointError("cannot be written, what was there before is intact: No space left on device")
-        saved.append(standing.step)
+        saved.append(state.step)
 
     with pytest.raises(TrainingError, match=r"No space left.*ended at step 6; the state of step 3 is saved"):
         train(fresh(), save_every=3, save=save)
@@ -183,18 +184,18 @@ def test_a_full_disk_ends_training_and_tells_which_state_is_left() -> None:
 
 def test_a_log_that_cannot_be_written_ends_training_with_a_saved_state() -> None:
     class Full(Rows):
-        def write(self, standing: Standing, row: Row) -> None:  # noqa: ARG002
-            if standing.step == 4:
+        def write(self, state: TrainerState, row: Row) -> None:  # noqa: ARG002
+            if state.step == 4:
                 raise OSError(28, "No space left on device")
 
-    saved: list[Standing] = []
+    saved: list[TrainerState] = []
     with pytest.raises(TrainingError, match="No space left on device"):
         train(fresh(), rows=Full(), save=saved.append)
-    assert [standing.step for standing in saved] == [4]
+    assert [state.step for state in saved] == [4]
 
 
-def test_any_other_fault_saves_the_last_whole_step_too() -> None:
-    saved: list[Standing] = []
+def test_any_other_error_saves_the_last_complete_step_too() -> None:
+    saved: list[TrainerState] = []
 
     def broken() -> Iterator[StepData]:
         yield from itertools.islice(corpus(), 2)
@@ -202,23 +203,12 @@ def test_any_other_fault_saves_the_last_whole_step_too() -> None:
 
     with pytest.raises(RuntimeError, match="out of memory"):
         train(fresh(), broken(), save=saved.append)
-    assert [standing.step for standing in saved] == [2]
+    assert [state.step for state in saved] == [2]
 
 
-def test_a_fault_within_the_update_saves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    saved: list[Standing] = []
+def test_an_error_during_the_update_saves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved: list[TrainerState] = []
     monkeypatch.setattr("torch.optim.Adam.step", lambda _: (_ for _ in ()).throw(RuntimeError("half an update")))
     with pytest.raises(RuntimeError, match="half an update"):
         train(fresh(), save=saved.append)
     assert saved == []
-
-
-def test_numbers_that_not_every_step_has_are_averaged_over_those_that_do() -> None:
-    averages = Averages()
-    averages.add({"loss": 1.0, "pcc": 0.5}, tokens=3, seconds=1.0)
-    averages.add({"loss": 3.0}, tokens=3, seconds=2.0)
-    averages.add({"loss": math.nan}, tokens=3, seconds=0.0)
-    found = averages.drain()
-    assert (found["loss"], found["pcc"], found["tokens_per_second"]) == (2.0, 0.5, 3.0)
-    averages.add({"loss": 7.0}, tokens=3, seconds=1.0)
-    assert set(averages.drain()) == {"loss", "tokens_per_second"}

@@ -16,8 +16,7 @@ pytest.importorskip("fastapi", reason="fastapi is not installed (docaps[serve])"
 @pytest.fixture(scope="session")
 def served(tiny_demo: Path) -> Iterator[object]:
     import torch
-
-    from serving import models, serving
+    from tests.unit.web.serving import models, serving
 
     torch.set_num_threads(1)
     with serving(models(tiny_demo)) as running:

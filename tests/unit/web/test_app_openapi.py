@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-
-from serving import Served
+from tests.unit.web.serving import Served
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed (docaps[dev])")
 

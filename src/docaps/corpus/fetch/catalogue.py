@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
-from docaps.config.faults import Layer, describe_faults
+from docaps.config.faults import SettingsFile, describe_faults
 from docaps.corpus.fetch.connection import check_url
 from docaps.corpus.fetch.download import RemoteFile
 from docaps.errors import ConfigError, FetchError
@@ -147,7 +147,7 @@ def read_catalogue(path: Path, corpus: KnownCorpus) -> dict[str, RemoteFile]:
     try:
         found = Catalogue.model_validate(_parse(path, text))
     except ValidationError as fault:
-        raise ConfigError(describe_faults(fault, Catalogue, layers=[Layer(path, text)])) from None
+        raise ConfigError(describe_faults(fault, Catalogue, layers=[SettingsFile(path, text)])) from None
     if found.corpus not in (None, corpus.name):
         raise ConfigError(f"is a catalogue of {found.corpus}, not of {corpus.name}", path=path)
     known = list(corpus.names())

@@ -1,4 +1,4 @@
-"""Settings: defaults stand in one place, faults are told all at once, each with its place."""
+"""Settings: defaults are in one place, errors are reported all at once with file and line."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from docaps.config import Recipe, bundled_recipes, load_recipe, recipe_path
 from docaps.errors import ConfigError
 
-RECIPES = Path(__file__).parents[2] / "recipes"
+RECIPES = Path(__file__).parents[3] / "recipes"
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -37,7 +37,7 @@ def test_an_empty_recipe_holds_the_defaults_of_the_paper(tmp_path: Path) -> None
     assert (recipe.decoding.beam, recipe.decoding.length_penalty, recipe.preparation.merges) == (4, 0.6, 30_000)
 
 
-def test_every_fault_is_told_at_once_with_file_line_and_key(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once_with_file_line_and_key(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         """sed = 1
@@ -77,7 +77,7 @@ qqqqqqqq = 1
         ("[model]\nheads = 8\n[qcn]\nheads = 8", 4, "qcn.heads"),
     ],
 )
-def test_a_fault_is_found_however_the_key_is_written(tmp_path: Path, text: str, line: int, key: str) -> None:
+def test_an_error_is_located_however_the_key_is_written(tmp_path: Path, text: str, line: int, key: str) -> None:
     path = write(tmp_path, text)
     (found,) = faults(path)
     assert found.startswith(f"{path}:{line}: {key}: ")
@@ -95,8 +95,8 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
         ("[model]\nsize = 100\nheads = 8", ":1: model: size 100 must be even and divisible by the number of heads, 8"),
         ("[model]\nsize = 9\nheads = 3", "size 9 must be even"),
         ("[stage.a]\nsteps = 10\nwarmup = 10", ":1: stage.a: warm-up of 10 steps must be shorter than the stage, 10"),
-        ('[stage.a]\ninit_from = "b"\n[stage.b]', "stage 'a' starts from 'b', which is no stage before it"),
-        ('[stage.a]\ninit_from = "a"', "stage 'a' starts from 'a', which is no stage before it"),
+        ('[stage.a]\ninit_from = "b"\n[stage.b]', "stage 'a' starts from 'b', which is not an earlier stage"),
+        ('[stage.a]\ninit_from = "a"', "stage 'a' starts from 'a', which is not an earlier stage"),
         ('[stage."../a"]', "stage name '../a' must consist of letters"),
         (
             '[concat]\nmode = "2-to-2"\n[stage.a]\nsystem = "concat"',
@@ -125,7 +125,7 @@ def test_a_stage_may_start_from_an_earlier_one_and_keeps_its_order(tmp_path: Pat
     assert not recipe.system("z").uses_history
 
 
-def test_broken_toml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_broken_toml_is_reported_with_its_line(tmp_path: Path) -> None:
     path = write(tmp_path, "seed = 1\n[model\nsize = 1")
     (found,) = faults(path)
     assert found.startswith(f"{path}: not valid TOML: ")
@@ -139,14 +139,14 @@ def test_a_missing_recipe_names_those_that_come_with_docaps(tmp_path: Path) -> N
     assert "minidocs" in found
 
 
-def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_bytes(b"name = '\xff'")
     assert faults(path)[0].startswith(f"{path}: cannot be read: ")
     assert faults(tmp_path)[0].startswith(f"{tmp_path}: cannot be read: ")
 
 
-def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_bytes(b"\xef\xbb\xbfseed = 4")
     assert load_recipe(path).seed == 4
@@ -186,7 +186,7 @@ def test_an_override_cannot_go_through_a_single_value(tmp_path: Path) -> None:
     assert found == "--set model.size.half=3: model.size is a single value, not a table"
 
 
-def test_a_fault_in_an_override_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+def test_an_error_in_an_override_is_not_attributed_to_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, "[model]\nsize = 64\nheads = 0")
     found = faults(path, "model.size=large", "model.layer=3")
     assert found[0].startswith("--set model.size=large: model.size: Input should be a valid integer")

@@ -3,18 +3,18 @@
 import pytest
 import torch
 from tests.invariants import tiny
-from tests.unit.training.training import CPU, batches, fresh, learner
+from tests.unit.training.tiny_training import CPU, batches, fresh, learner
 
-from docaps.model.builders import build_model
-from docaps.training.learner import count_tokens
-from docaps.training.speed import measure_peak, rehearse
+from docaps.model.variants import build_model
+from docaps.training.journal import measure_peak
+from docaps.training.objective import count_tokens
 
 
 def test_a_rehearsal_counts_at_least_six_operations_for_each_weight_of_a_matrix_and_learns_nothing() -> None:
     model, batch = fresh("transformer"), batches()[0]
     before = [weight.detach().clone() for weight in model.parameters()]
     state = torch.random.get_rng_state()
-    operations, idle = rehearse(learner(model), batch)
+    operations, idle = learner(model).profile(batch)
     matrices = sum(
         weight.numel() for name, weight in model.named_parameters() if weight.dim() == 2 and "embeddings" not in name
     )
@@ -31,7 +31,7 @@ def test_a_rehearsal_counts_at_least_six_operations_for_each_weight_of_a_matrix_
 def test_weights_that_nothing_is_learnt_for_are_named() -> None:
     settings = tiny.settings("qcn", guide_capsules=False, rounds=1)
     model = build_model(settings, vocabulary=tiny.VOCABULARY, seed=1)
-    _, idle = rehearse(learner(model), batches()[0])
+    _, idle = learner(model).profile(batches()[0])
     assert idle
     assert all(name.startswith("context.query") for name in idle)
 

@@ -10,16 +10,16 @@ import torch
 from tests.invariants import tiny
 
 from docaps.batches.batch import Batch, collate
-from docaps.batches.loading import Portion, StepData
-from docaps.batches.sampling import Place
+from docaps.batches.prefetch import StepBatch, StepData
+from docaps.batches.sampling import StreamPosition
 from docaps.config import StageSettings
-from docaps.model.builders import build_model
 from docaps.model.interface import TranslationModel
-from docaps.training.journal import Journal, Speedometer
-from docaps.training.learner import Device, Learner, count_tokens
-from docaps.training.snapshots import Snapshots
-from docaps.training.state import Standing
-from docaps.training.trainer import Desk, Trainer
+from docaps.model.variants import build_model
+from docaps.training.journal import StepTimer, TrainingJournal
+from docaps.training.learner import Learner
+from docaps.training.objective import Device, count_tokens
+from docaps.training.state import Snapshots, TrainerState
+from docaps.training.trainer import Trainer, TrainerOutput
 
 CPU = Device(torch.device("cpu"), torch.float32)
 Row = Mapping[str, Any]
@@ -30,19 +30,19 @@ def batches() -> list[Batch]:
     return [collate(windows[:3], tiny.K), collate(windows[2:], tiny.K)]
 
 
-def step_data(*chosen: Batch, after: Place | None = None) -> StepData:
+def step_data(*chosen: Batch, after: StreamPosition | None = None) -> StepData:
     """A step of some batches."""
     tokens = [count_tokens(batch) for batch in chosen]
     portions = (
-        Portion(number, batch, np.arange(len(batch.source)), count)
+        StepBatch(number, batch, np.arange(len(batch.source)), count)
         for number, (batch, count) in enumerate(zip(chosen, tokens, strict=True))
     )
-    return StepData(tuple(portions), sum(tokens), after or Place())
+    return StepData(tuple(portions), sum(tokens), after or StreamPosition())
 
 
 def corpus() -> Iterator[StepData]:
     """Two batches, again and again."""
-    places = (Place(*place) for epoch in itertools.count() for place in ((epoch, 1), (epoch + 1, 0)))
+    places = (StreamPosition(*place) for epoch in itertools.count() for place in ((epoch, 1), (epoch + 1, 0)))
     for batch, place in zip(itertools.cycle(batches()), places, strict=False):
         yield step_data(batch, after=place)
 
@@ -64,7 +64,7 @@ def learner(model: TranslationModel, device: Device = CPU, **settings: Any) -> L
     )
 
 
-class Rows(Journal):
+class Rows(TrainingJournal):
     """A journal that keeps its rows."""
 
     def __init__(self) -> None:
@@ -74,8 +74,8 @@ class Rows(Journal):
     def size(self) -> int:
         return len(self.rows)
 
-    def write(self, standing: Standing, row: Mapping[str, float]) -> None:
-        self.rows.append({"step": standing.step, **row, "seconds": standing.seconds})
+    def write(self, state: TrainerState, row: Mapping[str, float]) -> None:
+        self.rows.append({"step": state.step, **row, "seconds": state.seconds})
 
 
 def train(
@@ -84,9 +84,9 @@ def train(
     *,
     device: Device = CPU,
     validate: Callable[[], Mapping[str, float]] = lambda: {"dev_loss": 1.5},
-    save: Callable[[Standing], None] = lambda _: None,
+    save: Callable[[TrainerState], None] = lambda _: None,
     rows: Rows | None = None,
-    speedometer: Speedometer | None = None,
+    timer: StepTimer | None = None,
     **settings: Any,
 ) -> list[Row]:
     """Train a model and return the rows of its journal."""
@@ -97,8 +97,8 @@ def train(
         settings=chosen,
         validate=validate,
         snapshots=Snapshots(Path("never written"), chosen),
-        desk=Desk(rows, lambda _, standing: save(standing)),
-        speedometer=speedometer,
+        output=TrainerOutput(rows, lambda _, state: save(state)),
+        timer=timer,
     )
     with torch.random.fork_rng():
         trainer.train(data or corpus(), "train")

@@ -11,10 +11,9 @@ from docaps import progress
 from docaps.corpus.store import Store
 from docaps.files import sha256
 from docaps.model.interface import TranslationModel
-from docaps.runs.directory import read_metrics
-from docaps.training.learner import Device
+from docaps.runs.training_log import read_metrics
+from docaps.training.objective import Device, Probe
 from docaps.training.stages import train_recipe
-from docaps.training.validation import Probe
 
 
 @pytest.fixture(scope="module")

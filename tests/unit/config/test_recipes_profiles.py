@@ -140,7 +140,7 @@ def test_a_profile_may_be_a_file_beside_the_recipe(tmp_path: Path) -> None:
     assert (recipe.qcn.capsules, recipe.qcn.rounds, recipe.stage["document"].dropout) == (7, 2, 0.2)
 
 
-def test_a_fault_is_placed_in_the_file_that_has_it(tmp_path: Path) -> None:
+def test_an_error_is_attributed_to_its_file(tmp_path: Path) -> None:
     write(tmp_path / "base.toml", "[qcn]\ncapsules = 7\nroundz = 2\n")
     path = write(tmp_path / "mine.toml", 'profile = "base.toml"\n[qcn]\ncapsules = 0\n')
     with pytest.raises(ConfigError) as caught:
@@ -165,7 +165,7 @@ def test_a_profile_that_builds_on_itself_is_refused(tmp_path: Path, one: str, ot
         load_recipe(path)
 
 
-def test_a_broken_profile_is_told_with_its_own_name(tmp_path: Path) -> None:
+def test_a_broken_profile_is_reported_with_its_own_name(tmp_path: Path) -> None:
     write(tmp_path / "base.toml", "[qcn\n")
     path = write(tmp_path / "mine.toml", 'profile = "base.toml"\n')
     with pytest.raises(ConfigError, match=r"base\.toml: not valid TOML"):

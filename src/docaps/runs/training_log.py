@@ -1,0 +1,71 @@
+"""metrics.jsonl: the training log of a run, one JSON object per line."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from docaps.errors import RunError
+
+
+class MetricsLog:
+    """Appends rows to metrics.jsonl, each written at once."""
+
+    def __init__(self, path: Path, keep: int = 0) -> None:
+        """Open the log and drop everything after the first `keep` bytes: those steps will be trained again."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)  # unbuffered: a full disk is noticed
+        self._file.truncate(keep)
+        self._file.seek(0, os.SEEK_END)
+
+    @property
+    def size(self) -> int:
+        """Return the number of bytes written."""
+        return self._file.tell()
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Write one row completely, or leave the log as it was."""
+        begin, rest = self.size, (json.dumps(row) + "\n").encode()
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) or 0 :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.seek(begin)
+                self._file.truncate()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
+    """Read the rows of a training log; a last line torn by a crash is left out."""
+    if not path.is_file():
+        return
+    # A tear can split a character: its bytes are replaced, and the torn line then fails to parse like any other.
+    lines = path.read_bytes().decode("utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = _parse_row(line, path, number)
+        except RunError:
+            if number == len(lines):
+                return
+            raise
+        yield row
+
+
+def _parse_row(line: str, path: Path, number: int) -> dict[str, Any]:
+    """Parse one line of the log, which must be an object with a step."""
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise RunError(f"not valid JSON: {error.msg}", path=path, line=number) from None
+    if not isinstance(row, dict):
+        raise RunError(f"expected a JSON object, found {line[:40]!r}", path=path, line=number)
+    if not isinstance(row.get("step"), int | float):
+        raise RunError("the key 'step' is missing or not a number", path=path, line=number)
+    return row

@@ -1,0 +1,152 @@
+"""Resuming: a finished stage is kept, an unfinished one continues from its saved state, anything else is refused."""
+
+import shutil
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docaps import progress
+from docaps.config import DecodingSettings, StageSettings, SystemSettings, upgrade_settings
+from docaps.errors import RunError
+from docaps.runs.directory import FINISHED, INTERRUPTED, LOCK, TRAINING, Run, locked, now
+from docaps.training.state import SavedState, TrainerState, read_state
+
+PARTIAL = ".*.partial"
+EXTENSIBLE = {"steps", "epochs", "budget", "patience", "log_every", "save_every"}
+"""Settings that may change when an unfinished stage is resumed: how long and how often, not what."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageIdentity:
+    """What must be the same for a run directory to hold this stage and not another one."""
+
+    settings: Mapping[str, Any]
+    seed: int
+    corpus: str
+    """Hash of the prepared corpus."""
+    initial: Mapping[str, str] | None
+    """Name and creation time of the run whose weights the stage starts from."""
+
+    def differences(self, found: Mapping[str, Any], may_differ: set[str]) -> list[str]:
+        """Name what differs in the description of a run, apart from stage settings that may differ."""
+        pairs = {
+            "settings": (_comparable(self.settings, may_differ), _comparable(found.get("settings", {}), may_differ)),
+            "seed": (self.seed, found.get("seed")),
+            "corpus": (self.corpus, found.get("corpus", {}).get("hash")),
+            "initial weights": (self.initial, found.get("begun_from")),
+        }
+        return [name for name, (wanted, stored) in pairs.items() if wanted != stored]
+
+
+def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, Any]:
+    """Return settings without those that may differ, completed with defaults an older version did not know."""
+    stage = upgrade_settings(StageSettings, settings.get("stage", {}))
+    return {
+        **settings,
+        "system": upgrade_settings(SystemSettings, settings.get("system", {})),
+        "stage": {key: value for key, value in stage.items() if key not in may_differ},
+        "decoding": upgrade_settings(DecodingSettings, settings.get("decoding", {})),
+    }
+
+
+class StageDirectory:
+    """The run directory of a stage, in which an earlier command may have trained."""
+
+    def __init__(self, run: Run, identity: StageIdentity, *, overwrite: bool) -> None:
+        self.run = run
+        self._identity = identity
+        self._overwrite = overwrite
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Lock the directory, unless it holds other files than a run's: `is_finished` refuses it then."""
+        is_run = self.run.description.exists() or not _other_files(self.run.path)
+        return locked(self.run) if is_run else nullcontext()
+
+    def is_finished(self) -> bool:
+        """Return whether the stage is finished; refuse a directory with another run or with other files."""
+        run = self.run
+        if not run.description.exists() and _other_files(run.path):
+            raise RunError("exists and is not a run directory: choose another --out", path=run.path)
+        if self._overwrite or not run.finished:
+            return False
+        self._check_same(set(), "a finished run")
+        return True
+
+    def find_state(self) -> SavedState | None:
+        """Return the state of an unfinished training, or clear the directory for a new one."""
+        run = self.run
+        if run.state.exists() and not self._overwrite:
+            self._check_same(EXTENSIBLE, "an unfinished run")
+            state = read_state(run.state)
+            progress.say(f"{run.path}: resumes after step {state.trainer.step:,}")
+            for path in run.path.rglob(PARTIAL):  # files that a killed process was writing
+                path.unlink(missing_ok=True)
+            return state
+        for path in _contents(run.path):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return None
+
+    def remove_training_files(self) -> None:
+        """Remove the files that only an unfinished training needs."""
+        self.run.state.unlink(missing_ok=True)
+        shutil.rmtree(self.run.snapshots, ignore_errors=True)
+
+    def _check_same(self, may_differ: set[str], what: str) -> None:
+        """Refuse a run with other settings, seed, corpus or initial weights."""
+        if different := self._identity.differences(self.run.read(), may_differ):
+            raise RunError(
+                f"{what} with other {' and '.join(different)} is here: choose another --out or give --overwrite",
+                path=self.run.path,
+            )
+
+
+def _contents(directory: Path) -> list[Path]:
+    """List the files and folders of a directory, except the lock."""
+    return [path for path in directory.iterdir() if path.name != LOCK] if directory.exists() else []
+
+
+def _other_files(directory: Path) -> list[Path]:
+    """List the files of a directory, except those that a killed docaps process was writing."""
+    return [path for path in _contents(directory) if not path.match(PARTIAL)]
+
+
+class RunRecord:
+    """Keeps run.json up to date during training: what is trained, and each start, interruption and end."""
+
+    def __init__(self, run: Run, description: Mapping[str, Any]) -> None:
+        earlier = run.read() if run.description.exists() else {}
+        self._run = run
+        self._history: list[dict[str, Any]] = list(earlier.get("history", []))
+        if earlier.get("status") == TRAINING:
+            self._history.append({"event": "ended without notice", "noticed": now()})
+        self._description = {**description, "created": earlier.get("created", now())}
+
+    def begin(self, state: TrainerState) -> None:
+        """Record that training starts or resumes."""
+        self._add("continued" if state.step else "started", step=state.step)
+        self._write(TRAINING)
+
+    def interrupt(self, error: BaseException) -> None:
+        """Record that training ended early, and why."""
+        self._add("interrupted", reason=str(error) or type(error).__name__)
+        self._write(INTERRUPTED)
+
+    def finish(self, state: TrainerState, weights: str) -> None:
+        """Record that training is finished."""
+        self._add("finished", step=state.step)
+        self._description |= {
+            "steps": state.step,
+            "seconds": round(state.seconds, 1),
+            "tokens": state.tokens,
+            "skipped_steps": state.skipped,
+            "weights": weights,
+        }
+        self._write(FINISHED)
+
+    def _add(self, event: str, **details: object) -> None:
+        self._history.append({"event": event, "at": now(), **details})
+
+    def _write(self, status: str) -> None:
+        self._run.write({**self._description, "status": status, "history": self._history})
