@@ -3,13 +3,27 @@
 A recipe describes an experiment: preparation, model, training stages and decoding. All errors of a recipe are reported
 at once, an unknown key with the nearest known one.
 
-systems    the systems, and the settings of their parts
-settings   all other settings, with their defaults
-recipes    TOML files, their profiles and overrides
-faults     error messages with file and line
+systems         the table of systems, built-in and of other packages
+model_settings  the settings of a model's parts
+plugins         entry points of other packages
+settings        all other settings; every default is here or in model_settings
+recipes         TOML files, their profiles and overrides
+faults          error messages with file and line
 """
 
 from docaps.config.faults import describe_faults
+from docaps.config.model_settings import (
+    ConcatSettings,
+    HanSettings,
+    HistorySettings,
+    ModelSettings,
+    QcnSettings,
+    RegulariserSettings,
+    SanSettings,
+    Settings,
+    Weighting,
+    ZhangSettings,
+)
 from docaps.config.recipes import bundled_recipes, load_recipe, recipe_path, upgrade_settings
 from docaps.config.settings import (
     LARGEST_BEAM,
@@ -23,31 +37,13 @@ from docaps.config.settings import (
     TranslationPrecision,
     parse_duration,
 )
-from docaps.config.systems import (
-    SYSTEM_TITLES,
-    SYSTEMS,
-    ConcatSettings,
-    ContextName,
-    HanSettings,
-    HistorySettings,
-    ModelSettings,
-    QcnSettings,
-    RegulariserSettings,
-    SanSettings,
-    System,
-    SystemName,
-    SystemSettings,
-    Weighting,
-    ZhangSettings,
-)
+from docaps.config.systems import SYSTEMS, System, SystemName, SystemSettings, SystemTables
 
 __all__ = [
     "LARGEST_BEAM",
     "SYSTEMS",
-    "SYSTEM_TITLES",
     "CleaningSettings",
     "ConcatSettings",
-    "ContextName",
     "DecodingSettings",
     "Distribution",
     "HanSettings",
@@ -59,10 +55,12 @@ __all__ = [
     "Recipe",
     "RegulariserSettings",
     "SanSettings",
+    "Settings",
     "StageSettings",
     "System",
     "SystemName",
     "SystemSettings",
+    "SystemTables",
     "TranslationPrecision",
     "Weighting",
     "ZhangSettings",

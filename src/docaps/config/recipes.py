@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from docaps.config.faults import SettingsFile, describe_faults
+from docaps.config.model_settings import Settings
 from docaps.config.settings import Recipe
-from docaps.config.systems import Settings
 from docaps.errors import ConfigError
 
 
@@ -20,10 +20,11 @@ def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
     for override in overrides:
         _apply_override(values, override)
     values = _on_profile(values, layers)
+    kind = Recipe.accepting(values)
     try:
-        return Recipe.model_validate(values)
+        return kind.model_validate(values)
     except ValidationError as fault:
-        raise ConfigError(describe_faults(fault, Recipe, layers=layers, overrides=overrides)) from None
+        raise ConfigError(describe_faults(fault, kind, layers=layers, overrides=overrides)) from None
 
 
 def upgrade_settings(kind: type[Settings], stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,21 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_serializer, model_validator
 
-from docaps.config.systems import (
-    ConcatSettings,
-    Count,
-    HanSettings,
-    HistorySettings,
-    ModelSettings,
-    QcnSettings,
-    RegulariserSettings,
-    SanSettings,
-    Settings,
-    SystemName,
-    SystemSettings,
-    ZhangSettings,
-    check_parts,
-)
+from docaps.config.model_settings import Count, Settings
+from docaps.config.systems import SystemName, SystemSettings, SystemTables, check_system
 
 Precision = Literal["auto", "float32", "bfloat16"]
 TranslationPrecision = Literal["auto", "float32", "bfloat16", "int8"]
@@ -151,7 +138,7 @@ class DecodingSettings(Settings):
     )
 
 
-class Recipe(Settings):
+class Recipe(SystemTables):
     """Everything about an experiment."""
 
     name: str = "unnamed"
@@ -164,14 +151,6 @@ class Recipe(Settings):
         "ddp", description="with several processes, each holds all weights (ddp) or a shard of each (fsdp)"
     )
     preparation: PreparationSettings = PreparationSettings()
-    model: ModelSettings = ModelSettings()
-    history: HistorySettings = HistorySettings()
-    qcn: QcnSettings = QcnSettings()
-    zhang: ZhangSettings = ZhangSettings()
-    han: HanSettings = HanSettings()
-    san: SanSettings = SanSettings()
-    concat: ConcatSettings = ConcatSettings()
-    regulariser: RegulariserSettings = RegulariserSettings()
     stage: dict[str, StageSettings] = Field(default_factory=dict)
     decoding: DecodingSettings = DecodingSettings()
 
@@ -183,19 +162,9 @@ class Recipe(Settings):
                 raise ValueError(f"stage name {name!r} must consist of letters, digits, '_', '-', '+' and '.'")
             if stage.init_from is not None and stage.init_from not in names[:position]:
                 raise ValueError(f"stage {name!r} starts from {stage.init_from!r}, which is not an earlier stage")
-            check_parts(stage.system, self.history, self.concat)
+            check_system(stage.system, self)
         return self
 
     def system(self, stage: str) -> SystemSettings:
         """Return the settings of a stage's model."""
-        return SystemSettings(
-            name=self.stage[stage].system,
-            model=self.model,
-            history=self.history,
-            qcn=self.qcn,
-            zhang=self.zhang,
-            han=self.han,
-            san=self.san,
-            concat=self.concat,
-            regulariser=self.regulariser,
-        )
+        return self.for_system(self.stage[stage].system)
