@@ -19,7 +19,8 @@ from docaps.config import StageSettings, SystemName, bundled_recipes, load_recip
 from docaps.corpus.text.vocabulary import EOS, UNK
 from docaps.model.builders import build_model
 from docaps.model.mixed_precision import has_native_bfloat16
-from docaps.training.learner import Device, Learner
+from docaps.training.learner import Learner
+from docaps.training.objective import Device
 from measuring import medians
 
 VOCABULARY = 30_000

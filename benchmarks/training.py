@@ -27,8 +27,8 @@ from docaps.batches.batch import Batch
 from docaps.config import SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import PAD
 from docaps.memory import LARGE_PAGES, prepare_memory
-from docaps.model.precision import has_native_bfloat16
-from docaps.model.variants import build_model
+from docaps.model.builders import build_model
+from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.training.learner import Learner
 from docaps.training.objective import Device
 from measuring import seconds

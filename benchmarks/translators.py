@@ -17,10 +17,10 @@ from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.config import DecodingSettings, SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD, UNK
+from docaps.model.builders import build_model
 from docaps.model.fast.calibration import observe, ranges_of
 from docaps.model.fast.packing import Ranges, pack
 from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
 from docaps.translation.search import map_in_threads, search
 
 Sentences = Sequence[Sequence[int]]

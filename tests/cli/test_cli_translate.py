@@ -21,7 +21,7 @@ from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import write_documents
 from docaps.model.checkpoint import write_tensors
-from docaps.model.precision import has_native_bfloat16
+from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.translation import search as searching
 from docaps.translation import translator as translating
 from docaps.translation.jobs import FileOutput

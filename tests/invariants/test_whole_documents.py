@@ -10,7 +10,7 @@ from tests.invariants import tiny
 from docaps.batches.batch import collate
 from docaps.batches.windows import View
 from docaps.config import DecodingSettings
-from docaps.corpus.documents import Document, Layout, ParallelDocument
+from docaps.corpus.documents import Document, ParallelDocument, TextLayout
 from docaps.corpus.formats import Arrival
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS
@@ -58,7 +58,7 @@ def in_parts(sentences: Sequence[str], *sizes: int) -> list[InputDocument]:
     """One document, read in parts."""
     starts = [sum(sizes[:number]) for number in range(len(sizes))]
     return [
-        InputDocument(tuple(sentences[start : start + size]), layout=Layout("lines", continues=start > 0))
+        InputDocument(tuple(sentences[start : start + size]), layout=TextLayout("lines", continues=start > 0))
         for start, size in zip(starts, sizes, strict=True)
     ]
 

@@ -12,12 +12,12 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import View, Window
 from docaps.config import SYSTEMS as SYSTEM_PARTS
 from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemSettings, systems
-from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD, UNK
 from docaps.model.builders import build_model
 from docaps.model.interface import Prediction, TranslationModel
-from docaps.translation.loading import TrainedModel
+from docaps.translation.trained_model import TrainedModel
 
 SYSTEMS = tuple(SYSTEM_PARTS)
 """Including those of installed plug-ins."""
@@ -202,7 +202,7 @@ def prepared(directory: Path, contrastive: Path | None = None, merges: int = 60)
         parts[part] = (directory / f"{part}.en", directory / f"{part}.de")
         for path, text in zip(parts[part], texts, strict=True):
             path.write_text(text, encoding="utf-8")
-    inputs = Inputs(parts, contrastive)
+    inputs = CorpusFiles(parts, contrastive)
     return prepare(inputs, PreparationSettings(merges=merges, minimum_frequency=1), directory / "prepared")[0]
 
 

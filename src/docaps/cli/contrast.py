@@ -60,7 +60,7 @@ def contrast(
     """
     from docaps.diagnosis.contrastive_test import History, contrast_grid, contrast_run
     from docaps.errors import CorpusError
-    from docaps.experiments.gathering import gather_all
+    from docaps.experiments.aggregate import aggregate_folder
     from docaps.runs.grid_results import is_grid
 
     if no_context and shuffled:
@@ -69,7 +69,7 @@ def contrast(
     if is_grid(run):
         if keep is None or no_context or shuffled or limit or examples:
             raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
-        gather_all(run)  # runs may have finished since the results were written
+        aggregate_folder(run)  # runs may have finished since the results were written
         found = {"runs": contrast_grid(run, set, path, context, keep=keep, beam=beam)}
         (print_json if json else _print_grid)(found)
         return

@@ -136,7 +136,7 @@ def write_table(directory: Path, results: Mapping[str, Any]) -> str:
     """Write the Markdown table of an experiment, and return it."""
     from docaps.files import write_text_atomically
     from docaps.report.choice_table import as_markdown as choices_as_markdown
-    from docaps.report.grids import as_markdown
+    from docaps.report.grid_tables import as_markdown
     from docaps.report.markdown import runs_table
     from docaps.runs.results import read_results
 
@@ -169,7 +169,7 @@ def replace_generated(path: Path, name: str, text: str | None = None) -> None:
 
 def _print_results(grid: "Grid", results: Mapping[str, Any]) -> None:
     from docaps.report.choice_table import as_rows as choices_as_rows
-    from docaps.report.grids import as_rows
+    from docaps.report.grid_tables import as_rows
 
     if results["rows"]:
         print_table(results["title"], *(choices_as_rows if "chance" in results else as_rows)(results))

@@ -25,9 +25,9 @@ from docaps.evaluation.intervals import Table
 from docaps.evaluation.translation_metrics import Bleu
 from docaps.files import write_json
 from docaps.runs.directory import Run
-from docaps.translation.loading import TrainedModel, load_trained
-from docaps.translation.routing import trace_model
-from docaps.translation.scoring import document_windows, score_placed
+from docaps.translation.routing_traces import trace_model
+from docaps.translation.scoring import document_windows, window_likelihoods
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
 CHUNK = 500
@@ -113,7 +113,7 @@ class AblatedModel:
         drawn: dict[str, list[Table]] = {}
         for condition, lookup in conditions:
             with progress.silent():
-                found = score_placed(self._trained, self.add_histories(chunk, windows, lookup))
+                found = window_likelihoods(self._trained, self.add_histories(chunk, windows, lookup))
             table = np.array([(-one.log_probability, one.tokens) for one in found], dtype=np.float64)
             drawn.setdefault(condition, []).append(table)
             task.advance(len(windows), condition)

@@ -14,8 +14,8 @@ from docaps.diagnosis.conditions import AGAINST, TRUE, vary_items
 from docaps.diagnosis.evidence import count_right
 from docaps.evaluation.contrastive import ByGroup, Decision, group_items, judge_scores, judge_translations
 from docaps.evaluation.intervals import Table
-from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import score_contrastive
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 

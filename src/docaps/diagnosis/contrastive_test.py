@@ -28,7 +28,7 @@ from docaps.files import read_json, sha256, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import open_run
 from docaps.runs.grid_results import read_grids, runs_of
-from docaps.translation.loading import load_trained
+from docaps.translation.trained_model import load_trained
 
 History = Literal["own", "none", "shuffled"]
 HISTORY_OPTIONS: dict[History, list[str]] = {"own": [], "none": ["--no-context"], "shuffled": ["--shuffled"]}

@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from docaps.diagnosis.likelihoods import compare_likelihoods
+from docaps.diagnosis.evidence import compare_likelihoods
 from docaps.errors import RunError
-from docaps.evaluation.seeds import mean_of
-from docaps.evaluation.significance import compare, interval_of
-from docaps.evaluation.statistics import Metric, Table
-from docaps.evaluation.systems import Wishes, choose_metrics
+from docaps.evaluation import EvaluationOptions
+from docaps.evaluation.compare import choose_metrics
+from docaps.evaluation.intervals import Table, mean_over_seeds, score_interval
+from docaps.evaluation.significance import compare
+from docaps.evaluation.translation_metrics import Metric
 from docaps.experiments.grid import Cell, Grid, read_request
 from docaps.experiments.probes import LEARNT, PROBED_ITEMS, steps_to_learn
 from docaps.experiments.rows import LAYOUTS, SENTENCE, GridRow
 from docaps.experiments.runner import CellState, command_for, state_of
 from docaps.files import read_json, write_json
-from docaps.runs.directory import Run, read_metrics
+from docaps.runs.directory import Run
 from docaps.runs.results import read_results
+from docaps.runs.training_log import read_metrics
 
 DRAWS, SEED = 1000, 1
 CellsByRow = Mapping[str, Sequence[Cell]]
@@ -157,9 +159,9 @@ def _row(grid: Grid, row: GridRow, cells: Sequence[Cell]) -> dict[str, Any]:
         "system": row.system,
         "value": row.changes.get(grid.layout.axis) if grid.layout.axis else None,
         "runs": [_run(grid, cell, found) for cell, found in zip(cells, measured, strict=True)],
-        "means": {key: asdict(mean_of([found[key]["score"] for found in scores])) for key in scores[0]},
+        "means": {key: asdict(mean_over_seeds([found[key]["score"] for found in scores])) for key in scores[0]},
         "baseline": None if baseline == row.name else baseline,
-        "choices": asdict(mean_of(choices)) if choices else None,
+        "choices": asdict(mean_over_seeds(choices)) if choices else None,
     }
 
 
@@ -202,7 +204,7 @@ def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRo
     }
     for row in rows:
         own, base = counts[row["row"]], counts.get(row["baseline"] or "", {})
-        metrics = {metric.key: metric for metric in choose_metrics(Wishes(tuple(row["means"])))}
+        metrics = {metric.key: metric for metric in choose_metrics(EvaluationOptions(tuple(row["means"])))}
         row["documents"] = {key: _interval(grid, metric, own) for key, metric in metrics.items()}
         shared = sorted(own.keys() & base.keys())
         if shared:
@@ -234,7 +236,7 @@ def _read_tables(path: Path) -> dict[str, Table]:
 def _interval(grid: Grid, metric: Metric, counts: CountsBySeed) -> dict[str, float] | None:
     """Return the bootstrap interval of a score over documents; None for one document."""
     table = _pooled(grid, metric, counts, sorted(counts))
-    return asdict(interval_of(table, metric.score, draws=DRAWS, seed=SEED)) if len(table) > 1 else None
+    return asdict(score_interval(table, metric.score, draws=DRAWS, seed=SEED)) if len(table) > 1 else None
 
 
 def _difference(

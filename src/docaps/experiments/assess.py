@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from docaps.batches.windows import windows_of_document
-from docaps.config import DecodingSettings, as_known_now
+from docaps.config import DecodingSettings, upgrade_settings
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import Document, ParallelDocument, all_sentences, count_sentences
 from docaps.corpus.store import Store
@@ -99,7 +99,7 @@ def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:
     if not path.exists():
         return False
     found = read_json(path, error=RunError)
-    return {**found, "search": as_known_now(DecodingSettings, found.get("search", {}))} == dict(request)
+    return {**found, "search": upgrade_settings(DecodingSettings, found.get("search", {}))} == dict(request)
 
 
 def translate_part(

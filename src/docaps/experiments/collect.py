@@ -8,10 +8,10 @@ from typing import Any
 
 from docaps.corpus.store import open_store
 from docaps.errors import RunError
+from docaps.experiments.aggregate import aggregate_folder
 from docaps.experiments.assess import trace_chosen
-from docaps.experiments.gathering import gather_all
-from docaps.experiments.grid import SENTENCE
-from docaps.experiments.measuring import measure_test_part, measured_hash
+from docaps.experiments.measure import measure_test_part, measured_hash
+from docaps.experiments.rows import SENTENCE
 from docaps.runs.card import write_card
 from docaps.runs.contrastive_results import HISTORIES
 from docaps.runs.directory import Run, open_run, own_corpus
@@ -51,7 +51,7 @@ def collect(paths: Sequence[Path], *, corpus: Path | None, docaps: str, places: 
 
 def _add_grid(found: ReportData, folder: Path, corpus: Path | None, places: Places, docaps: str) -> None:
     """Read the results of a grid, its runs, and the sentence models that they start from."""
-    gather_all(folder)  # an unfinished grid has results to show too
+    aggregate_folder(folder)  # an unfinished grid has results to show too
     grids = read_grids(folder)
     runs = [open_run(path) for path in runs_of(folder, grids)]
     for run in runs:

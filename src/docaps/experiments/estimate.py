@@ -15,7 +15,7 @@ from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.measure import count_held_out, seconds_per_step
 from docaps.experiments.minicorpus import make_minidocs
 from docaps.experiments.rows import SENTENCE
-from docaps.model.variants import build_model, count_parameters
+from docaps.model.builders import build_model, count_parameters
 
 BYTES = 4
 """Bytes of a weight."""

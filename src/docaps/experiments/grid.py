@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from docaps.config import Recipe, as_known_now
+from docaps.config import Recipe, upgrade_settings
 from docaps.corpus.minidocs.phenomena import choose_phenomena
 from docaps.corpus.store import Store, open_store
 from docaps.errors import RunError
@@ -214,7 +214,7 @@ def is_same_request(found: Any, recipe: Recipe, others: Mapping[str, Any]) -> bo
     """
     if not isinstance(found, dict) or not isinstance(found.get("recipe"), dict):
         return False
-    same = as_known_now(Recipe, found["recipe"]) == recipe.model_dump()
+    same = upgrade_settings(Recipe, found["recipe"]) == recipe.model_dump()
     return same and all(found.get(name) == value for name, value in others.items())
 
 

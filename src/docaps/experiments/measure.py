@@ -17,22 +17,25 @@ from typing import Any
 
 import torch
 
-from docaps.batches.loading import StepData, load_steps
+from docaps.batches.prefetch import StepData, load_steps
 from docaps.batches.sampling import make_sampler
 from docaps.config import Recipe, SystemSettings
 from docaps.corpus.documents import Document, count_sentences
 from docaps.corpus.store import Store
 from docaps.errors import RunError
-from docaps.evaluation.statistics import Metric, Table
-from docaps.evaluation.systems import Wishes, choose_metrics
+from docaps.evaluation import EvaluationOptions
+from docaps.evaluation.compare import choose_metrics
+from docaps.evaluation.intervals import Table
+from docaps.evaluation.translation_metrics import Metric
 from docaps.experiments.assess import Labels, assess, translate_part, translating_model
 from docaps.files import read_json, replacing_directory, write_json
-from docaps.model.precision import choose_device, choose_precision
-from docaps.model.variants import build_model
+from docaps.model.builders import build_model
+from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.runs.directory import Run
 from docaps.runs.results import read_translations
-from docaps.training.learner import Device, Learner
-from docaps.translation.loading import load_trained
+from docaps.training.learner import Learner
+from docaps.training.objective import Device
+from docaps.translation.trained_model import load_trained
 
 METRICS = ("bleu", "dbleu", "chrf", "meteor")
 VERSION = 1
@@ -103,8 +106,8 @@ def _translate_dev(run: Run, store: Store) -> Path:
 def _metrics(store: Store) -> list[Metric]:
     """Choose the metrics that support the corpus's language."""
     language = str(store.manifest["settings"]["target_language"])
-    known = {metric.key for metric in choose_metrics(Wishes(language=language))}
-    return choose_metrics(Wishes(tuple(key for key in METRICS if key in known), language))
+    known = {metric.key for metric in choose_metrics(EvaluationOptions(language=language))}
+    return choose_metrics(EvaluationOptions(tuple(key for key in METRICS if key in known), language))
 
 
 def _score(metrics: Sequence[Metric], folder: Path) -> tuple[dict[str, Any], dict[str, Table]]:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from docaps.config import PreparationSettings
 from docaps.corpus.minidocs import MiniCorpus, generate_corpus
+from docaps.corpus.minidocs.generation import labels_as_json, write_files
 from docaps.corpus.minidocs.phenomena import choose_phenomena
-from docaps.corpus.minidocs.writing import labels_as_json, write_files
-from docaps.corpus.prepare import Inputs, prepare
+from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.experiments.assess import Labels
@@ -32,7 +32,7 @@ def write_once(directory: Path, corpus: MiniCorpus) -> None:
 def prepare_once(text: Path, settings: PreparationSettings, out: Path) -> Store:
     """Prepare written mini-documents."""
     parts = {part: (text / f"{part}.en", text / f"{part}.de") for part in PARTS}
-    store, _ = prepare(Inputs(parts, items_path(text)), settings, out)
+    store, _ = prepare(CorpusFiles(parts, items_path(text)), settings, out)
     return store
 
 

@@ -7,14 +7,13 @@ from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import Document, all_sentences
 from docaps.corpus.store import Store
 from docaps.errors import RunError
-from docaps.evaluation.bleu import bleu
 from docaps.evaluation.contrastive import accuracy
+from docaps.evaluation.translation_metrics import bleu
 from docaps.model.interface import TranslationModel
-from docaps.training.distributed import ALONE, Team
-from docaps.training.learner import Device
-from docaps.training.validation import Probe
-from docaps.translation.loading import TrainedModel
+from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
+from docaps.training.objective import Device, Probe
 from docaps.translation.scoring import score_contrastive
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 PROBED_ITEMS = 7
@@ -23,7 +22,7 @@ of those would select the same few kinds again and again."""
 LEARNT = 0.9
 
 
-def watch_bleu(recipe: Recipe, store: Store, team: Team = ALONE) -> Probe | None:
+def watch_bleu(recipe: Recipe, store: Store, team: ProcessGroup = SINGLE_PROCESS) -> Probe | None:
     """Return a probe that measures BLEU on the development part; None if no stage of the recipe selects by it."""
     if all(stage.best_by != "dev_bleu" for stage in recipe.stage.values()):
         return None

@@ -10,7 +10,7 @@ from typing import Any
 from docaps import progress
 from docaps.config import Recipe
 from docaps.corpus.store import Store
-from docaps.diagnosis.likelihoods import measure_likelihoods
+from docaps.diagnosis.ablation import measure_likelihoods
 from docaps.errors import DocapsError, RunError
 from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.grid_locks import POLL
@@ -21,8 +21,8 @@ from docaps.experiments.rows import SENTENCE
 from docaps.files import read_json, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import now
+from docaps.training.objective import Probe
 from docaps.training.stages import train_recipe
-from docaps.training.validation import Probe
 
 TRIES = 2
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from docaps.report.grids import state_unfinished
+from docaps.report.grid_tables import state_unfinished
 from docaps.runs.wording import MISSING
 
 Results = Mapping[str, Any]

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from docaps.errors import RunError
 from docaps.runs.contrastive_results import ContrastiveResult, parse_contrastive_result
 from docaps.runs.diagnosis_results import Diagnosis, parse_diagnosis
-from docaps.runs.directory import read_metrics
+from docaps.runs.training_log import read_metrics
 
 Value = TypeVar("Value")
 Text = Annotated[str, BeforeValidator(str)]

@@ -18,9 +18,9 @@ from docaps.batches.prefetch import collate_sentences
 from docaps.batches.sampling import LengthSampler
 from docaps.corpus.store import Split
 from docaps.corpus.text.vocabulary import PAD
-from docaps.model.fast.output import linear_cross_entropy
+from docaps.model.fast.cross_entropy import linear_cross_entropy
 from docaps.model.interface import Prediction, TranslationModel
-from docaps.model.precision import autocast
+from docaps.model.mixed_precision import autocast
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 
 

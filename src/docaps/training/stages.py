@@ -14,10 +14,10 @@ from docaps.batches.sampling import Sampler, make_sampler
 from docaps.config import Recipe, StageSettings
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError
+from docaps.model.builders import build_model, count_parameters
 from docaps.model.checkpoint import fill, read_weights, write_tensors
 from docaps.model.interface import TranslationModel
-from docaps.model.precision import choose_device, choose_precision
-from docaps.model.variants import build_model, count_parameters
+from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.runs.directory import Run, open_run, versions
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.journal import StepTimer, measure_peak, open_journal

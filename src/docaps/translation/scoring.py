@@ -17,7 +17,7 @@ from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.text.vocabulary import PAD
 from docaps.errors import CorpusError
 from docaps.model.interface import Prediction, TranslationModel
-from docaps.model.precision import autocast
+from docaps.model.mixed_precision import autocast
 from docaps.translation.search import batch_by_length, length_penalty
 from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator

@@ -9,8 +9,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from docaps.web.model_worker import RequestError
 from docaps.web.schemas import ErrorDetail, ErrorResponse, to_json
-from docaps.web.worker import RequestError
 
 CLIENT_CLOSED_REQUEST = 499
 """Status in the metrics of a request whose client disconnected early; it is never received."""

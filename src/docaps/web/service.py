@@ -7,23 +7,25 @@ from itertools import count
 from pathlib import Path
 
 from docaps.config import SYSTEM_TITLES, DecodingSettings, TranslationPrecision
-from docaps.corpus.formats.splitting import split_paragraphs, split_sentences
+from docaps.corpus.formats.text import split_paragraphs, split_sentences
 from docaps.errors import RunError
 from docaps.runs.directory import Run
-from docaps.translation.loading import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.web.http_errors import HttpError
 from docaps.web.metrics import Metrics
+from docaps.web.model_worker import Engine, ModelWorker
+from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettings
 from docaps.web.schemas import ErrorDetail, Limits, ModelCard, TranslationRequest
 from docaps.web.streaming import PendingTranslation
-from docaps.web.tickets import Delivery, Manner, Ticket
-from docaps.web.worker import Engine, Worker
 
 
 class Service:
     """Models by name, the default first; accepts requests until it drains."""
 
-    def __init__(self, workers: Sequence[Worker], cards: Sequence[ModelCard], limits: Limits, metrics: Metrics) -> None:
-        self.workers: Mapping[str, Worker] = {worker.name: worker for worker in workers}
+    def __init__(
+        self, workers: Sequence[ModelWorker], cards: Sequence[ModelCard], limits: Limits, metrics: Metrics
+    ) -> None:
+        self.workers: Mapping[str, ModelWorker] = {worker.name: worker for worker in workers}
         self.cards = list(cards)
         self.limits = limits
         self.metrics = metrics
@@ -54,10 +56,10 @@ class Service:
         worker = self._find_worker(request.model)
         self._check(request)
         sources, paragraphs = await self._read_document(request, worker.trained.codec.source.code)
-        settings = Manner(self._decoding(request, worker.trained.decoding), request.context, request.routing)
-        arrived: asyncio.Queue[Delivery] = asyncio.Queue()
+        settings = RequestSettings(self._decoding(request, worker.trained.decoding), request.context, request.routing)
+        arrived: asyncio.Queue[PartialResult] = asyncio.Queue()
         deliver = partial(_deliver, asyncio.get_running_loop(), arrived)
-        queued = Ticket(sources, tuple(request.history), settings, deliver, promptly)
+        queued = QueuedRequest(sources, tuple(request.history), settings, deliver, promptly)
         if sources and not worker.queue.put(queued, self.limits.queue):
             raise HttpError(429, "the queue is full", headers={"Retry-After": str(worker.delay)})
         deadline = start + self.limits.seconds
@@ -75,7 +77,7 @@ class Service:
         self._check_sentences("text", sentences)
         return sentences, list(map(len, paragraphs))
 
-    def _find_worker(self, name: str | None) -> Worker:
+    def _find_worker(self, name: str | None) -> ModelWorker:
         """Find a model; the name is only compared with those of loaded models."""
         if name is None:
             return next(iter(self.workers.values()))
@@ -107,7 +109,7 @@ class Service:
         return settings.model_copy(update={"beam": beam, "nbest": request.nbest})
 
 
-def _deliver(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[Delivery]", part: Delivery) -> None:
+def _deliver(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[PartialResult]", part: PartialResult) -> None:
     """Hand translations from a worker's thread to the event loop, unless that is closed."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(arrived.put_nowait, part)
@@ -133,14 +135,14 @@ def load_service(paths: Sequence[Path], limits: Limits, precision: TranslationPr
     """Load the models of finished runs; each is named by the last parts of its path."""
     metrics = Metrics()
     engine = Engine()
-    workers: list[Worker] = []
+    workers: list[ModelWorker] = []
     cards: list[ModelCard] = []
     for path, name in zip(paths, name_runs(paths), strict=True):
         trained = engine.pool.submit(load_trained, path, precision).result()
         if trained.model.view.shuffled:
             message = "is a control that reads other documents, here those of other clients: use docaps translate"
             raise RunError(message, path=path)
-        workers.append(Worker(name, trained, metrics, engine))
+        workers.append(ModelWorker(name, trained, metrics, engine))
         cards.append(_describe_model(name, path, trained, default=not cards))
     return Service(workers, cards, limits, metrics)
 

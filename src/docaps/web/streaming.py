@@ -12,9 +12,9 @@ from fastapi import Request
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
-from docaps.translation.output import as_row
-from docaps.translation.translator import TranslatedSentence
+from docaps.translation.translator import TranslatedSentence, as_row
 from docaps.web.http_errors import HttpError
+from docaps.web.request_queue import PartialResult, QueuedRequest
 from docaps.web.schemas import (
     ErrorResponse,
     SentenceTranslation,
@@ -24,7 +24,6 @@ from docaps.web.schemas import (
     TranslationResponse,
     to_json,
 )
-from docaps.web.tickets import Delivery, Ticket
 
 LOG = logging.getLogger("docaps.web")
 KEEPALIVE_SECONDS = 10.0
@@ -41,8 +40,8 @@ class PendingTranslation:
     sources: tuple[str, ...]
     paragraphs: list[int] | None
     """For running text: the number of sentences in each paragraph."""
-    queued: Ticket
-    arrived: asyncio.Queue[Delivery]
+    queued: QueuedRequest
+    arrived: asyncio.Queue[PartialResult]
     deadline: float
     """When to give up, on the monotonic clock."""
     _ready: deque[TranslatedSentence] = field(default_factory=deque)

@@ -9,8 +9,8 @@ from tests.invariants import tiny
 from docaps.corpus.contrastive import AnyItem, ContrastiveItem, GenerativeItem, without_history
 from docaps.corpus.documents import Document
 from docaps.diagnosis.choices import answer_items
-from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import score_contrastive
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 HISTORY = ("the cat ran", "a dog came", "the cat sat here", "it was old", "the dog slept")

@@ -11,7 +11,7 @@ from docaps.diagnosis.data import DataOptions, find_sentence_model, read_data
 from docaps.errors import CorpusError
 from docaps.runs.directory import Run, open_run
 from docaps.training.stages import train_recipe
-from docaps.translation.loading import load_trained
+from docaps.translation.trained_model import load_trained
 
 
 @pytest.fixture(scope="module")

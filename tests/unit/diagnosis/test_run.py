@@ -20,8 +20,8 @@ from docaps.errors import RunError
 from docaps.evaluation.translation_metrics import bleu
 from docaps.runs.directory import Run
 from docaps.training.stages import train_recipe
-from docaps.translation.loading import TrainedModel
 from docaps.translation.scoring import score_documents
+from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
 QUICK = DiagnosisOptions(shuffles=2, draws=100, examples=2)

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.experiments.toy_grid import ROWS, read, toy
 
 from docaps.cli.experiment import write_table
-from docaps.evaluation.seeds import mean_of
+from docaps.evaluation.intervals import mean_over_seeds
 from docaps.experiments.aggregate import aggregate_folder, aggregate_grid
 from docaps.experiments.rows import LAYOUTS
 from docaps.experiments.runner import work
@@ -39,7 +39,7 @@ def test_the_numbers_of_the_grid_are_those_of_its_runs(made: Path) -> None:
 
 def test_the_difference_to_the_sentence_row_counts_all_seeds_together(made: Path) -> None:
     counts = {row: [read(made / f"seed-{s}" / row / "counts.json")["bleu"] for s in (1, 2)] for row in ROWS[:2]}
-    from docaps.evaluation.statistics import bleu_of
+    from docaps.evaluation.translation_metrics import bleu_of
 
     score = {row: bleu_of(np.array(tables).sum(axis=(0, 1))[None], smooth=True)[0] for row, tables in counts.items()}
     found = read(made / "table2.json")["rows"][1]["against"]["bleu"]
@@ -105,7 +105,7 @@ def test_unfinished_runs_are_listed(copy: Path) -> None:
 
 
 def test_a_report_of_an_unfinished_grid_shows_what_is_there(copy: Path) -> None:
-    from docaps.experiments.pages import collect
+    from docaps.experiments.collect import collect
 
     (copy / "table2.json").unlink()
     for seed in (1, 2):
@@ -120,8 +120,10 @@ def test_means_over_seeds_have_students_interval() -> None:
 
     values = [31.0, 33.5, 32.2, 30.9]
     low, high = stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
-    found = mean_of(values)
+    found = mean_over_seeds(values)
     assert (found.low, found.high) == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
-    assert mean_of([5.0]).low is None
+    assert mean_over_seeds([5.0]).low is None
     many = [float(value) for value in range(40)]
-    assert mean_of(many).high == pytest.approx(stats.t.interval(0.95, 39, np.mean(many), stats.sem(many))[1], abs=0.3)
+    assert mean_over_seeds(many).high == pytest.approx(
+        stats.t.interval(0.95, 39, np.mean(many), stats.sem(many))[1], abs=0.3
+    )

@@ -10,10 +10,10 @@ import pytest
 from tests.unit.experiments.toy_grid import ROWS, dates, read, toy
 
 from docaps.cli.experiment import write_table
-from docaps.diagnosis import likelihoods
+from docaps.diagnosis import DiagnosisOptions
+from docaps.diagnosis import ablation as likelihoods
 from docaps.diagnosis.contrastive_test import contrast_grid
-from docaps.diagnosis.data import Request
-from docaps.diagnosis.examination import Wishes
+from docaps.diagnosis.data import DataOptions
 from docaps.diagnosis.run import diagnose_run
 from docaps.errors import RunError
 from docaps.experiments import runner
@@ -57,8 +57,8 @@ def test_trials_are_compared_by_perplexity_and_tell_whether_context_is_used(copy
     rows = {row["row"]: row["histories"] for row in aggregate_grid(grid)["rows"]}
     run = copy / "seed-1" / "mean"
     assert SEED == likelihoods.SEED  # the diagnosis draws histories and documents with one
-    wishes = Wishes(shuffles=1, bleu=False, examples=0, draws=DRAWS, seed=SEED)
-    found = diagnose_run(run, Request(part="dev"), wishes, against=copy / "seed-1" / "transformer")
+    wishes = DiagnosisOptions(shuffles=1, bleu=False, examples=0, draws=DRAWS, seed=SEED)
+    found = diagnose_run(run, DataOptions(part="dev"), wishes, against=copy / "seed-1" / "transformer")
     perplexities = {one["condition"]: one["perplexity"] for one in found["conditions"]}
     own = rows["mean"]
     assert {name: one["perplexity"] for name, one in own.items()} == pytest.approx(

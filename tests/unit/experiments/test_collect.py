@@ -15,19 +15,20 @@ from docaps.config import load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
 from docaps.corpus.store import open_store
 from docaps.errors import RunError
-from docaps.experiments import work as working
+from docaps.experiments import runner as working
+from docaps.experiments.aggregate import aggregate_grid
 from docaps.experiments.collect import ReportData, collect, preparing_commands
-from docaps.experiments.gathering import gather
-from docaps.experiments.grid import Grid, Source, shape, write_request
-from docaps.experiments.layouts import LAYOUTS
-from docaps.experiments.work import make_minidocs, work
+from docaps.experiments.grid import CorpusSource, Grid, shape, write_request
+from docaps.experiments.minicorpus import make_minidocs
+from docaps.experiments.rows import LAYOUTS
+from docaps.experiments.runner import work
 from docaps.report import build_page
 from docaps.runs.results import read_results
 
 
 def toy(directory: Path, documents: int = 30) -> Grid:
     recipe = shape(load_recipe(recipe_path("minidocs"), [*TINY, "decoding.length_factor=1"]), 2)
-    return Grid(directory, LAYOUTS["table2"], recipe, Source(None, documents), (1,), ("transformer", "qcn"))
+    return Grid(directory, LAYOUTS["table2"], recipe, CorpusSource(None, documents), (1,), ("transformer", "qcn"))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -46,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grid = toy(folder / "grid")
     write_request(grid)
     work(grid)
-    gather(grid)
+    aggregate_grid(grid)
     make_minidocs(toy(folder / "other", 31), folder / "other")
     return folder
 

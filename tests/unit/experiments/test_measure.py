@@ -10,7 +10,7 @@ import torch
 from tests.invariants import tiny
 from tests.unit.experiments.toy_grid import read, toy
 
-from docaps.evaluation.bleu import bleu
+from docaps.evaluation.translation_metrics import bleu
 from docaps.experiments import measure
 from docaps.experiments.grid import (
     Cell,

@@ -14,7 +14,7 @@ from docaps.errors import RunError
 from docaps.evaluation.contrastive import accuracy
 from docaps.experiments import probes
 from docaps.experiments.probes import PROBED_ITEMS, steps_to_learn, watch_choices
-from docaps.training.learner import Device
+from docaps.training.objective import Device
 from docaps.translation.scoring import score_contrastive
 from docaps.translation.trained_model import TrainedModel
 

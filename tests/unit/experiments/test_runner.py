@@ -13,7 +13,8 @@ from tests.unit.experiments.toy_grid import ROWS, dates, read, toy
 
 from docaps.config import load_recipe, recipe_path
 from docaps.errors import RunError
-from docaps.evaluation.systems import Wishes, choose_metrics
+from docaps.evaluation import EvaluationOptions
+from docaps.evaluation.compare import choose_metrics
 from docaps.experiments import runner
 from docaps.experiments.aggregate import _pooled, aggregate_folder, aggregate_grid
 from docaps.experiments.grid import Cell, Grid, shape, write_request
@@ -204,7 +205,7 @@ def test_rows_compared_by_choices_are_probed_timed_and_have_documents_of_their_s
     tables = [read(tmp_path / "grid" / f"seed-{seed}" / "han-joint" / "counts.json")["bleu"] for seed in (1, 2)]
     pooled = _pooled(
         grid,
-        choose_metrics(Wishes(("bleu",)))[0],
+        choose_metrics(EvaluationOptions(("bleu",)))[0],
         {s: {"bleu": np.array(t)} for s, t in zip((1, 2), tables, strict=True)},
         (1, 2),
     )

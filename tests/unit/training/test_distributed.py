@@ -11,7 +11,7 @@ from tests.unit.training.tiny_training import CPU
 from docaps.corpus.store import Store
 from docaps.errors import TrainingError
 from docaps.interruption import Interrupted, caught
-from docaps.model.variants import build_model
+from docaps.model.builders import build_model
 from docaps.training import distributed
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.objective import Objective, validate

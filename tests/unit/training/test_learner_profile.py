@@ -5,7 +5,7 @@ import torch
 from tests.invariants import tiny
 from tests.unit.training.tiny_training import CPU, batches, fresh, learner
 
-from docaps.model.variants import build_model
+from docaps.model.builders import build_model
 from docaps.training.journal import measure_peak
 from docaps.training.objective import count_tokens
 

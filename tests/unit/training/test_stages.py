@@ -27,8 +27,8 @@ from docaps.training import stages
 from docaps.training.learner import Learner
 from docaps.training.objective import Device, Objective, validate
 from docaps.training.resume import RunRecord
-from docaps.translation.loading import load_trained
 from docaps.translation.scoring import log_probabilities
+from docaps.translation.trained_model import load_trained
 
 
 @pytest.fixture(scope="module")

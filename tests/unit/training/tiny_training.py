@@ -13,8 +13,8 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.prefetch import StepBatch, StepData
 from docaps.batches.sampling import StreamPosition
 from docaps.config import StageSettings
+from docaps.model.builders import build_model
 from docaps.model.interface import TranslationModel
-from docaps.model.variants import build_model
 from docaps.training.journal import StepTimer, TrainingJournal
 from docaps.training.learner import Learner
 from docaps.training.objective import Device, count_tokens

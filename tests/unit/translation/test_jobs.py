@@ -2,14 +2,14 @@
 
 import pytest
 
-from docaps.corpus.documents import Layout
+from docaps.corpus.documents import TextLayout
 from docaps.corpus.formats import Arrival
 from docaps.translation.jobs import InputDocument, gather
 
 
 def documents(*sizes: int, continuing: tuple[int, ...] = ()) -> list[InputDocument]:
     return [
-        InputDocument(("x",) * size, layout=Layout("lines", continues=number in continuing))
+        InputDocument(("x",) * size, layout=TextLayout("lines", continues=number in continuing))
         for number, size in enumerate(sizes)
     ]
 

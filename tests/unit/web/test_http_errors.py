@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from docaps.web import turns
+from docaps.web import batcher as turns
 from serving import POISON, TOKEN, Served, wait_until
 
 

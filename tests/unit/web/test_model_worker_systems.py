@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from docaps.web.limits import DEFAULTS
 from tests.invariants import tiny
 
 from docaps.corpus.documents import Document
@@ -13,8 +14,7 @@ from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
-from docaps.web import opening
-from docaps.web.limits import DEFAULTS
+from docaps.web import service as opening
 from docaps.web.metrics import Metrics
 from docaps.web.model_worker import Engine, ModelWorker
 from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettings, granularity_of
