@@ -58,9 +58,9 @@ def contrast(
 
     Example: docaps contrast runs/table2 --set mt-geneval geneval/ --keep mt-geneval
     """
+    from docaps.cli.experiment import write_tables
     from docaps.diagnosis.contrastive_test import History, contrast_grid, contrast_run
     from docaps.errors import CorpusError
-    from docaps.experiments.aggregate import aggregate_folder
     from docaps.runs.grid_results import is_grid
 
     if no_context and shuffled:
@@ -69,7 +69,7 @@ def contrast(
     if is_grid(run):
         if keep is None or no_context or shuffled or limit or examples:
             raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
-        aggregate_folder(run)  # runs may have finished since the results were written
+        write_tables(run)  # runs may have finished since the results were written
         found = {"runs": contrast_grid(run, set, path, context, keep=keep, beam=beam)}
         (print_json if json else _print_grid)(found)
         return

@@ -128,7 +128,7 @@ class AblatedModel:
         for condition, lookup in conditions:
             histories = [lookup(*position) for position in chunk.positions]
             with progress.silent():
-                found = self._translator.translate_placed(sentences, histories)
+                found = self._translator.translate_with_histories(sentences, histories)
             texts[condition] = [sentence.text for sentence in found]
             task.advance(len(sentences), f"translate, {condition}")
         return texts

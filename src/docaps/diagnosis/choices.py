@@ -72,7 +72,7 @@ def _translate_items(
         documents = [Document((*history, item.source)) for history, item in zip(histories, items, strict=True)]
         last = [sentences[-1] for sentences in translator.translate(documents)]
     else:  # the history needs no translation
-        last = translator.translate_placed([item.source for item in items], histories)
+        last = translator.translate_with_histories([item.source for item in items], histories)
     decisions = judge_translations(items, [sentence.text for sentence in last])
     return [
         ItemAnswer(item, sentence.text, (sentence.score,), decision)

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from docaps.errors import RunError
 from docaps.runs.contrastive_results import ContrastiveResult, parse_contrastive_result
 from docaps.runs.diagnosis_results import Diagnosis, parse_diagnosis
+from docaps.runs.directory import migrate
 from docaps.runs.training_log import read_metrics
 
 Value = TypeVar("Value")
@@ -176,7 +177,8 @@ def read_results(run: Path) -> RunResults:
     """Read a run directory; missing files are skipped, broken ones raise an error that names the file."""
     if not (run / "run.json").is_file():
         raise RunError("not a run directory: it has no run.json", path=run)
-    name, system, status, description = _parse(_read_text(run / "run.json"), _description, run / "run.json")
+    file = run / "run.json"
+    name, system, status, description = _parse(_read_text(file), lambda data: _description(migrate(data, file)), file)
     rows = _read_metrics(run / "metrics.jsonl")
     assessment = run / "assessment"
     return RunResults(

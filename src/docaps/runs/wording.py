@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from docaps.config import SYSTEM_TITLES, SYSTEMS
+from docaps.config import SYSTEMS
 from docaps.runs.results import RunResults
 
 MISSING = "–"
@@ -23,8 +23,8 @@ _SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "
 
 def describe_system(system: str) -> str:
     """Describe a system in words; an unknown name is returned as it is."""
-    titles = {**dict[str, str](SYSTEM_TITLES.items()), **_OTHER_TITLES}
     base = system.removesuffix(_REGULARISED)
+    titles = {name: SYSTEMS[name].title for name in (system, base) if name in SYSTEMS} | _OTHER_TITLES
     if system in titles or base not in titles:
         return titles.get(system, system)
     return f"{titles[base]} + regularisation"
@@ -42,7 +42,7 @@ def is_regularised(system: str) -> bool:
 
 def is_control(system: str) -> bool:
     """Return whether a system is a control, only meant for comparison."""
-    return any(one.control for name, one in SYSTEMS.items() if name == system)
+    return system in SYSTEMS and SYSTEMS[system].control
 
 
 def label_runs(results: Sequence[RunResults]) -> list[str]:

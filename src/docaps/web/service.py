@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from docaps.config import SYSTEM_TITLES, DecodingSettings, TranslationPrecision
+from docaps.config import SYSTEMS, DecodingSettings, TranslationPrecision
 from docaps.corpus.formats.text import split_paragraphs, split_sentences
 from docaps.errors import RunError
 from docaps.runs.directory import Run
@@ -152,7 +152,7 @@ def _describe_model(name: str, path: Path, trained: TrainedModel, *, default: bo
     return ModelCard(
         name=name,
         system=system,
-        title={str(name): title for name, title in SYSTEM_TITLES.items()}.get(system, system),
+        title=SYSTEMS[system].title if system in SYSTEMS else system,
         source_language=trained.codec.source.code,
         target_language=trained.codec.target.code,
         history=trained.model.history,

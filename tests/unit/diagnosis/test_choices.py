@@ -77,13 +77,13 @@ def test_a_model_with_shuffled_histories_never_sees_its_own_document_when_it_tra
         task(f"{film}{n}", document=film, history=(f"{film} {n}",) * 5) for film in ("one", "two") for n in range(3)
     ]
     given: list[tuple[str, ...]] = []
-    plain = Translator.translate_placed
+    plain = Translator.translate_with_histories
 
     def spy(self: Translator, sentences: Sequence[str], histories: Sequence[tuple[str, ...]]) -> object:
         given.extend(histories)
         return plain(self, sentences, histories)
 
-    monkeypatch.setattr(Translator, "translate_placed", spy)
+    monkeypatch.setattr(Translator, "translate_with_histories", spy)
     assert [answer.item for answer in answer_items(model, items)] == items
     assert len(given) == 6
     for item, history in zip(items, given, strict=True):

@@ -26,8 +26,9 @@ def served(tiny_demo: Path) -> Iterator[object]:
 @pytest.fixture(scope="session")
 def strict(tiny_demo: Path) -> Iterator[object]:
     """A service with small limits and a token."""
+    from tests.unit.web.serving import TOKEN, models, serving
+
     from docaps.web.schemas import Limits
-    from serving import TOKEN, models, serving
 
     limits = Limits(body=1000, sentences=4, characters=30, beam=3, queue=6, seconds=30.0)
     with serving(models(tiny_demo)[:1], limits, token=TOKEN) as running:
@@ -37,19 +38,20 @@ def strict(tiny_demo: Path) -> Iterator[object]:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Models wait until this event is set, and fail on the sentence POISON."""
-    from docaps.translation.translator import Translator
-    from serving import POISON
+    from tests.unit.web.serving import POISON
+
+    from docaps.web import model_worker
 
     opened = threading.Event()
-    translate = Translator.translate_pieces
+    translate = model_worker.translate_encoded
 
-    def wait(self: Any, pieces: Any, options: Any) -> Any:
+    def wait(translator: Any, documents: Any, options: Any) -> Any:
         opened.wait(60)
-        (poison,) = self.read([POISON])
-        if any(poison in piece.passages for piece in pieces):
+        poison = translator.segment(POISON)
+        if any(poison in document.sentences for document in documents):
             raise RuntimeError("secret of the machine room")
-        return translate(self, pieces, options)
+        return translate(translator, documents, options)
 
-    monkeypatch.setattr(Translator, "translate_pieces", wait)
+    monkeypatch.setattr(model_worker, "translate_encoded", wait)
     yield opened
     opened.set()

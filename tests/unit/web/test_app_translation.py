@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.unit.web.serving import Served, models
 
 import docaps
 from docaps.web.request_queue import RequestSettings
 from docaps.web.service import Service
-from serving import Served, models
 
 STORY = ["David stopped in front of a famous church.", "It was old.", "", "The film was about vampires.", "It ran."]
 

@@ -1,10 +1,10 @@
 from pathlib import Path
 
 import pytest
+from tests.unit.web.serving import Served, models, serving
 
 from docaps.web.client import Client, ServiceError
 from docaps.web.schemas import Limits
-from serving import Served, models, serving
 
 STORY = ["Anna bought a coat.", "It was warm.", ""]
 

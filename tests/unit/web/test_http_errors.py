@@ -5,9 +5,9 @@ import threading
 from typing import Any
 
 import pytest
+from tests.unit.web.serving import POISON, TOKEN, Served, wait_until
 
-from docaps.web import batcher as turns
-from serving import POISON, TOKEN, Served, wait_until
+from docaps.web import batcher
 
 
 @pytest.mark.parametrize("raw", [b"{", b"\xff\xfe", b'{"sentences": ["\\ud800"]}', b'{"\\ud800": 1}', b"[" * 900, b"1"])
@@ -72,7 +72,7 @@ def test_a_failure_of_the_queue_fails_the_queued_requests_only(
         raise ZeroDivisionError("secret of the queue")
 
     with monkeypatch.context() as patch:
-        patch.setattr(turns, "choose", fail)
+        patch.setattr(batcher, "choose", fail)
         answer = served.post({"sentences": ["x", ""]})
     assert (answer.status_code, "secret" in answer.text) == (500, False)
     assert "secret of the queue" in caplog.text

@@ -2,7 +2,7 @@
 
 import re
 
-from serving import Served
+from tests.unit.web.serving import Served
 
 TYPES = {
     "docaps_requests_total": "counter",

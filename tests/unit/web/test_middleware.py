@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.web.serving import TOKEN, Served, models, serving
 
 from docaps.web import middleware
 from docaps.web.middleware import SECURITY_HEADERS, Access, is_loopback
 from docaps.web.schemas import Limits
-from serving import TOKEN, Served, models, serving
 
 
 def test_a_large_body_is_refused_before_it_is_read(strict: Served) -> None:

@@ -1,20 +1,16 @@
-"""Every system is served as it translates: those that look at earlier translations, or at whole documents, too."""
+"""Every system translates in the service as elsewhere, also those that see earlier translations or whole documents."""
 
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from docaps.web.limits import DEFAULTS
 from tests.invariants import tiny
 
 from docaps.corpus.documents import Document
 from docaps.corpus.store import Store
-from docaps.errors import RunError
 from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
-from docaps.web import service as opening
 from docaps.web.metrics import Metrics
 from docaps.web.model_worker import Engine, ModelWorker
 from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettings, granularity_of
@@ -25,7 +21,7 @@ STORIES = (
     ("it came",),
 )
 HISTORY = ("the dog sat", "a cat ran", "it slept here")
-GRAINS = {
+GRANULARITIES = {
     "transformer": "sentence",
     "qcn+reg": "sentence",
     "zhang": "sentence",
@@ -44,15 +40,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 class Client:
-    """Somebody who waits for a translation."""
+    """A client that waits for a translation."""
 
     def __init__(
-        self, story: Sequence[str], history: Sequence[str], manner: RequestSettings, *, promptly: bool
+        self, story: Sequence[str], history: Sequence[str], request_settings: RequestSettings, *, promptly: bool
     ) -> None:
         self.found: list[TranslatedSentence] = []
         self._count = len(story)
         self._done = threading.Event()
-        self.ticket = QueuedRequest(tuple(story), tuple(history), manner, self._take, promptly)
+        self.queued = QueuedRequest(tuple(story), tuple(history), request_settings, self._take, promptly)
 
     def _take(self, delivery: PartialResult) -> None:
         assert not isinstance(delivery, Exception), delivery
@@ -77,29 +73,21 @@ def working(trained: TrainedModel, threads: int) -> Iterator[ModelWorker]:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
-    ("name", "context"), [*((name, True) for name in GRAINS), ("han", False), ("san-offline", False)]
+    ("name", "context"), [*((name, True) for name in GRANULARITIES), ("han", False), ("san-offline", False)]
 )
-def test_clients_get_what_each_would_get_alone(store: Store, name: str, context: bool, threads: int) -> None:
+def test_clients_get_the_same_as_each_would_alone(store: Store, name: str, context: bool, threads: int) -> None:
     trained = tiny.trained(store, name, batch_tokens=30)
-    assert granularity_of(trained.model.view) == GRAINS[name]
-    manner = RequestSettings(trained.decoding, context)
+    assert granularity_of(trained.model.view) == GRANULARITIES[name]
+    request_settings = RequestSettings(trained.decoding, context)
     histories = ((), HISTORY, HISTORY[:1])
     with working(trained, threads) as worker:
         clients = [
-            Client(story, history, manner, promptly=number == 1)
+            Client(story, history, request_settings, promptly=number == 1)
             for number, (story, history) in enumerate(zip(STORIES, histories, strict=True))
         ]
-        assert all(worker.queue.put(client.ticket, 1000) for client in clients)
+        assert all(worker.queue.put(client.queued, 1000) for client in clients)
         found = [client.wait() for client in clients]
     for story, history, own in zip(STORIES, histories, found, strict=True):
         ((_, wanted),) = Translator(trained).stream([Document(story)], TranslationOptions(context, history))
         assert [one.text for one in own] == [one.text for one in wanted]
         assert [one.score for one in own] == pytest.approx([one.score for one in wanted], abs=1e-9)
-
-
-def test_a_control_that_would_look_at_others_documents_is_not_served(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(opening, "load_trained", lambda *_: tiny.trained(store, "qcn-shuffled"))
-    with pytest.raises(RunError, match=r"run: is a control that looks at other documents.* use docaps translate"):
-        opening.open_service([Path("run")], DEFAULTS)

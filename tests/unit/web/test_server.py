@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.web.serving import Served, models, serving, wait_until
 
 from docaps.web import server
-from serving import Served, models, serving, wait_until
 
 
 def test_a_request_head_is_limited_in_size_and_time(tiny_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from tests.invariants import tiny
+from tests.unit.web.serving import Served, ask, wait_until
 
 from docaps.errors import RunError
 from docaps.web import service
 from docaps.web.schemas import DEFAULT_LIMITS
 from docaps.web.service import name_runs
-from serving import Served, ask, wait_until
 
 
 @pytest.mark.parametrize(

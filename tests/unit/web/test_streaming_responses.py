@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.web.serving import Served, models, serving, wait_until
 
 from docaps.web import streaming
 from docaps.web.schemas import Limits
-from serving import Served, models, serving, wait_until
 
 STORY = ["David stopped in front of a famous church.", "It was old.", "", "The film was about vampires.", "It ran."]
 
