@@ -1,11 +1,13 @@
-"""Hook for mkdocs: the reference of commands and settings is generated from the code.
+"""Hook for mkdocs: generate the reference of commands and settings from the code, and show the notebook.
 
-A page that contains the line `<!-- generated: commands -->` or `<!-- generated: settings -->` gets the text in its
-place when the site is built.
+A page that contains the line `<!-- generated: commands -->` (or `settings`, or `notebook`) gets the text in its place
+when the site is built.
 """
 
+import json
 import typing
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -132,4 +134,21 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
-GENERATED = {"commands": _commands, "settings": _settings}
+def _notebook() -> Iterator[str]:
+    """Show the cells of the tutorial's notebook and what they printed."""
+    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield from (source.replace("# What context changes\n", ""), "")
+            continue
+        yield from ("```python", source, "```", "")
+        for output in cell["outputs"]:
+            data = output.get("data", {})
+            if "text/html" in data:
+                yield from ("".join(data["text/html"]), "")
+            else:
+                yield from ("```text", "".join(output.get("text", data.get("text/plain", ""))).rstrip(), "```", "")
+
+
+NOTEBOOK = Path(__file__).parent / "tutorial" / "context.ipynb"
+GENERATED = {"commands": _commands, "settings": _settings, "notebook": _notebook}
