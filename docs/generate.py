@@ -1,0 +1,154 @@
+"""Hook for mkdocs: generate the reference of commands and settings from the code, and show the notebook.
+
+A page that contains the line `<!-- generated: commands -->` (or `settings`, or `notebook`) gets the text in its place
+when the site is built.
+"""
+
+import json
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from docaps.cli.main import COMMANDS
+from docaps.config import Recipe
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Replace the markers of a page by generated text (called by mkdocs)."""
+    for name, generate in GENERATED.items():
+        marker = f"<!-- generated: {name} -->"
+        if marker in markdown:
+            markdown = markdown.replace(marker, "\n".join(generate()))
+    return markdown
+
+
+def _commands() -> Iterator[str]:
+    """Describe every command with its arguments, options and examples."""
+    for name, entry in COMMANDS.items():
+        app = typer.Typer(add_completion=False)
+        app.command(name)(entry.load())
+        command = typer.main.get_command(app)
+        yield from (f"## docaps {name}", "", *_help_text(command), "")
+        yield from ("| argument or option | meaning | default |", "|---|---|---|")
+        yield from (_parameter_row(parameter) for parameter in command.params)
+        yield ""
+
+
+def _help_text(command: click.Command) -> Iterator[str]:
+    """Return the help of a command as Markdown: examples as code, the rest as paragraphs."""
+    for paragraph in (command.help or "").replace("\b", "").split("\n\n"):
+        lines = [line.strip() for line in paragraph.strip().splitlines()]
+        text = " ".join(lines)
+        if text.startswith("Example"):
+            label, _, first = lines[0].partition(":")
+            examples = [one for line in (first.strip(), *lines[1:]) for one in line.rstrip(";").split("; ") if one]
+            yield from (f"{label}:", "", "```text", *examples, "```", "")
+        elif text:
+            yield from (text, "")
+
+
+def _parameter_row(parameter: click.Parameter) -> str:
+    """Describe one argument or option as a row of a table."""
+    names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
+    if isinstance(parameter, click.Argument) or parameter.param_type_name == "argument":
+        names = f"`{(parameter.metavar or parameter.name or '').upper()}`"
+    default = parameter.default
+    hidden = default is None or callable(default) or default in (False, [], ()) or type(default).__name__ == "Sentinel"
+    shown = "required" if parameter.required else "" if hidden else f"`{default}`"
+    text = getattr(parameter, "help", None) or ""
+    return f"| {names} | {_cell(text)} | {shown} |"
+
+
+def _settings() -> Iterator[str]:
+    """Describe every setting of a recipe, table by table."""
+    yield from _table_of("Top level", Recipe, skip_tables=True)
+    for name, field in Recipe.model_fields.items():
+        for path, model in _tables(name, field):
+            yield from _table_of(f"[{path}]", model)
+
+
+def _tables(name: str, field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
+    """Find the settings tables at and below a field."""
+    kind: Any = field.annotation
+    arguments = typing.get_args(kind)
+    if typing.get_origin(kind) is dict and issubclass(arguments[1], BaseModel):
+        name, kind = f"{name}.NAME", arguments[1]
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield name, kind
+        for inner, below in kind.model_fields.items():
+            yield from _tables(f"{name}.{inner}", below)
+
+
+def _table_of(title: str, model: type[BaseModel], *, skip_tables: bool = False) -> Iterator[str]:
+    """Describe the fields of one settings class."""
+    yield from (f"## {title}", "", _cell(" ".join((model.__doc__ or "").split())), "")
+    yield from ("| setting | type | default | meaning |", "|---|---|---|---|")
+    for name, field in model.model_fields.items():
+        if skip_tables and list(_tables(name, field)):
+            continue
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            continue
+        default = field.get_default(call_default_factory=True)
+        yield f"| `{name}` | {_type_name(field.annotation)} | `{_toml(default)}` | {_cell(field.description or '')} |"
+    yield ""
+
+
+def _type_name(kind: Any) -> str:
+    """Write a type as people read it."""
+    if typing.get_origin(kind) is typing.Literal:
+        return " or ".join(f"`{_toml(value)}`" for value in typing.get_args(kind))
+    arguments = [argument for argument in typing.get_args(kind) if argument is not type(None)]
+    if typing.get_origin(kind) is tuple:
+        return "list of strings"
+    if arguments:
+        return " or ".join(dict.fromkeys(_type_name(argument) for argument in arguments if _is_type(argument)))
+    return {"int": "whole number", "float": "number", "str": "string", "bool": "true or false"}.get(
+        getattr(kind, "__name__", ""), str(getattr(kind, "__name__", kind))
+    )
+
+
+def _is_type(argument: Any) -> bool:
+    """Leave out the constraints of an annotated type."""
+    return isinstance(argument, type) or typing.get_origin(argument) is not None
+
+
+def _toml(value: Any) -> str:
+    """Write a value as in a recipe."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _cell(text: str) -> str:
+    """Keep text within its cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _notebook() -> Iterator[str]:
+    """Show the cells of the tutorial's notebook and what they printed."""
+    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield from (source.replace("# What context changes\n", ""), "")
+            continue
+        yield from ("```python", source, "```", "")
+        for output in cell["outputs"]:
+            data = output.get("data", {})
+            if "text/html" in data:
+                yield from ("".join(data["text/html"]), "")
+            else:
+                yield from ("```text", "".join(output.get("text", data.get("text/plain", ""))).rstrip(), "```", "")
+
+
+NOTEBOOK = Path(__file__).parent / "tutorial" / "context.ipynb"
+GENERATED = {"commands": _commands, "settings": _settings, "notebook": _notebook}
