@@ -1,4 +1,4 @@
-"""docs/equations.md is complete and true: every equation and line, code and tests that exist, defaults as stated."""
+"""docs/explanation/equations.md is complete and true: every equation and line, code and tests that exist, defaults as stated."""
 
 import ast
 import importlib
@@ -11,7 +11,7 @@ import pytest
 from docaps.config import Recipe, bundled_recipes, load_recipe
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "equations.md").read_text(encoding="utf-8")
 EQUATIONS, LINES = 11, 35
 
 

@@ -126,7 +126,7 @@ def test_without_the_extra_the_error_names_it(chain: Chain, monkeypatch: pytest.
 def test_the_documented_limits_are_the_defaults() -> None:
     from docaps.web.schemas import DEFAULT_LIMITS
 
-    table = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    table = (Path(__file__).parents[2] / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| [^|]+ \| ([\d,]+) \| `--", table, flags=re.MULTILINE)
     names = ("body", "sentences", "characters", "beam", "queue", "seconds")
     assert [int(value.replace(",", "")) for value in documented] == [getattr(DEFAULT_LIMITS, name) for name in names]

@@ -316,7 +316,7 @@ def test_the_python_on_the_page_about_translating_runs(tiny_demo: Path, monkeypa
     root = Path(__file__).parents[2]
     blocks = [
         block
-        for page in ("README.md", "docs/translating.md")
+        for page in ("README.md", "docs/how-to/translate.md")
         for block in re.findall(r"```python\n(.*?)```", (root / page).read_text(encoding="utf-8"), flags=re.DOTALL)
     ]
     assert len(blocks) >= 2

@@ -35,7 +35,9 @@ COLUMNS = ["accuracy", "95 % interval", "chance", "count"]
 def contrast(
     run: Annotated[Path, typer.Argument(help="A finished run directory, or the folder of a grid.")],
     path: Annotated[Path, typer.Argument(help="The set: one of its files, or its directory.")],
-    set: Annotated[SetName, typer.Option("--set", help="Which set it is (docs/contrastive-sets.md).")] = "jsonl",
+    set: Annotated[
+        SetName, typer.Option("--set", help="Which set it is (docs/reference/contrastive-sets.md).")
+    ] = "jsonl",
     context_dir: ContextDirOption = None,
     context_lines: ContextLinesOption = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Hide the history, to compare.")] = False,
@@ -49,7 +51,7 @@ def contrast(
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
 
     The model scores right and wrong translations with their history; a tie is wrong. For ctxpro it translates, and is
-    right if the translation holds the expected word. Formats: docs/contrastive-sets.md.
+    right if the translation holds the expected word. Formats: docs/reference/contrastive-sets.md.
 
     Example: docaps contrast runs/demo/runs/document --set minidocs runs/demo/corpus
 

@@ -43,7 +43,7 @@ def evaluate(
 
     Scores are sacreBLEU (13a), d-BLEU, tokenised BLEU, chrF2++ and METEOR, each with a signature and a 95 % interval.
     Several translations are compared with the first by tests that resample documents. With --source: lexical
-    consistency and, from English to German, pronoun accuracy. docs/metrics.md defines them all.
+    consistency and, from English to German, pronoun accuracy. docs/reference/metrics.md defines them all.
 
     Example: docaps evaluate --hypothesis story.de --reference story.reference.de
     """

@@ -46,7 +46,7 @@ def serve(
 ) -> None:
     """Serve translations over HTTP, with a web page to try them.
 
-    POST /v1/translate takes {"sentences": [...], "history": [...]}; see docs/serving.md for the rest. Requests of
+    POST /v1/translate takes {"sentences": [...], "history": [...]}; see docs/how-to/serve.md for the rest. Requests of
     many clients share batches. On Ctrl-C or SIGTERM, accepted requests are finished first.
 
     Example: docaps serve runs/demo/runs/document runs/demo/runs/sentence

@@ -48,7 +48,7 @@ RoutingOption = Annotated[
 ]
 PrecisionOption = Annotated[
     TranslationPrecision,
-    typer.Option(help="Number format of matrix products; auto: what suits this machine (docs/translating.md)."),
+    typer.Option(help="Number format of matrix products; auto: what suits this machine (docs/how-to/translate.md)."),
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue a translation that was stopped.")]
 
@@ -73,7 +73,7 @@ def translate(
     """Translate documents, each sentence in the context of the sentences before it.
 
     The input has one sentence a line and a line <d> before each document (without any, the file is one document), or
-    another format of docs/file-formats.md, running text included; the content tells which. The output has the same
+    another format of docs/reference/file-formats.md, running text included; the content tells which. The output has the same
     format, documents, number of sentences, empty lines and paragraphs. Input without an end is translated as it comes.
 
     Example: docaps translate runs/demo/runs/document < story.en > story.de

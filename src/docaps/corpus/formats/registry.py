@@ -159,7 +159,9 @@ def detect_sample(sample: Sequence[str], path: Path, *, running_text: bool) -> s
         return found
     if foreign:
         what = f"XML that begins with {f'<{root}>' if root else 'no element'}"
-        expected = "expected <dataset>, <mteval> or <srcset>; write the text in a format of docs/file-formats.md"
+        expected = (
+            "expected <dataset>, <mteval> or <srcset>; write the text in a format of docs/reference/file-formats.md"
+        )
         raise CorpusError(f"{what}: {expected}", path=path)
     _refuse_columns_without_id(worded, path)
     if running_text and is_running_text(sample):

@@ -1,1 +1,1 @@
-"""METEOR 1.5 for German and English, from the published description (Denkowski and Lavie 2014); see docs/metrics.md."""
+"""METEOR 1.5 for German and English, from the published description (Denkowski and Lavie 2014); see docs/reference/metrics.md."""

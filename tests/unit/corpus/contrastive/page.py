@@ -6,7 +6,7 @@ from pathlib import Path
 
 from docaps.corpus.contrastive import ContrastiveSet, SetOptions, read_set
 
-PAGE = Path(__file__).parents[4] / "docs" / "contrastive-sets.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "contrastive-sets.md"
 SECTION = re.compile(r"^## `([\w-]+)`: (.*?)$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^`([^`\n]+)`:\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STATEMENT = re.compile(

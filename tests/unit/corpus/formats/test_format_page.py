@@ -15,7 +15,7 @@ from docaps.corpus.formats import (
     write_translations,
 )
 
-PAGE = Path(__file__).parents[4] / "docs" / "file-formats.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "file-formats.md"
 SECTION = re.compile(r"^## `(\w+)`: (.*?)$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STATEMENT = re.compile(
