@@ -1,7 +1,7 @@
 """File formats of documents: detected by content, read one document at a time, written back in the same layout.
 
-`docs/reference/file-formats.md` shows every format. `lines` (one sentence a line, a line `<d>` before each document) is the
-format of docaps's own files. Other packages add formats through the entry points `docaps.formats` (see `registry`).
+`docs/reference/file-formats.md` shows every format. docaps's own files are `lines`: one sentence a line, a line `<d>`
+before each document. Other packages add formats through the entry points `docaps.formats` (see `registry`).
 """
 
 from docaps.corpus.formats.folder import list_files
