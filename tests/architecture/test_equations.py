@@ -1,4 +1,4 @@
-"""docs/explanation/equations.md is complete and true: every equation and line, code and tests that exist, defaults as stated."""
+"""docs/explanation/equations.md is complete and true: every equation and line, existing code and tests, defaults."""
 
 import ast
 import importlib

@@ -37,7 +37,7 @@ def test_a_row_changes_what_it_says_and_nothing_else(row: GridRow) -> None:
     assert found.stage == {"sentence": RECIPE.stage["sentence"], row.name: document}
 
 
-@pytest.mark.parametrize("name", LAYOUTS["routing"].rows.keys() - {"qcn", "qcn+reg", "capsnet"})
+@pytest.mark.parametrize("name", sorted(LAYOUTS["routing"].rows.keys() - {"qcn", "qcn+reg", "capsnet"}))
 def test_an_option_of_the_routing_is_not_the_recipes(name: str) -> None:
     changes = ROWS[name].changes
     assert changes
