@@ -69,7 +69,7 @@ def test_the_notebook_has_the_output_of_every_cell() -> None:
 
 @pytest.mark.stress
 def test_the_notebook_runs(tiny_demo: Path) -> None:
-    nbformat = pytest.importorskip("nbformat")
+    import nbformat
     from nbclient import NotebookClient
 
     notebook = nbformat.read(ROOT / "docs" / "tutorial" / "context.ipynb", 4)
