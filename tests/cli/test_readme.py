@@ -21,8 +21,8 @@ def blocks(page: Path) -> list[str]:
 def commands(page: Path) -> list[str]:
     """Return the docaps commands of a page, with continued lines joined and comments removed."""
     lines = [line.strip() for block in blocks(page) for line in block.replace("\\\n", " ").splitlines()]
-    found = [line.split("  #")[0] for line in lines if "docaps " in line and not line.startswith("#")]
-    return [line for line in found if "docaps demo" not in line]
+    found = [line.split("  #")[0] for line in lines if not line.startswith("#")]
+    return [line for line in found if "docaps " in line and "docaps demo" not in line]
 
 
 def run_shell(command: str, folder: Path) -> str:

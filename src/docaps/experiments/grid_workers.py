@@ -22,7 +22,7 @@ REFRESH = 1.0
 
 
 @dataclass
-class WorkerPool:
+class GridWorkers:
     """Worker processes and their logs."""
 
     grid: Grid
@@ -125,7 +125,7 @@ def _run_workers(grid: Grid, jobs: int, shown: Sequence[Cell]) -> None:
     cells = list(grid.cells())
     if all(grid.is_done(cell) for cell in cells):
         return
-    pool = WorkerPool(grid, jobs)
+    pool = GridWorkers(grid, jobs)
     try:
         for _ in range(jobs):
             pool.start_worker()
@@ -136,7 +136,7 @@ def _run_workers(grid: Grid, jobs: int, shown: Sequence[Cell]) -> None:
         raise RunError(f"the workers ended before the grid was done: see {pool.last_line()}", path=grid.directory)
 
 
-def _watch(pool: WorkerPool, cells: Sequence[Cell]) -> None:
+def _watch(pool: GridWorkers, cells: Sequence[Cell]) -> None:
     """Show how many runs are finished, and the steps of the others, while any worker is alive."""
     grid, done = pool.grid, sum(pool.grid.is_done(cell) for cell in cells)
     with progress.start(grid.layout.name, len(cells), done=done, clock=False) as task:

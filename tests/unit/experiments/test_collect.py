@@ -15,7 +15,7 @@ from docaps.config import load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
 from docaps.corpus.store import open_store
 from docaps.errors import RunError
-from docaps.experiments import runner as working
+from docaps.experiments import minicorpus
 from docaps.experiments.aggregate import aggregate_grid
 from docaps.experiments.collect import ReportData, collect, preparing_commands
 from docaps.experiments.grid import CorpusSource, Grid, shape, write_request
@@ -36,7 +36,7 @@ def small() -> Iterator[None]:
     """Few documents to measure on."""
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(working, "generate_corpus", partial(generate_corpus, dev=3, test=4, items=6))
+        patch.setattr(minicorpus, "generate_corpus", partial(generate_corpus, dev=3, test=4, items=6))
         yield
 
 

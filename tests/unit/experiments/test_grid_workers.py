@@ -12,7 +12,7 @@ from docaps.experiments.grid import (
     Cell,
     Grid,
 )
-from docaps.experiments.grid_workers import WorkerPool, describe, run_grid, summarise
+from docaps.experiments.grid_workers import GridWorkers, describe, run_grid, summarise
 from docaps.experiments.runner import TRIES, CellState, read_attempts, state_of
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -56,7 +56,7 @@ def test_workers_that_die_are_replaced_while_they_get_something_done(
     copy: Path, monkeypatch: pytest.MonkeyPatch, begins: bool
 ) -> None:
     grid = toy(copy, seeds=(1,), only=("zhang", "han", "concat", "capsnet"))
-    pool = WorkerPool(grid, 1)
+    pool = GridWorkers(grid, 1)
     monkeypatch.setattr(pool, "_start", lambda _: Mortal(grid, begins=begins))
     pool.start_worker()
     while pool.check():

@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from docaps.corpus.formats.columns import BARS, read_bars, read_heading, read_tsv, write_bars, write_tsv
 from docaps.corpus.formats.format import Format
 from docaps.corpus.formats.jsonlines import read_jsonl, write_jsonl
 from docaps.corpus.formats.lines import (
@@ -41,7 +42,6 @@ from docaps.corpus.formats.lines import (
     write_marked,
     write_starts,
 )
-from docaps.corpus.formats.rows import BARS, read_bars, read_heading, read_tsv, write_bars, write_tsv
 from docaps.corpus.formats.tags import TAGS, read_tags, write_tags
 from docaps.corpus.formats.text import SENTENCE_END, read_text, write_text
 from docaps.corpus.formats.wmt import read_sgml, read_xml, write_sgml, write_xml
