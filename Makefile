@@ -1,4 +1,4 @@
-# The first two commands on a fresh clone: `make demo`, `make test`. Each installs what it needs, and no more.
+# The first two commands on a fresh clone: `make demo`, `make test`. Each target installs only what it needs.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,24 +9,24 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $
 ARGS ?=
 TABLE2 ?= runs/table2
 EUROPARL ?= runs/europarl
-# With these options an experiment only lists what it would do: there is nothing to report.
+# With these options an experiment trains nothing, so there is nothing to report.
 DRY_RUN := $(filter --dry-run --list,$(ARGS))
 ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang-all han-encoder
-# One single-threaded process per core; a test file stays in one process, so its fixtures are made once. The order of
-# files is that of tests/conftest.py.
+# One single-threaded process per core. A test file runs in one process, so its fixtures are created once; tests/conftest.py
+# sets the order of files.
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup dev demo table2 europarl trials test check lint fast docs bench stress clean
 .DEFAULT_GOAL := help
 
-help:  ## Show what can be made
+help:  ## List the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-setup: $(READY)  ## Make .venv and install docaps in it (quick when nothing changed)
+setup: $(READY)  ## Create .venv and install docaps in it (fast when nothing changed)
 
-dev: $(READY_DEV)  ## Install what tests and documentation need as well
+dev: $(READY_DEV)  ## Also install what tests and documentation need
 
-# A torch that is installed already, for example one with CUDA, is kept: its pin applies only where there is none.
+# An installed torch, for example one with CUDA, is kept: the pin applies only if there is none.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "docaps needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
 	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $$($(PYTHON) -c 'import torch' 2>/dev/null && echo --system-site-packages) $(VENV); }
@@ -52,7 +52,7 @@ ifeq ($(DRY_RUN),)
 endif
 
 # DATA: a folder with europarl.{train,dev,test}.{en,de}.gz, a line <d> before each document, and optionally contrastive/
-# with mt-geneval/ and ctxpro/. It can be stopped any time: the same command continues, and keeps what is finished.
+# with mt-geneval/ and ctxpro/. Stop it at any time: the same command continues and keeps finished runs.
 AUXILIARY := $(DATA)/contrastive/ctxpro/auxiliary.opensubtitles.en-de.dev.json
 CHOICES := $(BIN)/docaps contrast $(EUROPARL)/runs --keep
 europarl: setup  ## Train and compare systems on Europarl (make europarl DATA=DIR); resumes where it stopped

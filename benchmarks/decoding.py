@@ -1,13 +1,13 @@
-"""Translating with docaps against CTranslate2 and Hugging Face, at the paper's sizes.
+"""Translation speed of docaps, CTranslate2 and Hugging Face, at the paper's sizes.
 
-4+4 layers of 512/2048, 8 heads, 30,000 words in one table, random weights; 24 words in, exactly 25 tokens out, no early
-end. A file of sentences with a beam of 4, the same greedily, and some sentences one at a time, greedily. Each engine
-runs in a process of its own, at the batch size that is best for it, with all threads on one batch or a batch for each
-thread (tried first on some sentences); they take turns.
-`qcn_keeps` is the speed of document decoding with the QCN, three sentences of history in view, as a share of the
-sentence model's. The peers need `pip install docaps[bench]`; a ratio to one that is not there is null.
+4+4 layers of 512/2048, 8 heads, 30,000 words with shared embeddings, random weights; 24 words in, exactly 25 tokens
+out. Tasks: a file of sentences with a beam of 4, the same file greedily, and some sentences one at a time, greedily.
+Each engine runs in its own process, with its best batch size and with all threads on one batch or one batch per thread
+(chosen on a few sentences first); the engines take turns.
+`qcn_keeps` is the speed of the QCN with three history sentences, as a share of the sentence model's. The peers need
+`pip install docaps[bench]`; the ratio to a missing peer is null.
 
-The last line is JSON with the ratios; ours is the faster one of the precisions given.
+The last line is JSON with the ratios, for the fastest of the given precisions.
 """
 
 import argparse
@@ -32,9 +32,9 @@ WORDS = 24
 BATCHES = {"beam4": (32, 64, 128), "greedy": (64, 128, 256), "single": (1,)}
 BEAMS = {"beam4": 4, "greedy": 1, "single": 1}
 TRIAL = {"beam4": 128, "greedy": 256, "single": 2}
-"""Sentences on which batch sizes are tried."""
+"""Sentences used to choose a batch size."""
 Way = tuple[int, int]
-"""The sentences of a batch, and how many batches are translated side by side."""
+"""Sentences per batch, and batches translated in parallel."""
 FEW = 20
 """Sentences that are translated one at a time."""
 TITLES = {
@@ -60,7 +60,7 @@ def make_translator(name: str, sizes: Sizes, threads: int, precision: str) -> Tr
 
 
 class Contestant:
-    """A process that translates whenever it is told to."""
+    """A process that translates on request."""
 
     def __init__(self, name: str, arguments: argparse.Namespace) -> None:
         options = {"contestant": name, "threads": arguments.threads, "scale": arguments.scale}
@@ -78,7 +78,7 @@ class Contestant:
         self._process.communicate()
 
     def choose_way(self, task: str, sentences: int) -> Way:
-        """Find the way in which a task is done fastest; each is tried twice: the machine may be busy for a moment."""
+        """Find the fastest batch size and parallelism for a task; each is tried twice, in case of other load."""
         count = min(sentences, TRIAL[task])
         workers = [1] if task == "single" else sorted({1, self._threads})
         ways = [(size, number) for number in workers for size in BATCHES[task] if size * number <= max(count, 1)]
@@ -87,11 +87,11 @@ class Contestant:
         return self._ways[task]
 
     def work(self, task: str, sentences: int) -> float:
-        """Do a task in the best way and return the seconds it took."""
+        """Run a task with the best configuration and return the seconds."""
         return self.ask(task, self._ways[task], sentences)
 
     def ask(self, task: str, way: Way, sentences: int) -> float:
-        """Have sentences translated."""
+        """Translate sentences in the process and return the seconds."""
         assert self._process.stdin is not None
         print(task, *way, sentences, file=self._process.stdin, flush=True)
         return self._read()
@@ -102,7 +102,7 @@ class Contestant:
 
 
 def compete(translate: Translate, vocabulary: int) -> None:
-    """Be a contestant: for every line of the input, translate as many sentences as it says."""
+    """Run as a contestant: for every line of the input, translate the requested number of sentences."""
     translate([draw(2, WORDS, vocabulary)], 4, 1)
     print(0.0, flush=True)
     for line in sys.stdin:
@@ -113,7 +113,7 @@ def compete(translate: Translate, vocabulary: int) -> None:
 
 
 def compare(task: str, contestants: Mapping[str, Contestant], sentences: int, repeats: int) -> dict[str, float]:
-    """Let contestants do a task in turn; return their sentences a second."""
+    """Run a task on all contestants in turn; return their sentences per second."""
     best = {name: one.choose_way(task, sentences) for name, one in contestants.items()}
     rounds = [{name: one.work(task, sentences) for name, one in contestants.items()} for _ in range(repeats)]
     speeds = {name: sentences / statistics.median(one[name] for one in rounds) for name in contestants}
@@ -128,7 +128,7 @@ def compare(task: str, contestants: Mapping[str, Contestant], sentences: int, re
 
 
 def ratio(speeds: Mapping[str, float], peer: str, ours: str = "docaps") -> float | None:
-    """Return how much faster the best of ours is; None if somebody was not there."""
+    """Return the speed of our best relative to a peer; None if either was not measured."""
     found = [speed for name, speed in speeds.items() if name.startswith(ours)]
     return round(max(found) / speeds[peer], 3) if found and peer in speeds else None
 
@@ -159,7 +159,7 @@ def run_all(arguments: argparse.Namespace) -> None:
 
 
 def print_padding(data: Path | None) -> None:
-    """Say how much of the batches of a corpus is padding, or of sentences with lengths like those of Europarl."""
+    """Return the share of padding in the batches of a corpus, or of sentences with lengths like Europarl's."""
     with TemporaryDirectory() as scratch:
         corpus = None if data is None else find_corpus(data, Path(scratch))
         shares = {task: measure_translation_padding(corpus, BEAMS[task]) for task in ("beam4", "greedy")}
@@ -172,7 +172,7 @@ LEFT_OUT: Mapping[str, Sequence[str]] = {
     "greedy": ("ctranslate2-float32", "huggingface", "docaps-float32", "qcn"),
     "single": ("qcn",),
 }
-"""Who is known to be slow, or has no ratio: left out of a task unless asked for with --slow."""
+"""Contestants that are slow or have no ratio: measured only with --slow."""
 
 
 def main() -> None:
@@ -183,10 +183,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="threads of every engine")
     parser.add_argument("--tasks", nargs="+", default=list(BATCHES), choices=list(BATCHES), help="what to measure")
     parser.add_argument("--ours", action="store_true", help="run docaps alone")
-    parser.add_argument("--slow", action="store_true", help="let everybody do everything")
-    parser.add_argument("--precision", nargs="+", default=["int8"], choices=DTYPES, help="ours")
-    parser.add_argument("--scale", type=int, default=1, help="divide all sizes by this, to try the benchmark itself")
-    parser.add_argument("--data", type=Path, help="prepared corpus, or folder with one, whose padding is told")
+    parser.add_argument("--slow", action="store_true", help="also measure slow contestants")
+    parser.add_argument("--precision", nargs="+", default=["int8"], choices=DTYPES, help="precisions of docaps")
+    parser.add_argument("--scale", type=int, default=1, help="divide all sizes by this, to test the benchmark")
+    parser.add_argument("--data", type=Path, help="prepared corpus, or folder with one: print its padding")
     parser.add_argument("--contestant", choices=TITLES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)

@@ -1,13 +1,13 @@
-"""A whole `docaps prepare` against the command lines of sacremoses and subword-nmt chained on the same sentences.
+"""Speed of `docaps prepare` and of the sacremoses and subword-nmt programs in sequence, on the same sentences.
 
-The chain: `sacremoses tokenize`, `train-truecase`, `truecase`, then `subword-nmt learn-joint-bpe-and-vocab` and
-`apply-bpe`, with their own option for two processes each. One exception: `sacremoses -j 2 truecase` was seen never to
-finish, so it runs with one process for each language, both at once. The chain ends with pieces as text; docaps writes
-token ids, their vocabulary and hashes as well, and prepares a development part (the first documents again).
+The sequence: `sacremoses tokenize`, `train-truecase`, `truecase`, then `subword-nmt learn-joint-bpe-and-vocab` and
+`apply-bpe`, each with two processes by its own option. Exception: `sacremoses -j 2 truecase` did not terminate, so it
+runs with one process per language, both at the same time. The sequence ends with subwords as text; docaps also writes
+token ids, vocabulary and hashes, and prepares a development part (the first documents again).
 
-Without `--data` the text is generated; with it, it is the largest pair of files NAME.en and NAME.de (or .gz) of a
-folder, all of it or the documents up to `--sentences`. Memory is the peak of docaps and its processes together, each
-shared page counted once; it is sampled (Linux only). The last line is JSON.
+Without `--data` the text is generated; with it, the text is the largest pair of files NAME.en and NAME.de (or .gz) of a
+folder, whole or up to `--sentences`. Memory is the sampled peak of docaps and its processes together, with shared pages
+counted once (Linux only). The last line is JSON.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def read(folder: Path | None, sentences: int | None) -> Iterator[ParallelDocumen
 
 
 def write_texts(folder: Path, documents: Sequence[ParallelDocument]) -> int:
-    """Write documents for docaps and their sentences for the others; return how many sentences a side has."""
+    """Write documents for docaps and their sentences for the peers; return the number of sentences per side."""
     for part, found in (("train", documents), ("dev", documents[:DEV_DOCUMENTS])):
         write_parallel(folder / f"{part}.en", folder / f"{part}.de", found)
     for language, side in zip(LANGUAGES, ("source", "target"), strict=True):
@@ -95,7 +95,7 @@ def subword_nmt(*arguments: str) -> Command:
 
 
 def time_chain(folder: Path, merges: int) -> dict[str, float]:
-    """Run the other programs one after the other and return the seconds of each stage."""
+    """Run the peers in sequence and return the seconds of each stage."""
     seconds = dict.fromkeys(("tokenize", "train-truecase", "truecase", "learn-joint-bpe-and-vocab", "apply-bpe"), 0.0)
     for name in LANGUAGES:
         tokenize = sacremoses(name, 2, "tokenize"), f"raw.{name}", f"tok.{name}"
@@ -173,7 +173,7 @@ def resident_bytes(process: int) -> int:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=1, help="repeats in turn, of which medians are taken")
+    parser.add_argument("--repeats", type=int, default=1, help="interleaved repeats; medians are reported")
     parser.add_argument("--data", type=Path, help="folder with real text, NAME.en and NAME.de")
     parser.add_argument("--sentences", type=int, help="about how many sentences a side (default: all, or 20,000)")
     parser.add_argument("--merges", type=int, default=30_000, help="joint BPE merges")
@@ -213,7 +213,7 @@ def measure(folder: Path, merges: int, repeats: int) -> dict[str, float | None]:
 
 
 def processor_seconds() -> float:
-    """Return the processor time of all ended processes: on a busy machine, steadier than the clock."""
+    """Return the processor time of all finished processes: steadier than wall time on a busy machine."""
     found = os.times()
     return found.children_user + found.children_system
 

@@ -77,7 +77,7 @@ class Contestant:
         options = {"contestant": name, "dtype": dtype, "tokens": arguments.tokens, "threads": arguments.threads}
         options |= {"batches": arguments.batches} | ({"data": arguments.data} if arguments.data else {})
         command = [sys.executable, __file__, *(f"--{option}={value}" for option, value in options.items())]
-        # Ours has its memory as `docaps train` has it, the others have theirs as they come.
+        # docaps uses the memory settings of `docaps train`, the peers their defaults.
         environment = {LARGE_PAGES: "1"} | os.environ if name in CONFIGS else None
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe)
@@ -133,7 +133,7 @@ def _sides(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def compare(arguments: argparse.Namespace, dtype: str, batches: Sequence[Batch]) -> dict[str, float]:
-    """Let all contestants train in turn; return their tokens per second."""
+    """Train all contestants in turn; return their tokens per second."""
     names = [*CONFIGS, *(["marian"] if has_marian() else []), "torch"]
     with ExitStack() as stack:
         contestants = {name: stack.enter_context(Contestant(name, arguments, dtype)) for name in names}
@@ -199,11 +199,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats, at least 5")
     parser.add_argument("--tokens", type=int, default=1500, help="target tokens of a batch")
-    parser.add_argument("--batches", type=int, default=3, help="different batches")
+    parser.add_argument("--batches", type=int, default=3, help="number of distinct batches")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     parser.add_argument("--data", help="a prepared corpus, or a folder with NAME.en and NAME.de (or .gz)")
     parser.add_argument("--ours", action="store_true", help="run docaps alone")
-    parser.add_argument("--config", choices=CONFIGS, default="base", help="what to run: Transformer or QCN")
+    parser.add_argument("--config", choices=CONFIGS, default="base", help="model to run: Transformer or QCN")
     parser.add_argument("--dtype", choices=PRECISIONS, default="float32", help="number format of products")
     parser.add_argument("--seconds", type=float, default=20, help="how long to run, with --ours")
     parser.add_argument("--contestant", choices=TITLES, help=argparse.SUPPRESS)

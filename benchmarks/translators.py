@@ -1,6 +1,6 @@
 """Translators for the decoding benchmark: docaps, CTranslate2 and Hugging Face with the same sizes and random weights.
 
-Each takes sentences of random words and writes exactly as many tokens as it is told to.
+Each translates sentences of random words into a given number of tokens.
 """
 
 import importlib.util
@@ -25,15 +25,15 @@ from docaps.translation.search import map_in_threads, search
 
 Sentences = Sequence[Sequence[int]]
 Translate = Callable[[Sequence[Sentences], int, int], None]
-"""Translate batches with a beam of this width, so many batches side by side."""
+"""Translate batches with a beam of this width, this many batches in parallel."""
 CALIBRATION = 8
-"""Sentences from which ranges of int8 are found."""
+"""Sentences to calibrate int8 ranges on."""
 DTYPES = {"int8": torch.int8, "float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The numbers that all translators share; by default the paper's."""
+    """Sizes shared by all translators; by default the paper's."""
 
     vocabulary: int = 30_000
     layers: int = 4
@@ -45,12 +45,12 @@ class Sizes:
 
 
 def is_installed(package: str) -> bool:
-    """Say whether a peer is there."""
+    """Return whether a package is installed."""
     return importlib.util.find_spec(package) is not None
 
 
 def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
-    """Build ours; each sentence of a document model has the three sentences before it in view."""
+    """Build our model; in a document model each sentence sees the three before it."""
     changes = {
         "size": sizes.size,
         "heads": sizes.heads,
@@ -63,7 +63,7 @@ def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
     settings = recipe.system("document").model_copy(update={"name": system})
     model = build_model(settings, vocabulary=sizes.vocabulary, seed=1).eval()
     with torch.no_grad():
-        model.get_parameter("embeddings.source.weight")[EOS] = 0  # so the end comes only when it is forced
+        model.get_parameter("embeddings.source.weight")[EOS] = 0  # the end token is written only when forced
     packed = pack(model, DTYPES[precision], _calibrate(model, sizes) if precision == "int8" else None)
 
     def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
@@ -73,7 +73,7 @@ def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
 
 
 def _search(model: TranslationModel, sentences: Sentences, beam: int, sizes: Sizes) -> None:
-    """Translate a batch; exactly as many tokens as they should are written."""
+    """Translate a batch into exactly `sizes.tokens` tokens per sentence."""
     longest = max(map(len, sentences))
     settings = DecodingSettings(beam=beam, length_factor=(sizes.tokens - 20 + 0.5) / longest)
     histories = [sentences[max(0, place - 3) : place][::-1] for place in range(len(sentences))]
@@ -83,14 +83,14 @@ def _search(model: TranslationModel, sentences: Sentences, beam: int, sizes: Siz
 
 
 def _calibrate(model: TranslationModel, sizes: Sizes) -> Ranges:
-    """Find ranges on sentences other than those that are measured."""
+    """Calibrate ranges on sentences that are not measured."""
     observed = observe(model)
     _search(observed, random_sentences(CALIBRATION, sizes.tokens - 1, sizes.vocabulary, seed=3), 1, sizes)
     return ranges_of(observed)
 
 
 def make_ctranslate2(sizes: Sizes, precision: str, threads: int) -> Translate:
-    """Build CTranslate2's Transformer, saved and loaded as it asks for."""
+    """Build CTranslate2's Transformer by saving and loading its format."""
     import ctranslate2  # noqa: PLC0415
 
     words = ["<unk>", "<s>", "</s>", *(f"w{number}" for number in range(3, sizes.vocabulary))]
@@ -135,7 +135,7 @@ def _save_ctranslate2(sizes: Sizes, words: Sequence[str], directory: Path) -> No
 
 
 def _fill_layer(layer: Any, sizes: Sizes, generator: np.random.Generator) -> None:
-    """Give a layer random weights, whatever attentions it has."""
+    """Give a layer random weights in each of its attentions."""
     _fill_attention(layer.self_attention, [3], sizes.size, generator)
     if hasattr(layer, "attention"):
         _fill_attention(layer.attention, [1, 2], sizes.size, generator)
@@ -163,7 +163,7 @@ def _normal(generator: np.random.Generator, rows: int, columns: int) -> Any:
 
 
 def make_hugging_face(sizes: Sizes) -> Translate:
-    """Build Hugging Face's Marian, which writes with `generate`."""
+    """Build Hugging Face's Marian, which translates with `generate`."""
     from peers import Marian  # noqa: PLC0415
     from peers import Sizes as TrainingSizes  # noqa: PLC0415
 
