@@ -1,4 +1,4 @@
-"""Every benchmark ends with one line of JSON; `make stress` holds the figures to their promises."""
+"""Every benchmark ends with one line of JSON; `make stress` checks the figures against their documented values."""
 
 import json
 import os

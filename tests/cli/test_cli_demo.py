@@ -1,4 +1,4 @@
-"""The demo: what it leaves, what a second one says, what Ctrl-C does to it."""
+"""`docaps demo`: its files, a second run in the same folder, and Ctrl-C."""
 
 import html
 import inspect

@@ -1,4 +1,4 @@
-"""`docaps experiment routing` and `rivals`: what they leave, what a second call does, what they refuse first."""
+"""`docaps experiment routing` and `rivals`: files, a second call, and errors before training."""
 
 import json
 import re

@@ -289,7 +289,7 @@ def test_a_corpus_that_moved_is_needed_to_train_but_not_to_report(copy: Path, ch
     failed = docaps(*words)
     assert failed.code == 1
     assert "gone" in failed.err
-    succeed(*words, "--corpus", chain.corpus)  # the workers are told too
+    succeed(*words, "--corpus", chain.corpus)  # the workers get the option too
     assert (copy / "seed-1" / "concat" / "results.json").exists()
     assert read(copy / "grid.json") == request
 

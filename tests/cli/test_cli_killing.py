@@ -1,4 +1,4 @@
-"""However a preparation ends, what is there is the old corpus or the whole new one, and no process is left."""
+"""However a preparation ends, the old corpus or the complete new one is there, and no process is left."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from docaps.files import sha256
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 
-# Small chunks, so that a small corpus is worth several processes; and Ctrl-C is heard whatever started the tests.
+# Small chunks, so that a small corpus uses several processes; Ctrl-C works even if the parent ignores SIGINT.
 CODE = f"""
 import os, signal
 from docaps.corpus import numbering, preparation

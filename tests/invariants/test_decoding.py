@@ -1,4 +1,4 @@
-"""One step at a time or all positions at once, before or after a file: the same numbers."""
+"""Step-by-step decoding equals `forward`; saving and loading a model changes nothing."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Memory that is kept: fewer pages are asked for, in a process of its own, because it cannot be undone."""
+"""Freed memory is kept for reuse; tested in a separate process, because the setting cannot be undone."""
 
 import os
 import subprocess

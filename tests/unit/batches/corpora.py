@@ -1,4 +1,4 @@
-"""Little corpora in memory, for hypothesis to make up."""
+"""Small in-memory corpora, as hypothesis strategies."""
 
 import itertools
 from collections.abc import Sequence

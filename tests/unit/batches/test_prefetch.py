@@ -1,4 +1,4 @@
-"""What a step learns from: shared out among processes without loss, built ahead without a change of order."""
+"""Batches of a step: divided among processes without loss, prefetched without a change of order."""
 
 import itertools
 import threading

@@ -1,4 +1,4 @@
-"""Sentences end to end: taken apart, put together and spelt out as they would be one by one."""
+"""Concatenated sentences are split, joined and decoded as they would be one by one."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What is stored is what the codec makes of each sentence, with every kind of subwords and number of processes."""
+"""The store holds the codec's encoding of each sentence, for every kind of subwords and any number of processes."""
 
 from pathlib import Path
 from typing import Any

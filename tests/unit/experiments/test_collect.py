@@ -42,7 +42,7 @@ def small() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished grid, and a corpus that it knows nothing of; tests only read them."""
+    """A finished grid, and a corpus that is not its own; tests only read them."""
     folder = tmp_path_factory.mktemp("pages")
     grid = toy(folder / "grid")
     write_request(grid)

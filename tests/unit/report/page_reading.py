@@ -1,4 +1,4 @@
-"""Reading a page back: its elements as a tree, its tables by their headings, and what of it has been traced."""
+"""Parse a page: elements as a tree, tables by their headings, and which numbers have been traced."""
 
 import re
 from collections.abc import Iterator

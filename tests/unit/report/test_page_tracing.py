@@ -1,4 +1,4 @@
-"""Every number of a page is that of a certain file, in its place: another run's, or another column's, is noticed."""
+"""Every number of a page equals its file's, in its place: one from another run or column fails."""
 
 import json
 import random

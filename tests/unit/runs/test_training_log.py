@@ -1,4 +1,4 @@
-"""The training log is appended row by row, and read in spite of a torn last line."""
+"""The training log is appended row by row, and read even if its last line is incomplete."""
 
 import errno
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the processes of a group share and exchange; a group of two is seen from either of them."""
+"""Process groups: validation is divided among processes, and a lost process is reported."""
 
 import signal
 from collections.abc import Iterator

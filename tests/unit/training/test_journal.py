@@ -1,4 +1,4 @@
-"""The journal writes rows to the log and to TensorBoard, and forgets what belongs to steps that are done again."""
+"""The journal writes rows to the log and to TensorBoard, and drops rows of steps that are repeated."""
 
 import json
 from pathlib import Path

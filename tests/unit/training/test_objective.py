@@ -1,4 +1,4 @@
-"""The loss equals Eq. 11 with its sign turned, summed up in a plain loop."""
+"""The loss equals Eq. 11 with reversed sign, computed in a plain loop."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A probe measures whenever the model is validated, and disturbs nothing."""
+"""A probe runs at every validation and does not change training."""
 
 import io
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The training loop logs, validates, saves, judges and stops as its settings say; numbers that are none are skipped."""
+"""The training loop logs, validates, saves and stops as its settings say; steps with a non-finite loss are skipped."""
 
 import itertools
 import math

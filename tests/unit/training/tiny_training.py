@@ -1,4 +1,4 @@
-"""What the tests of training share: tiny batches, learners and trainers."""
+"""Tiny batches, learners and trainers for the tests of training."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Beam search finds what trying everything finds, on hand-made tables of probabilities and on a Transformer."""
+"""Beam search equals exhaustive search, on hand-made probabilities and on a Transformer."""
 
 import heapq
 import math

@@ -1,4 +1,4 @@
-"""What the readers make of the sets, beyond the examples of the page."""
+"""Readers of contrastive sets: cases beyond the examples of the page."""
 
 import dataclasses
 import gzip

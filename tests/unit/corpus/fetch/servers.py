@@ -1,4 +1,4 @@
-"""A web server that misbehaves in every way a download must survive."""
+"""A web server with every fault that a download must handle."""
 
 import hashlib
 import threading

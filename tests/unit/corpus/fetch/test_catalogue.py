@@ -1,4 +1,4 @@
-"""The catalogue: nothing in it is invented, and a user's own is checked before anything is fetched."""
+"""The catalogue: addresses at fixed commits only; a user's own is checked before anything is fetched."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Downloads: whole and right under their name, or not there at all, whatever the server does."""
+"""Downloads are complete and verified, or leave no file, whatever the server does."""
 
 import hashlib
 import json

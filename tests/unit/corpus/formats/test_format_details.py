@@ -1,4 +1,4 @@
-"""What single formats promise beyond documents in, documents out."""
+"""Properties of single formats, beyond those that all formats share."""
 
 import gzip
 import io

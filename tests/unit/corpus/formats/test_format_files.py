@@ -1,4 +1,4 @@
-"""Document files: many ways to write them read alike, and a bad one is named with its place."""
+"""Equivalent document files are read alike; an error names the file and the line."""
 
 import gzip
 import io

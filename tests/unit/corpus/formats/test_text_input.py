@@ -1,4 +1,4 @@
-"""A document without an end is read in parts: when they are large enough, or when the next line is slow to come."""
+"""An endless document is read in parts: when a part is large enough, or when the next line is late."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""The grammar of the mini-documents: correct German, and tables in which no word serves two purposes."""
+"""The grammar of the mini-documents: correct German, and no word in two tables."""
 
 import re
 from collections import Counter, defaultdict

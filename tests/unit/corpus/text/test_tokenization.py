@@ -1,4 +1,4 @@
-"""Words are those of the Moses scripts, whichever way they are found."""
+"""Tokens and detokenised text equal those of the Moses scripts."""
 
 import pickle
 from collections.abc import Callable

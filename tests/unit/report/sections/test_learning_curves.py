@@ -1,4 +1,4 @@
-"""Curves say the last value of the log, and there is one for whatever was logged."""
+"""There is a curve for each logged metric, labelled with its last value."""
 
 import json
 import re

@@ -51,7 +51,7 @@ def test_every_accuracy_of_a_run_stands_under_its_own_heading(results: list[RunR
         assert expected(data["chance"]).items() <= table["Chance"].items()
         assert table[name]["BLEU",] == f"{run.scores.bleu:.1f}"  # type: ignore[union-attr]
         seen.add(tuple(wanted.values()))
-    assert len(seen) == len(results) == 22  # no run could stand in for another
+    assert len(seen) == len(results) == 22  # all runs have distinct numbers
 
 
 def test_a_run_that_lacks_a_phenomenon_leaves_its_cell_empty(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_title_suits_the_person_and_both_addresses_are_translated() -> None:
         assert f"{german} {titled[2]}" in sie.target
         assert titled[1] != {"man": "Mrs.", "woman": "Mr."}[name.kind], (name, sie)
         assert name.name not in sie.source
-        assert name.name not in event.sources[0]  # no one is told about themselves
+        assert name.name not in event.sources[0]  # the addressed person is not mentioned
 
 
 def test_half_of_the_addresses_differ_in_the_name_only() -> None:

@@ -131,7 +131,7 @@ def test_the_cue_is_about_the_same_person_and_decides(minidocs: MiniCorpus) -> N
                 both += len(set(others)) > 1
                 checked += 1
     assert checked > 1100
-    assert both > 50  # now and then another profession stands in the history, so the noun matters
+    assert both > 50  # sometimes the history has another profession, so the noun matters
 
 
 def test_a_person_has_one_adjective_in_a_story() -> None:
