@@ -99,8 +99,9 @@ def _sentence(sentence: MarkedSentence) -> dict[str, Any]:
     back = len(sentence.history)
     lines = [(f"{back - place} back", text) for place, text in enumerate(sentence.history)]
     lines += [("sentence", sentence.source), ("reference", sentence.reference)]
-    if sentence.translations and sentence.translations[0] != sentence.translations[1]:
-        lines += zip(("with history", "without"), sentence.translations, strict=True)
+    translations = (sentence.translation_true, sentence.translation_none)
+    if None not in translations and len(set(translations)) == 2:
+        lines += zip(("with history", "without"), translations, strict=True)
     bits = f"{sentence.cxmi:+.2f} bits".replace("-", "−")
     return {"bits": bits, "document": sentence.document, "number": sentence.number, "lines": lines}
 
@@ -108,8 +109,8 @@ def _sentence(sentence: MarkedSentence) -> dict[str, Any]:
 def _traces(found: Diagnosis) -> Table:
     """Build the table of quantities measured inside the model."""
     rows = [
-        ["" if number else trace.title, place, decimal(mean, 3), decimal(deviation, 3)]
+        ["" if number else trace.title, one.place, decimal(one.mean, 3), decimal(one.deviation, 3)]
         for trace in found.traces
-        for number, (place, mean, deviation) in enumerate(trace.places)
+        for number, one in enumerate(trace.places)
     ]
     return Table("Inside the model", [["Quantity", "where", "mean", "deviation"]], rows, style="facts")
