@@ -21,9 +21,9 @@ def as_card(run: RunResults) -> str:
     return "\n\n".join([f"# {sentence_case(describe_system(run.system))}", _what(run), *parts]) + "\n"
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format a Markdown table, escaping pipes."""
-    lines = [header, ["---"] * len(header), *rows]
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:
+    """Format a Markdown table, escaping pipes; columns of numbers, all but the first, are aligned to the right."""
+    lines = [header, ["---", *["---:" if numbers else "---"] * (len(header) - 1)], *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
