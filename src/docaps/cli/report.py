@@ -84,11 +84,11 @@ def _check_absent(paths: list[Path], *, overwrite: bool) -> None:
 
 
 def _write_page(found: "ReportData", runs: list[Path], out: Path) -> None:
-    from docaps.report.page import write_report
+    from docaps.files import write_text_atomically
+    from docaps.report.page import build_page
 
     names, target = shlex.join(map(str, runs)), shlex.quote(str(out))
-    write_report(
-        out,
+    page = build_page(
         found.results,
         title="docaps report",
         subtitle="; ".join(str(grid["title"]) for grid in found.grids) or ", ".join(run.name for run in runs),
@@ -96,6 +96,7 @@ def _write_page(found: "ReportData", runs: list[Path], out: Path) -> None:
         grids=found.grids,
         sentence_models=found.sentence_models,
     )
+    write_text_atomically(out, page)
 
 
 def _write_markdown(found: "ReportData", path: Path) -> None:

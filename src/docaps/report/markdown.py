@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from docaps.report.grid_tables import as_rows, caption, is_trial, state_unfinished
+from docaps.report.grid_tables import as_rows, caption, state_unfinished
 from docaps.report.headline import state_bleu, state_doubts, state_result
-from docaps.report.paper import FIGURES, corpus_of, paper_columns, paper_scores, state_differences
+from docaps.report.paper import FIGURES, is_table2, paper_columns, paper_scores, state_differences
 from docaps.report.sections.contrastive_choices import Pick, group_columns, history_columns, result_on, set_names
 from docaps.report.sections.provenance import corpora, data_rows, machines, signatures
 from docaps.report.sections.run_table import accuracies, accuracy_columns
@@ -40,10 +40,9 @@ def _grid(grid: Grid, results: Sequence[RunResults]) -> list[str]:
     header, rows = as_rows(grid)
     name = str(grid["experiment"])
     notes = [FIGURES[name]] if name in FIGURES else []
-    if not grid.get("axis") and not is_trial(grid):
+    if is_table2(grid):
         own = own_runs(grid, results)
-        corpora = paper_columns(corpus_of(own))
-        notes = state_differences(grid, own)
+        corpora, notes = paper_columns(own), state_differences(grid, own)
         header = [*header, *(f"paper, {corpus}: {what}" for corpus in corpora for what in ("BLEU", "Meteor"))]
         rows = [[*cells, *paper_scores(row["row"], corpora)] for cells, row in zip(rows, grid["rows"], strict=True)]
     return [f"## {grid['title']}", caption(grid), *state_unfinished(grid), *notes, markdown_table(header, rows)]
