@@ -101,7 +101,8 @@ def find_corpus(sentences: Mapping[str, int]) -> str | None:
 
 def _corpus_of(results: Sequence[RunResults]) -> str | None:
     """Return the corpus of the paper that the runs were measured on, recognised by its sizes; None if another one."""
-    parts = next((run.measured["data"]["parts"] for run in results if run.measured), {})
+    found = (run.measured["data"]["parts"] for run in results if run.measured)
+    parts: Mapping[str, Any] = next(found, {})
     return find_corpus({name: part["sentences"] for name, part in parts.items()})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from docaps.report.drawing.heat_maps import LONG, ColourScale, correlation_scale, coupling_scale, heat_map, symbol
+from docaps.report.drawing.heat_maps import LONG, ColourScale, heat_map, symbol
 from docaps.report.drawing.svg import Picture
 from docaps.report.templating import render
 from docaps.runs.results import HistoryRouting, Matrix, RoutingSample, RunResults
@@ -60,11 +60,13 @@ def join_subwords(pieces: Sequence[str]) -> str:
 def routing_kinds(history: Sequence[HistoryRouting]) -> list[Kind]:
     """Fix one colour scale per quantity over all sentences and iterations of a sample, so that maps compare."""
     capsules = max((len(matrix) for part in history for matrix in part.coupling), default=1)
-    coupling = coupling_scale(_values(matrix for part in history for matrix in part.coupling), capsules)
-    correlations = _values(matrix for part in history for matrix in part.pcc)
-    kinds = [Kind("coupling", "Coupling coefficients c", coupling, f"1/{capsules}, equal shares")]
-    if correlations:  # capsules without a query have none
-        kinds.append(Kind("pcc", "Pearson correlation p", correlation_scale(correlations), "no correlation"))
+    # Coupling coefficients start at 1/M, which is their neutral value.
+    couplings = _values(matrix for part in history for matrix in part.coupling)
+    scale = ColourScale.over(couplings, neutral=1 / capsules, lowest=0.0)
+    kinds = [Kind("coupling", "Coupling coefficients c", scale, f"1/{capsules}, equal shares")]
+    if correlations := _values(matrix for part in history for matrix in part.pcc):  # none without a query
+        scale = ColourScale.over(correlations, neutral=0.0, lowest=-1.0)
+        kinds.append(Kind("pcc", "Pearson correlation p", scale, "no correlation"))
     return kinds
 
 
