@@ -99,9 +99,9 @@ def _sentence(sentence: MarkedSentence) -> dict[str, Any]:
     back = len(sentence.history)
     lines = [(f"{back - place} back", text) for place, text in enumerate(sentence.history)]
     lines += [("sentence", sentence.source), ("reference", sentence.reference)]
-    translations = (sentence.translation_true, sentence.translation_none)
-    if None not in translations and len(set(translations)) == 2:
-        lines += zip(("with history", "without"), translations, strict=True)
+    made, without = sentence.translation_true, sentence.translation_none
+    if made is not None and without is not None and made != without:
+        lines += [("with history", made), ("without", without)]
     bits = f"{sentence.cxmi:+.2f} bits".replace("-", "−")
     return {"bits": bits, "document": sentence.document, "number": sentence.number, "lines": lines}
 

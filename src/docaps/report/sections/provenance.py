@@ -81,13 +81,11 @@ def split_settings(results: Sequence[RunResults]) -> tuple[list[str], list[str]]
 
 def signatures(results: Sequence[RunResults]) -> dict[str, list[str]]:
     """Return the signatures of each score, over all runs."""
-    found: dict[str, list[str]] = {}
-    for run in results:
-        for part in (run.measured or {"parts": {}})["parts"].values():
-            for score in part["scores"].values():
-                known = found.setdefault(score["name"], [])
-                known += [score["signature"]] * (score["signature"] not in known)
-    return found
+    found: dict[str, dict[str, None]] = {}
+    for part in (part for run in results if run.measured for part in run.measured["parts"].values()):
+        for score in part["scores"].values():
+            found.setdefault(score["name"], {})[score["signature"]] = None
+    return {name: list(known) for name, known in found.items()}
 
 
 def machines(results: Sequence[RunResults]) -> list[Mapping[str, Any]]:
@@ -96,45 +94,39 @@ def machines(results: Sequence[RunResults]) -> list[Mapping[str, Any]]:
 
 
 def _circumstances(results: Sequence[RunResults]) -> list[tuple[str, list[Any]]]:
-    rows: list[tuple[str, list[Any]]] = [
-        ("run directory", [run.path for run in results]),
-        ("status", [run.status for run in results]),
-    ]
-    for key in ("seed", "steps", "precision", "created"):
-        rows.append((key, [run.description.get(key) for run in results]))
-    rows.append(("initialised from", [_initial_run(run) for run in results]))
+    begun = [run.description.get("begun_from") for run in results]
     versions = dict.fromkeys(name for run in results for name in run.versions)
-    rows += [(f"{name} version", [run.versions.get(name) for run in results]) for name in versions]
-    rows += [(f"corpus {key}", [run.corpus.get(key) for run in results]) for key in ("path", "hash")]
-    return [(name, values) for name, values in rows if any(value is not None for value in values)]
-
-
-def _initial_run(run: RunResults) -> str | None:
-    """Name the run whose weights a run started from, if any."""
-    begun = run.description.get("begun_from")
-    return begun["run"] if begun else run.description.get("init_from")
+    rows: dict[str, list[Any]] = {
+        "run directory": [run.path for run in results],
+        "status": [run.status for run in results],
+        **{key: [run.description.get(key) for run in results] for key in ("seed", "steps", "precision", "created")},
+        "initialised from": [
+            start["run"] if start else run.description.get("init_from")
+            for run, start in zip(results, begun, strict=True)
+        ],
+        **{f"{name} version": [run.versions.get(name) for run in results] for name in versions},
+        **{f"corpus {key}": [run.corpus.get(key) for run in results] for key in ("path", "hash")},
+    }
+    return [(name, values) for name, values in rows.items() if any(value is not None for value in values)]
 
 
 def _facts(title: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[Any]]]) -> Table:
-    body: list[list[TableCell | str]] = [[name, *_cells(values)] for name, values in rows]
+    """Build a table; a value that all runs share stands once, across their columns, so that differences stand out."""
+    body: list[list[TableCell | str]] = []
+    for name, values in rows:
+        same = all(value == values[0] for value in values)
+        body.append([name, *([_cell(values[0], columns=len(values))] if same else map(_cell, values))])
     return Table(title, [["", *columns]], body, caption=title, hide_caption=True, style="facts")
 
 
 def _environment(results: Sequence[RunResults]) -> Table:
     """List the signatures of the scores and the machines they were measured on."""
-    rows = [(f"{name} signature", ", ".join(known)) for name, known in signatures(results).items()]
+    facts = [(f"{name} signature", ", ".join(known)) for name, known in signatures(results).items()]
     for machine in machines(results):
-        rows.append(("measured on", ", ".join(f"{key} {value}" for key, value in machine.items() if value is not None)))
-    return Table(
-        "Signatures and machines", [], [[name, TableCell(value, code=True)] for name, value in rows], style="facts"
-    )
-
-
-def _cells(values: Sequence[Any]) -> list[TableCell]:
-    """Write a value that all runs share once, across their columns, so that differences stand out."""
-    if all(value == values[0] for value in values):
-        return [_cell(values[0], columns=len(values))]
-    return [_cell(value) for value in values]
+        known = (f"{key} {value}" for key, value in machine.items() if value is not None)
+        facts.append(("measured on", ", ".join(known)))
+    rows = [[name, TableCell(value, code=True)] for name, value in facts]
+    return Table("Signatures and machines", [], rows, style="facts")
 
 
 def _cell(value: Any, columns: int = 1) -> TableCell:
