@@ -8,7 +8,7 @@ from markupsafe import Markup
 from docaps.report.drawing.charts import Bar, bar_chart
 from docaps.report.drawing.svg import Panel
 from docaps.report.templating import Table, render
-from docaps.runs.diagnosis_results import ConditionResult, Diagnosis, MarkedSentence
+from docaps.runs.diagnosis_results import Diagnosis, MarkedSentence
 from docaps.runs.results import RunResults
 from docaps.runs.wording import MISSING, decimal, describe_system, name_seeds, percent, sentence_case
 
@@ -50,28 +50,26 @@ def _run(run: RunResults, found: Diagnosis, seed: str) -> dict[str, Any]:
 
 def _table(found: Diagnosis, name: str) -> Table:
     """Build the table of conditions."""
-    head = ["History", "perplexity", "change", "p to none", "p to true"]
     bleu = any(one.bleu is not None for one in found.conditions)
     accuracy = any(one.accuracy is not None for one in found.conditions)
-    head += ["BLEU"] * bleu + ["right choices, %"] * accuracy
+    head = ["History", "perplexity", "change", "p to none", "p to true"]
     rows = [
-        [*_cells(one, found), *[decimal(one.bleu)] * bleu, *[percent(one.accuracy)] * accuracy]
+        [
+            sentence_case(condition_name(one.name, found.against)),
+            decimal(one.perplexity, 3),
+            _signed(found.change(one.name)),
+            *(decimal(found.p(one.name, other), 3) if one.name != other else MISSING for other in ("none", "true")),
+            *[decimal(one.bleu)] * bleu,
+            *[percent(one.accuracy)] * accuracy,
+        ]
         for one in found.conditions
     ]
     caption = (
         f"On {found.text}. Change: of perplexity, relative to no history, computed from the two perplexities. "
         "p-values are over documents."
     )
+    head += ["BLEU"] * bleu + ["right choices, %"] * accuracy
     return Table(f"Histories of {name}", [head], rows, caption=caption, style="conditions")
-
-
-def _cells(one: ConditionResult, found: Diagnosis) -> list[str]:
-    return [
-        sentence_case(condition_name(one.name, found.against)),
-        decimal(one.perplexity, 3),
-        _signed(found.change(one.name)),
-        *(decimal(found.p(one.name, other), 3) if one.name != other else MISSING for other in ("none", "true")),
-    ]
 
 
 def _signed(change: float, places: int = 1) -> str:
@@ -84,14 +82,14 @@ def _panels(found: Diagnosis) -> list[Panel]:
     changes = [(one.name, found.change(one.name)) for one in found.conditions if one.name != "none"]
     by_history = [Bar(condition_name(name, found.against), change, _signed(change)) for name, change in changes]
     by_distance = [Bar(f"distance {step.distance}", -step.gain, _signed(-step.gain, 2)) for step in found.steps]
-    panels = [_panel("Perplexity against no history", "to the left is better", by_history)]
-    note = "what each sentence of the history adds to the nearer ones"
-    return [*panels, *([_panel("Perplexity by distance", note, by_distance)] if by_distance else [])]
-
-
-def _panel(title: str, note: str, bars: Sequence[Bar]) -> Panel:
-    values = "; ".join(f"{bar.label} {bar.text}" for bar in bars)
-    return Panel(title, note, bar_chart(bars, title=f"{title}: {values}"))
+    panels = []
+    for title, note, bars in (
+        ("Perplexity against no history", "to the left is better", by_history),
+        ("Perplexity by distance", "what each sentence of the history adds to the nearer ones", by_distance),
+    ):
+        values = "; ".join(f"{bar.label} {bar.text}" for bar in bars)
+        panels += [Panel(title, note, bar_chart(bars, title=f"{title}: {values}"))] if bars else []
+    return panels
 
 
 def _sentence(sentence: MarkedSentence) -> dict[str, Any]:

@@ -125,8 +125,9 @@ def _environment(results: Sequence[RunResults]) -> Table:
     for machine in machines(results):
         known = (f"{key} {value}" for key, value in machine.items() if value is not None)
         facts.append(("measured on", ", ".join(known)))
-    rows = [[name, TableCell(value, code=True)] for name, value in facts]
-    return Table("Signatures and machines", [], rows, style="facts")
+    return Table(
+        "Signatures and machines", [], [[name, TableCell(value, code=True)] for name, value in facts], style="facts"
+    )
 
 
 def _cell(value: Any, columns: int = 1) -> TableCell:

@@ -41,7 +41,14 @@ def routing_section(every: Sequence[RunResults], *, detailed: int | None = None)
     lack = [run for run in results if not run.routing and sees_context(run.system)]
     return render(
         "routing.html",
-        runs=[_run(run, shown, name_seeds(every, [run])) for run, shown in _fitting(routed)],
+        runs=[
+            {
+                "heading": f"{sentence_case(describe_system(run.system))}, run {run.name}{name_seeds(every, [run])}",
+                "samples": [_sample(sample) for sample in shown],
+                "more": f"{run.name}/assessment/routing.json" if len(shown) < len(run.routing) else "",
+            }
+            for run, shown in _fitting(routed)
+        ],
         missing=[f"{run.name}/assessment/routing.json" for run in lack],
     )
 
@@ -72,8 +79,13 @@ def routing_kinds(history: Sequence[HistoryRouting]) -> list[Kind]:
 
 def routing_steps(kind: Kind, part: HistoryRouting) -> list[tuple[Picture, str]]:
     """Draw the map of each iteration; return it with its range of values."""
-    matrices = part.coupling if kind.name == "coupling" else part.pcc
-    return [(_map(kind, matrix, iteration, part), _range(kind, matrix)) for iteration, matrix in enumerate(matrices)]
+    steps = []
+    for iteration, matrix in enumerate(part.coupling if kind.name == "coupling" else part.pcc):
+        values = _range(kind, matrix)
+        title = f"{kind.title}, iteration {iteration}, {distance_words(part.distance)}; {values}"
+        chart = heat_map(matrix, part.words, kind=kind.name, iteration=iteration, scale=kind.scale, title=title)
+        steps.append((chart, values))
+    return steps
 
 
 def _fitting(runs: Sequence[RunResults]) -> Iterator[tuple[RunResults, Sequence[RoutingSample]]]:
@@ -85,14 +97,6 @@ def _fitting(runs: Sequence[RunResults]) -> Iterator[tuple[RunResults, Sequence[
         shown = run.routing[: sum(fits)]
         left -= count_cells(shown) - first
         yield run, shown
-
-
-def _run(run: RunResults, shown: Sequence[RoutingSample], seed: str) -> dict[str, Any]:
-    return {
-        "heading": f"{sentence_case(describe_system(run.system))}, run {run.name}{seed}",
-        "samples": [_sample(sample) for sample in shown],
-        "more": f"{run.name}/assessment/routing.json" if len(shown) < len(run.routing) else "",
-    }
 
 
 def _sample(sample: RoutingSample) -> dict[str, Any]:
@@ -119,11 +123,6 @@ def _history(part: HistoryRouting, kinds: Sequence[Kind]) -> dict[str, Any]:
         "long": len(part.words) >= LONG,
         "figures": [{"title": title, "name": name, "steps": steps} for title, name, steps in figures if steps],
     }
-
-
-def _map(kind: Kind, matrix: Matrix, iteration: int, part: HistoryRouting) -> Picture:
-    title = f"{kind.title}, iteration {iteration}, {distance_words(part.distance)}; {_range(kind, matrix)}"
-    return heat_map(matrix, part.words, kind=kind.name, iteration=iteration, scale=kind.scale, title=title)
 
 
 def _values(matrices: Iterable[Matrix]) -> list[float]:
