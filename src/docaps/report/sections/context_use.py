@@ -1,14 +1,13 @@
 """Is context used? The verdict of `docaps diagnose`, its numbers, and the sentences for which context mattered most."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from markupsafe import Markup
 
 from docaps.report.drawing.charts import Bar, bar_chart
 from docaps.report.drawing.svg import Panel
 from docaps.report.templating import Table, render
-from docaps.runs.diagnosis_results import Diagnosis, MarkedSentence
+from docaps.runs.diagnosis_results import Diagnosis
 from docaps.runs.results import RunResults
 from docaps.runs.wording import MISSING, decimal, describe_system, name_seeds, percent, sentence_case
 
@@ -20,7 +19,18 @@ def diagnosis_section(results: Sequence[RunResults]) -> Markup:
     diagnosed = [(run, run.diagnosis) for run in results if run.diagnosis is not None]
     if not diagnosed:
         return Markup()
-    return render("diagnosis.html", runs=[_run(run, found, name_seeds(results, [run])) for run, found in diagnosed])
+    runs = [
+        {
+            "heading": f"{sentence_case(describe_system(run.system))}, run {run.name}{name_seeds(results, [run])}",
+            "found": found,
+            "retrained": found.created != str(run.description.get("created")),
+            "table": _table(found, run.name),
+            "panels": _panels(found),
+            "traces": _traces(found),
+        }
+        for run, found in diagnosed
+    ]
+    return render("diagnosis.html", runs=runs)
 
 
 def condition_name(condition: str, other: str | None) -> str:
@@ -28,24 +38,6 @@ def condition_name(condition: str, other: str | None) -> str:
     if condition == "against":
         return f"run {other}" if other else "the other run"
     return _NAMES.get(condition, f"the {condition}")
-
-
-def _run(run: RunResults, found: Diagnosis, seed: str) -> dict[str, Any]:
-    """Collect what the page shows of one diagnosis."""
-    stale = found.created != str(run.description.get("created"))
-    return {
-        "heading": f"{sentence_case(describe_system(run.system))}, run {run.name}{seed}",
-        "verdict": sentence_case(found.verdict),
-        "code": found.code,
-        "explanation": [sentence_case(text) for text in found.explanation],
-        "warnings": ["The run was retrained since: diagnose it again."] if stale else [],
-        "table": _table(found, run.name),
-        "panels": _panels(found),
-        "better": [_sentence(sentence) for sentence in found.better],
-        "worse": [_sentence(sentence) for sentence in found.worse],
-        "traces": _traces(found),
-        "signature": found.signature,
-    }
 
 
 def _table(found: Diagnosis, name: str) -> Table:
@@ -90,18 +82,6 @@ def _panels(found: Diagnosis) -> list[Panel]:
         values = "; ".join(f"{bar.label} {bar.text}" for bar in bars)
         panels += [Panel(title, note, bar_chart(bars, title=f"{title}: {values}"))] if bars else []
     return panels
-
-
-def _sentence(sentence: MarkedSentence) -> dict[str, Any]:
-    """List the history, the sentence, the reference, and both translations where they differ."""
-    back = len(sentence.history)
-    lines = [(f"{back - place} back", text) for place, text in enumerate(sentence.history)]
-    lines += [("sentence", sentence.source), ("reference", sentence.reference)]
-    made, without = sentence.translation_true, sentence.translation_none
-    if made is not None and without is not None and made != without:
-        lines += [("with history", made), ("without", without)]
-    bits = f"{sentence.cxmi:+.2f} bits".replace("-", "−")
-    return {"bits": bits, "document": sentence.document, "number": sentence.number, "lines": lines}
 
 
 def _traces(found: Diagnosis) -> Table:

@@ -50,6 +50,9 @@ def routing_section(every: Sequence[RunResults], *, detailed: int | None = None)
             for run, shown in _fitting(routed)
         ],
         missing=[f"{run.name}/assessment/routing.json" for run in lack],
+        join_subwords=join_subwords,
+        routing_steps=routing_steps,
+        long=LONG,
     )
 
 
@@ -100,29 +103,10 @@ def _fitting(runs: Sequence[RunResults]) -> Iterator[tuple[RunResults, Sequence[
 
 
 def _sample(sample: RoutingSample) -> dict[str, Any]:
-    """Collect what the page shows of one sentence, its history in reading order."""
+    """Return a sentence with its history in reading order, and the quantities to draw."""
     history = sorted(sample.history, key=lambda part: -(part.distance or 0))
-    kinds = routing_kinds(history)
-    return {
-        "source": sample.source,
-        "translation": sample.translation,
-        "document": sample.document,
-        "number": sample.sentence + 1,
-        "last": max([1, *(len(part.coupling) for part in history)]) - 1,
-        "context": [(distance_words(part.distance), join_subwords(part.words)) for part in history],
-        "kinds": kinds,
-        "histories": [_history(part, kinds) for part in history],
-    }
-
-
-def _history(part: HistoryRouting, kinds: Sequence[Kind]) -> dict[str, Any]:
-    distance = distance_words(part.distance)
-    figures = [(kind.title, f"{kind.title}, {distance}", routing_steps(kind, part)) for kind in kinds]
-    return {
-        "heading": sentence_case(distance),
-        "long": len(part.words) >= LONG,
-        "figures": [{"title": title, "name": name, "steps": steps} for title, name, steps in figures if steps],
-    }
+    last = max([1, *(len(part.coupling) for part in history)]) - 1
+    return {"sample": sample, "history": history, "kinds": routing_kinds(history), "last": last}
 
 
 def _values(matrices: Iterable[Matrix]) -> list[float]:
