@@ -41,7 +41,9 @@ def report(
     Example: docaps report runs/demo/runs/document --sentence 48:2 --sentence 48:6
     """
     from docaps.experiments.collect import collect
+    from docaps.files import write_text_atomically
     from docaps.report.figures import load_converter, write_figures
+    from docaps.report.markdown import build_markdown
 
     places = [_place(text) for text in sentence or ()]
     _check_absent([out, *([markdown] if markdown else [])], overwrite=overwrite)
@@ -50,10 +52,11 @@ def report(
             _check_absent([figures], overwrite=overwrite)
         load_converter()  # fail now rather than after measuring the models
     found = collect(runs, corpus=corpus, docaps=command_name(), places=places)
-    _write_page(found, runs, out)
+    write_text_atomically(out, _build_page(found, runs, out))
     written = [out]
     if markdown is not None:
-        _write_markdown(found, markdown)
+        text = build_markdown(found.results, title="docaps report", grids=found.grids, commands=found.commands)
+        write_text_atomically(markdown, text)
         written.append(markdown)
     if figures is not None:
         written += write_figures(figures, found.results, found.grids)
@@ -83,12 +86,11 @@ def _check_absent(paths: list[Path], *, overwrite: bool) -> None:
             raise DocapsError("exists already: give --overwrite to replace it", path=path)
 
 
-def _write_page(found: "ReportData", runs: list[Path], out: Path) -> None:
-    from docaps.files import write_text_atomically
+def _build_page(found: "ReportData", runs: list[Path], out: Path) -> str:
     from docaps.report.page import build_page
 
     names, target = shlex.join(map(str, runs)), shlex.quote(str(out))
-    page = build_page(
+    return build_page(
         found.results,
         title="docaps report",
         subtitle="; ".join(str(grid["title"]) for grid in found.grids) or ", ".join(run.name for run in runs),
@@ -96,12 +98,3 @@ def _write_page(found: "ReportData", runs: list[Path], out: Path) -> None:
         grids=found.grids,
         sentence_models=found.sentence_models,
     )
-    write_text_atomically(out, page)
-
-
-def _write_markdown(found: "ReportData", path: Path) -> None:
-    from docaps.files import write_text_atomically
-    from docaps.report.markdown import build_markdown
-
-    text = build_markdown(found.results, title="docaps report", grids=found.grids, commands=found.commands)
-    write_text_atomically(path, text)

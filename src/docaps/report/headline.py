@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from docaps.runs.card import flatten
 from docaps.runs.results import Contrastive, RunResults
 from docaps.runs.wording import (
     count,
@@ -65,11 +66,8 @@ def state_doubts(results: Sequence[RunResults]) -> list[str]:
 
 def history_size(settings: Mapping[str, Any]) -> int | None:
     """Return the number of history sentences (K) from a run's settings."""
-    history = settings.get("history")
-    if isinstance(history, Mapping) and isinstance(history.get("sentences"), int):
-        return int(history["sentences"])
-    inner = (history_size(value) for value in settings.values() if isinstance(value, Mapping))
-    return next((size for size in inner if size is not None), None)
+    sizes = (size for name, size in flatten(settings).items() if f".{name}".endswith(".history.sentences"))
+    return next((size for size in sizes if isinstance(size, int)), None)
 
 
 def _with_and_without(context: Measured, plain: Measured, contexts: int, plains: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from docaps.runs.card import flatten
 from docaps.runs.grid_results import Grid
 from docaps.runs.results import RunResults
-from docaps.runs.wording import MISSING, is_regularised, listing, sees_context
+from docaps.runs.wording import decimal, is_regularised, listing, sees_context
 
 CORPORA = ("TED", "News", "Europarl")
 
@@ -185,7 +185,5 @@ def _list_others(compared: Sequence[Compared], whose: str) -> list[str]:
 
 def paper_scores(row: str, corpora: Sequence[str]) -> list[str]:
     """Return the paper's BLEU and Meteor of a row on some corpora, as text."""
-    found = TABLE2.get(row)
-    if found is None:
-        return [MISSING] * 2 * len(corpora)
-    return [f"{score:.2f}" for name in corpora for score in found[CORPORA.index(name)]]
+    scores = TABLE2.get(row, ((None, None),) * len(CORPORA))
+    return [decimal(score, 2) for name in corpora for score in scores[CORPORA.index(name)]]

@@ -71,6 +71,5 @@ def run_heading(run: RunResults, index: int, results: Sequence[RunResults]) -> T
     """Name a run in a row heading, with its seed where the runs of the table differ in it."""
     several = len({one.description.get("seed") for one in results}) > 1
     seed = f", seed {run.description.get('seed')}" if several else ""
-    return TableCell(
-        sentence_case(describe_system(run.system)), run=index, quiet=f"{run.system} · run {run.name}{seed}"
-    )
+    quiet = f"{run.system} · run {run.name}{seed}"
+    return TableCell(sentence_case(describe_system(run.system)), run=index, quiet=quiet)

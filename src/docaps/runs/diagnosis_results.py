@@ -59,10 +59,6 @@ class TraceSummary:
     places: tuple[TracePlace, ...]
 
 
-def _measured(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [row for row in rows if row["perplexity"] is not None]
-
-
 def _larger_p_values(rows: Sequence[Mapping[str, Any]]) -> dict[frozenset[str], float]:
     """Return the larger p-value of both tests, for each pair of conditions."""
     return {
@@ -82,7 +78,10 @@ class Diagnosis:
     created: Text
     text: str  # in words, the text that the model was diagnosed on
     against: Annotated[str | None, BeforeValidator(lambda other: other and other["name"])]
-    conditions: Annotated[tuple[ConditionResult, ...], BeforeValidator(_measured)]
+    conditions: Annotated[
+        tuple[ConditionResult, ...],
+        BeforeValidator(lambda rows: [row for row in rows if row["perplexity"] is not None]),
+    ]
     p_values: Annotated[Mapping[frozenset[str], float], BeforeValidator(_larger_p_values), Field(alias="comparisons")]
     steps: Annotated[
         tuple[DistanceGain, ...], BeforeValidator(lambda found: found["perplexity"]), Field(alias="by_distance")

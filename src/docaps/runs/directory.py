@@ -165,10 +165,8 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that results depend on."""
     found = {"python": platform.python_version()}
     for package in ("docaps", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt"):
-        try:
+        with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 

@@ -24,6 +24,7 @@ Value = TypeVar("Value")
 Number = Annotated[float, BeforeValidator(lambda value: float("nan") if value is None else value)]
 """A number; null (an undefined correlation) becomes nan."""
 Matrix = tuple[tuple[Number, ...], ...]  # [capsule][word]
+Matrices = Annotated[tuple[Matrix, ...], BeforeValidator(lambda matrices: matrices or ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,8 @@ class HistoryRouting:
 
     distance: int | None  # None: all history sentences were routed together
     words: tuple[Text, ...]
-    coupling: Annotated[tuple[Matrix, ...], BeforeValidator(lambda matrices: matrices or ())] = ()
-    pcc: Annotated[tuple[Matrix, ...], BeforeValidator(lambda matrices: matrices or ())] = ()
+    coupling: Matrices = ()
+    pcc: Matrices = ()
 
     def __post_init__(self) -> None:
         """Refuse matrices that do not have a value for each word."""

@@ -6,24 +6,13 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from docaps.report.drawing.svg import (
-    BOLD_LETTER,
-    LETTER,
-    WIDTH,
-    Picture,
-    group,
-    marker,
-    number,
-    rule,
-    run_class,
-    shape,
-    text,
-)
+from docaps.report.drawing.svg import LETTER, WIDTH, Picture, group, marker, polyline, rule, run_class, shape, text
 from docaps.runs.wording import percent_with_sign
 
 _TOP, _BASELINE = 12.0, 206.0
 _BAR_HEIGHT, _VALUE_WIDTH = 26.0, 52.0
 _WIDE, _LINE_HEIGHT = 720.0, 10.0
+_BOLD_LETTER = 7.8  # width of an average letter of a label
 _STEPS = (1.0, 2.0, 5.0, 10.0)
 # Logarithmic from this ratio of largest to smallest value; below it, round linear ticks read better.
 _LOG_SPAN = 10.0
@@ -142,7 +131,7 @@ def line_chart(series: Sequence[Series], *, title: str, may_be_log: bool = False
         replace(line, points=[point for point in line.points if all(map(math.isfinite, point))]) for line in series
     ]
     shown = [line for line in finite if line.points]
-    right = max((len(line.label) for line in shown if not line.dashed), default=0) * BOLD_LETTER + 10
+    right = max((len(line.label) for line in shown if not line.dashed), default=0) * _BOLD_LETTER + 10
     xs, ys = ([point[axis] for line in shown for point in line.points] for axis in (0, 1))
     x_axis = Axis(0.0, max([*xs, 1.0]), 48, WIDTH - max(right, 20))
     y_axis = Axis.over(ys, start=_BASELINE, end=_TOP, may_be_log=may_be_log)
@@ -185,7 +174,7 @@ def point_chart(points: Sequence[Point], *, across: str, title: str, colour: int
     body = [*_value_grid(y_axis, x_axis), rule(x_axis.start, _BASELINE, x_axis.end, _BASELINE, "axis")]
     body += [text(f"{point.value:g}", x_axis.place(point.value), 223, class_="middle") for point in points]
     body.append(text(across, x_axis.end, 238, text_anchor="end", class_="quiet"))
-    body.append(_polyline([(x_axis.place(p.value), y_axis.place(p.mean)) for p in points], run_class(colour)))
+    body.append(polyline([(x_axis.place(p.value), y_axis.place(p.mean)) for p in points], run_class(colour)))
     for point in points:
         x = x_axis.place(point.value)
         body.append(rule(x, y_axis.place(point.low), x, y_axis.place(point.high), f"whisker {run_class(colour)}"))
@@ -250,12 +239,7 @@ def _line(line: Series, x_axis: Axis, y_axis: Axis) -> Markup:
     places = [(x_axis.place(x), y_axis.place(y)) for x, y in line.points]
     if len(places) == 1:
         return marker(line.run, *places[0], f"{line.label}: {line.points[0][1]:.4g}")
-    return _polyline(places, f"{run_class(line.run)}{' dashed' if line.dashed else ''}", line.label)
-
-
-def _polyline(places: Sequence[tuple[float, float]], style: str, title: str = "") -> Markup:
-    points = " ".join(f"{number(x)},{number(y)}" for x, y in places)
-    return shape("polyline", points=points, class_=f"curve {style}", title=title)
+    return polyline(places, f"{run_class(line.run)}{' dashed' if line.dashed else ''}", line.label)
 
 
 def _end_labels(lines: Sequence[Series], x_axis: Axis, y_axis: Axis) -> list[Markup]:
@@ -297,13 +281,10 @@ def _interval_row(name: str, marks: Sequence[IntervalMark], axis: Axis, *, top: 
         y = top + 9 + _LINE_HEIGHT * mark.place
         start, end = (axis.place(min(max(value, axis.low), axis.high)) for value in (mark.low, mark.high))
         parts.append(rule(start, y, end, y, f"whisker {run_class(mark.place)}"))
-        parts.append(_interval_mark(mark, axis, y))
+        if axis.low <= mark.value <= axis.high:
+            parts.append(marker(mark.place, axis.place(mark.value), y, mark.title))
+            continue
+        x, anchor = (axis.start, "start") if mark.value < axis.low else (axis.end, "end")
+        looks = {"text_anchor": anchor, "class_": f"label {run_class(mark.place)}", "title": mark.title}
+        parts.append(text(mark.text, x, y + 4, **looks))
     return shape("g", *parts)
-
-
-def _interval_mark(mark: IntervalMark, axis: Axis, y: float) -> Markup:
-    if axis.low <= mark.value <= axis.high:
-        return marker(mark.place, axis.place(mark.value), y, mark.title)
-    x, anchor = (axis.start, "start") if mark.value < axis.low else (axis.end, "end")
-    style = f"label {run_class(mark.place)}"
-    return shape("text", mark.text, x=x, y=y + 4, text_anchor=anchor, class_=style, title=mark.title)

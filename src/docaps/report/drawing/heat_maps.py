@@ -57,7 +57,11 @@ def heat_map(
         _row(row, words, capsule=capsule, left=left, cell=cell, kind=kind, scale=scale)
         for capsule, row in enumerate(matrix, start=1)
     ]
-    axis = [_word_label(label, left + cell * (column + 0.5), bottom) for column, label in enumerate(labels)]
+    axis = []
+    for column, label in enumerate(labels):
+        x, y = left + cell * (column + 0.5) + 3, bottom + 12
+        slanted = {"text_anchor": "end", "transform": f"rotate(-45 {number(x)} {number(y)})", "class_": "word"}
+        axis.append(text(label, x, y, **slanted))
     background = shape("rect", x=left, y=0, width=cell * len(words), height=bottom, class_="ground")
     body = [shape("g", background, aria_hidden="true"), *rows, shape("g", *axis, aria_hidden="true")]
     style = f"width:{number(width)}px;min-width:{number(_SMALLEST * width)}px"
@@ -82,8 +86,3 @@ def _row(
         names = {"role": "cell", "aria_label": name, "title": name}
         cells.append(shape("rect", **place, class_=f"cell {hue}", fill_opacity=strength, **names))
     return shape("g", *cells, role="row")
-
-
-def _word_label(label: str, x: float, bottom: float) -> str:
-    rotation = f"rotate(-45 {number(x + 3)} {number(bottom + 12)})"
-    return text(label, x + 3, bottom + 12, text_anchor="end", transform=rotation, class_="word")

@@ -7,7 +7,6 @@ from markupsafe import Markup, escape
 
 WIDTH = 360.0
 LETTER = 6.6  # width of an average letter at the charts' font size
-BOLD_LETTER = 7.8
 COLOURS = 8  # runs beyond the eighth share colours; their labels distinguish them
 _MARKERS = (
     "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0z",
@@ -77,6 +76,12 @@ def text(content: str, x: float, y: float, **attributes: str) -> Markup:
 def rule(x1: float, y1: float, x2: float, y2: float, class_: str, title: str = "") -> Markup:
     """Draw a straight line."""
     return shape("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=class_, title=title)
+
+
+def polyline(places: Sequence[tuple[float, float]], style: str, title: str = "") -> Markup:
+    """Draw a line through some points."""
+    points = " ".join(f"{number(x)},{number(y)}" for x, y in places)
+    return shape("polyline", points=points, class_=f"curve {style}", title=title)
 
 
 def marker(run: int, x: float = 6, y: float = 6, title: str = "") -> Markup:

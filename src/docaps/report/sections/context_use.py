@@ -35,9 +35,8 @@ def diagnosis_section(results: Sequence[RunResults]) -> Markup:
 
 def condition_name(condition: str, other: str | None) -> str:
     """Name a condition for readers."""
-    if condition == "against":
-        return f"run {other}" if other else "the other run"
-    return _NAMES.get(condition, f"the {condition}")
+    names = _NAMES | {"against": f"run {other}" if other else "the other run"}
+    return names.get(condition, f"the {condition}")
 
 
 def _table(found: Diagnosis, name: str) -> Table:

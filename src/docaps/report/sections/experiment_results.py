@@ -25,27 +25,11 @@ from docaps.runs.grid_results import Grid
 from docaps.runs.results import RunResults
 
 _AXES = {"history.sentences": "history sentences", "qcn.capsules": "capsules", "qcn.rounds": "routing iterations"}
-_DRAWN = ("bleu", "meteor")
 KINDS = {**OTHER_HISTORIES, "baseline": "the row it is compared with"}
 """What a row with its own history is compared with: the same model with another history, and another model."""
 _BASELINE = len(OTHER_HISTORIES)  # place of the other model
 _FARTHEST = 2.0
 """A baseline further off than this many times the largest gain of a history is not drawn to scale."""
-_MARKS_NOTE = (
-    "A mark means that a row differs from the baseline, for better or worse. There is no correction for the number of "
-    "rows and metrics: one in twenty null differences is marked."
-)
-_TABLE2_NOTE = (
-    "For each seed, all our rows start from one sentence model and have a second stage of the same steps, dropout and "
-    "schedule, the sentence-level rows too (zhang trains its new weights only). The model of a run was chosen on the "
-    f"development part; the test part was translated once. {_MARKS_NOTE}"
-)
-_TRIALS_NOTE = (
-    "Besides the sentence model, each row is the QCN with one setting changed, from the same sentence model and with "
-    "as many steps, unless that is the setting. Settings are chosen by these numbers, so those of the best row are "
-    "biased upwards; the test part was not used. A row that is not better with its own history than with another's "
-    "shows no use of it."
-)
 
 
 def grid_section(grid: Grid, results: Sequence[RunResults], anchor: str) -> Markup:
@@ -67,7 +51,7 @@ def _table2_section(grid: Grid, results: Sequence[RunResults], anchor: str) -> M
         id=f"{anchor}-section",
         differences=state_differences(grid, results),
         table=Table("Table 2", _table2_head(header[1:-1], corpora), rows, caption=_plain_caption(grid), id=anchor),
-        notes=[_TABLE2_NOTE, *state_sentence_models(grid)],
+        started=state_sentence_models(grid),
     )
 
 
@@ -76,8 +60,8 @@ def _table_section(grid: Grid, anchor: str) -> Markup:
     heading = "Trials" if is_trial(grid) else str(grid["title"])
     header, rows = grid_cells(grid)
     table = Table(heading, [header], rows, caption=_plain_caption(grid).removeprefix(f"{heading}. "))
-    notes = [_TRIALS_NOTE] if is_trial(grid) else [_MARKS_NOTE, *state_sentence_models(grid)]
-    return _render(grid, anchor, heading=heading, gain=gain_panel(grid), table=table, notes=notes)
+    started = [] if is_trial(grid) else state_sentence_models(grid)
+    return _render(grid, anchor, heading=heading, gain=gain_panel(grid), table=table, started=started)
 
 
 def _sweep_section(grid: Grid, anchor: str) -> Markup:
@@ -100,13 +84,13 @@ def sweep_panels(grid: Grid) -> list[Panel]:
     """Draw BLEU and METEOR over the setting in which the rows differ."""
     across = _AXES.get(str(grid["axis"]), str(grid["axis"]))
     rows = [row for row in grid["rows"] if row.get("value") is not None]
-    drawn = [(key, points) for key in _DRAWN if (points := [_point(row, key) for row in rows if key in row["means"]])]
-    panels = []
-    for place, (key, points) in enumerate(drawn):
-        values = "; ".join(f"{point.value:g}: {point.mean:.2f}" for point in points)
-        title = f"{METRIC_NAMES[key]} by {across}: {values}"
-        chart = point_chart(points, across=across, title=title, colour=place)
-        panels.append(Panel(METRIC_NAMES[key], f"by {across}", chart))
+    panels: list[Panel] = []
+    for key in ("bleu", "meteor"):
+        if points := [_point(row, key) for row in rows if key in row["means"]]:
+            values = "; ".join(f"{point.value:g}: {point.mean:.2f}" for point in points)
+            title = f"{METRIC_NAMES[key]} by {across}: {values}"
+            chart = point_chart(points, across=across, title=title, colour=len(panels))
+            panels.append(Panel(METRIC_NAMES[key], f"by {across}", chart))
     return panels
 
 
@@ -118,8 +102,8 @@ def _point(row: Mapping[str, Any], key: str) -> Point:
 
 def _render(grid: Grid, anchor: str, **values: Any) -> Markup:
     """Fill in the template of a grid; what a section does not give is empty."""
-    common = {"anchor": anchor, "id": anchor, "unfinished": state_unfinished(grid), "gain_labels": list(KINDS.values())}
-    return render("grid.html", **{**common, **values})
+    common = {"experiment": grid["experiment"], "anchor": anchor, "id": anchor, "unfinished": state_unfinished(grid)}
+    return render("grid.html", gain_labels=list(KINDS.values()), **{**common, **values})
 
 
 def _plain_caption(grid: Grid) -> str:

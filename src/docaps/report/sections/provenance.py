@@ -10,7 +10,7 @@ from docaps.report.paper import CORPORA, TABLE1
 from docaps.report.templating import Table, TableCell, render
 from docaps.runs.card import flatten
 from docaps.runs.results import RunResults
-from docaps.runs.wording import MISSING, label_runs, thousands
+from docaps.runs.wording import MISSING, decimal, label_runs, thousands
 
 _UNSET = object()
 _PARTS = {"train": "Training", "dev": "Development", "test": "Test"}
@@ -33,22 +33,17 @@ def corpora(results: Sequence[RunResults]) -> list[Mapping[str, Any]]:
 
 def data_rows(found: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: documents, sentence pairs and average length of each part, ours and the paper's."""
-    header = ["Part"]
+    header, rows = ["Part"], [[title] for title in _PARTS.values()]
     for number, data in enumerate(found, start=1):
         name = f"ours{f' {number}' if len(found) > 1 else ''}, {data['source_language']}-{data['target_language']}"
         header += [f"{name}: documents", "sentence pairs", "average length"]
+        for row, own in zip(rows, map(data["parts"].get, _PARTS), strict=True):
+            counts = [thousands(own[key]) for key in ("documents", "sentences")] if own else [MISSING] * 2
+            row += [*counts, decimal(own["average"] if own else None, 2)]
     header += [f"paper, {name}: {what}" for name in CORPORA for what in ("sentence pairs", "average length")]
-    return header, [_data_row(part, title, found) for part, title in _PARTS.items()]
-
-
-def _data_row(part: str, title: str, found: Sequence[Mapping[str, Any]]) -> list[str]:
-    cells = [title]
-    for own in (data["parts"].get(part) for data in found):
-        sizes = [thousands(own["documents"]), thousands(own["sentences"]), f"{own['average']:.2f}"] if own else None
-        cells += sizes or [MISSING] * 3
-    for sentences, average in TABLE1[part]:
-        cells += [thousands(sentences), f"{average:.2f}"]
-    return cells
+    for row, part in zip(rows, _PARTS, strict=True):
+        row += [text for pairs, average in TABLE1[part] for text in (thousands(pairs), f"{average:.2f}")]
+    return header, rows
 
 
 def provenance_section(

@@ -10,7 +10,7 @@ from docaps.report.drawing.svg import Panel
 from docaps.report.grid_tables import METRIC_NAMES
 from docaps.report.headline import state_doubts
 from docaps.report.templating import Table, TableCell, render, run_heading
-from docaps.runs.results import AccuracyBreakdown, RunResults, score_of
+from docaps.runs.results import AccuracyBreakdown, RunResults, Scores, score_of
 from docaps.runs.wording import MISSING, decimal, duration, label_runs, name_seeds, percent, thousands
 
 _PLAIN = ("System", "Parameters", "Training", "Tokens/s", "Perplexity", "BLEU")
@@ -40,7 +40,7 @@ def results_section(results: Sequence[RunResults], *, charted: int | None = None
         "results.html",
         warnings=state_doubts(results),
         table=_table(results),
-        signatures=list(dict.fromkeys(_signature(run) for run in results if run.scores)),
+        signatures=list(dict.fromkeys(_signature(run.scores) for run in results if run.scores)),
         missing=[f"{run.name}/assessment/{file}" for run in results for file in _missing(run, results)],
         labels=label_runs(shown),
         panels=accuracy_panels(shown, name_seeds(results, shown)),
@@ -165,8 +165,6 @@ def _missing(run: RunResults, results: Sequence[RunResults]) -> list[str]:
     return [*files, "contrastive.json"] if expected and run.contrastive is None else files
 
 
-def _signature(run: RunResults) -> tuple[str, str]:
-    if run.scores is None:
-        return "", ""
-    search = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in run.scores.search.items())
-    return run.scores.signature, f" ({search})" if search else ""
+def _signature(scores: Scores) -> tuple[str, str]:
+    search = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in scores.search.items())
+    return scores.signature, f" ({search})" if search else ""
