@@ -41,9 +41,7 @@ def report(
     Example: docaps report runs/demo/runs/document --sentence 48:2 --sentence 48:6
     """
     from docaps.experiments.collect import collect
-    from docaps.files import write_text_atomically
     from docaps.report.figures import load_converter, write_figures
-    from docaps.report.markdown import build_markdown
 
     places = [_place(text) for text in sentence or ()]
     _check_absent([out, *([markdown] if markdown else [])], overwrite=overwrite)
@@ -52,12 +50,7 @@ def report(
             _check_absent([figures], overwrite=overwrite)
         load_converter()  # fail now rather than after measuring the models
     found = collect(runs, corpus=corpus, docaps=command_name(), places=places)
-    write_text_atomically(out, _build_page(found, runs, out))
-    written = [out]
-    if markdown is not None:
-        text = build_markdown(found.results, title="docaps report", grids=found.grids, commands=found.commands)
-        write_text_atomically(markdown, text)
-        written.append(markdown)
+    written = _write_pages(found, runs, out, markdown)
     if figures is not None:
         written += write_figures(figures, found.results, found.grids)
     if json:
@@ -86,11 +79,14 @@ def _check_absent(paths: list[Path], *, overwrite: bool) -> None:
             raise DocapsError("exists already: give --overwrite to replace it", path=path)
 
 
-def _build_page(found: "ReportData", runs: list[Path], out: Path) -> str:
+def _write_pages(found: "ReportData", runs: list[Path], out: Path, markdown: Path | None) -> list[Path]:
+    """Write the page and, if asked for, the tables as Markdown; return the paths."""
+    from docaps.files import write_text_atomically
+    from docaps.report.markdown import build_markdown
     from docaps.report.page import build_page
 
     names, target = shlex.join(map(str, runs)), shlex.quote(str(out))
-    return build_page(
+    page = build_page(
         found.results,
         title="docaps report",
         subtitle="; ".join(str(grid["title"]) for grid in found.grids) or ", ".join(run.name for run in runs),
@@ -98,3 +94,9 @@ def _build_page(found: "ReportData", runs: list[Path], out: Path) -> str:
         grids=found.grids,
         sentence_models=found.sentence_models,
     )
+    write_text_atomically(out, page)
+    if markdown is None:
+        return [out]
+    text = build_markdown(found.results, title="docaps report", grids=found.grids, commands=found.commands)
+    write_text_atomically(markdown, text)
+    return [out, markdown]

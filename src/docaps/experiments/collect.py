@@ -24,7 +24,7 @@ Places = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """The runs and grids of a report, the commands that reproduce them, and the models that rows of grids start from."""
+    """The runs and grids of a report, the commands that reproduce them, and the models that rows start from."""
 
     results: list[RunResults] = field(default_factory=list)
     grids: list[Grid] = field(default_factory=list)
@@ -149,8 +149,8 @@ def _called(command: str, docaps: str) -> str:
 def _grid_commands(grids: Sequence[Grid], docaps: str) -> list[tuple[str, str]]:
     """Return the command of each run of the grids, once if grids share it."""
     found: dict[str, tuple[str, str]] = {}
-    for grid, row in ((grid, row) for grid in grids for row in grid["rows"]):
+    for title, row in ((grid["title"], row) for grid in grids for row in grid["rows"]):
         for run in row["runs"]:
-            purpose = f"{grid['title']}: {row['title']}, seed {run['seed']}"
+            purpose = f"{title}: {row['title']}, seed {run['seed']}"
             found.setdefault(run["path"], (purpose, _called(run["command"], docaps)))
     return list(found.values())
