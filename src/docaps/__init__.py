@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from docaps.config import TranslationPrecision
     from docaps.translation.document_translator import DocumentTranslator
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["__version__", "load"]
 
 

@@ -70,3 +70,12 @@ def test_a_run_of_a_later_format_is_refused(old: Path) -> None:
         f"docaps: {path}: run format {FORMAT + 1} is not known to this version, which reads formats 1 to {FORMAT}: "
         "update docaps\n",
     )
+
+
+def test_a_document_model_of_the_first_release_translates_as_it_did() -> None:
+    first = FIXTURE.parent / "run-0.1.0"
+    source = (first / "source.en").read_text(encoding="utf-8")
+    options = ("--format", "lines", "--precision", "float32")
+    expected = (first / "translated.de").read_text(encoding="utf-8")
+    assert succeed("translate", first / "document", *options, stdin=source).out == expected
+    assert succeed("translate", first / "document", *options, "--no-context", stdin=source).out != expected

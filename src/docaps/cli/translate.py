@@ -73,8 +73,8 @@ def translate(
     """Translate documents, each sentence in the context of the sentences before it.
 
     The input has one sentence a line and a line <d> before each document (without any, the file is one document), or
-    another format (docs/reference/file-formats.md), running text included; the format is detected by content. The
-    output has the same format, documents, sentences, empty lines and paragraphs. Endless input is translated as it comes.
+    another format (docs/reference/file-formats.md), running text included; it is detected by content. The output has
+    the same format, documents, sentences, empty lines and paragraphs. Endless input is translated as it comes.
 
     Example: docaps translate runs/demo/runs/document < story.en > story.de
 

@@ -18,6 +18,12 @@ from docaps.model.interface import TranslationModel
 DIGEST = "sha256"
 FOREIGN = {"format"}
 """The only metadata of files of other programs; those have no digest, ours always do."""
+RENAMED = {
+    f"context.{part}.{kind}": f"context.{part}.linear.{kind}"
+    for part in ("query", "words")
+    for kind in ("weight", "bias")
+}
+"""Tensors that docaps 0.1.0 stored under other names."""
 
 
 def save_weights(model: TranslationModel, path: Path) -> None:
@@ -70,8 +76,8 @@ def weights_of(model: TranslationModel) -> dict[str, Tensor]:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Read a file of weights."""
-    return read_tensors(path)[0]
+    """Read a file of weights; tensors of docaps 0.1.0 get their present names."""
+    return {RENAMED.get(name, name): tensor for name, tensor in read_tensors(path)[0].items()}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> None:
