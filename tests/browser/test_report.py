@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from tests.unit.report.fake_runs import write_document_run, write_sentence_run
 
-from docaps.report import read_results, write_report
+from docaps.report import build_page, read_results
 
 pytestmark = pytest.mark.browser
 
@@ -15,7 +15,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     runs = [read_results(write(folder)) for write in (write_sentence_run, write_document_run)]
     path: Path = folder / "report.html"
     commands = [("Train both stages", "docaps run minidocs --output runs/minidocs")]
-    write_report(path, runs, title="Mini-documents", subtitle="English to German", commands=commands)
+    page = build_page(runs, title="Mini-documents", subtitle="English to German", commands=commands)
+    path.write_text(page, encoding="utf-8")
     return path.as_uri()
 
 

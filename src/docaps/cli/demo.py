@@ -67,7 +67,8 @@ def demo(
 def _write_page(folder: "DemoFolder", recipe: "Recipe", documents: int) -> None:
     """Write the report on both models."""
     from docaps.experiments.demo_chain import STAGES, command_for
-    from docaps.report.page import write_report
+    from docaps.files import write_text_atomically
+    from docaps.report.page import build_page
     from docaps.runs.results import read_results
 
     docaps, model, items = command_name(), quote(folder.run("document").path), quote(folder.items)
@@ -76,13 +77,13 @@ def _write_page(folder: "DemoFolder", recipe: "Recipe", documents: int) -> None:
         ("Translate a document of your own", f"{docaps} translate {model} < document.txt"),
         ("Measure context-dependent choices", f"{docaps} contrast {model} {items}"),
     ]
-    write_report(
-        folder.report,
+    page = build_page(
         [read_results(folder.run(stage).path) for stage in STAGES],
         title="Does the model use context?",
         subtitle=f"docaps demo on mini-documents, seed {recipe.seed}",
         commands=commands,
     )
+    write_text_atomically(folder.report, page)
 
 
 def _print_summary(summary: dict[str, Any]) -> None:

@@ -135,15 +135,12 @@ def write_tables(directory: Path) -> None:
 def write_table(directory: Path, results: Mapping[str, Any]) -> str:
     """Write the Markdown table of an experiment, and return it."""
     from docaps.files import write_text_atomically
-    from docaps.report.choice_table import as_markdown as choices_as_markdown
     from docaps.report.grid_tables import as_markdown
     from docaps.report.markdown import runs_table
     from docaps.runs.results import read_results
 
-    if "chance" in results:
-        text = choices_as_markdown(results)
-    else:
-        text = as_markdown(results)
+    text = as_markdown(results)
+    if "chance" not in results:
         read = [read_results(directory / run["path"]) for row in results["rows"] for run in row["runs"]]
         text += f"\n{runs_table(read)}\n" if read else ""
     write_text_atomically(directory / f"{results['experiment']}.md", text)
@@ -168,11 +165,10 @@ def replace_generated(path: Path, name: str, text: str | None = None) -> None:
 
 
 def _print_results(grid: "Grid", results: Mapping[str, Any]) -> None:
-    from docaps.report.choice_table import as_rows as choices_as_rows
-    from docaps.report.grid_tables import as_rows
+    from docaps.report.grid_tables import as_rows, choice_rows
 
     if results["rows"]:
-        print_table(results["title"], *(choices_as_rows if "chance" in results else as_rows)(results))
+        print_table(results["title"], *(choice_rows if "chance" in results else as_rows)(results))
     typer.echo(f"The table is in {grid.table}, the numbers are in {grid.results}.", err=True)
     page = grid.directory / "report.html"
     print_next([("look", f"{command_name()} report {quote(grid.directory)} --out {quote(page)}")])

@@ -50,11 +50,7 @@ def report(
             _check_absent([figures], overwrite=overwrite)
         load_converter()  # fail now rather than after measuring the models
     found = collect(runs, corpus=corpus, docaps=command_name(), places=places)
-    _write_page(found, runs, out)
-    written = [out]
-    if markdown is not None:
-        _write_markdown(found, markdown)
-        written.append(markdown)
+    written = _write_pages(found, runs, out, markdown)
     if figures is not None:
         written += write_figures(figures, found.results, found.grids)
     if json:
@@ -83,12 +79,14 @@ def _check_absent(paths: list[Path], *, overwrite: bool) -> None:
             raise DocapsError("exists already: give --overwrite to replace it", path=path)
 
 
-def _write_page(found: "ReportData", runs: list[Path], out: Path) -> None:
-    from docaps.report.page import write_report
+def _write_pages(found: "ReportData", runs: list[Path], out: Path, markdown: Path | None) -> list[Path]:
+    """Write the page and, if asked for, the tables as Markdown; return the paths."""
+    from docaps.files import write_text_atomically
+    from docaps.report.markdown import build_markdown
+    from docaps.report.page import build_page
 
     names, target = shlex.join(map(str, runs)), shlex.quote(str(out))
-    write_report(
-        out,
+    page = build_page(
         found.results,
         title="docaps report",
         subtitle="; ".join(str(grid["title"]) for grid in found.grids) or ", ".join(run.name for run in runs),
@@ -96,11 +94,9 @@ def _write_page(found: "ReportData", runs: list[Path], out: Path) -> None:
         grids=found.grids,
         sentence_models=found.sentence_models,
     )
-
-
-def _write_markdown(found: "ReportData", path: Path) -> None:
-    from docaps.files import write_text_atomically
-    from docaps.report.markdown import build_markdown
-
+    write_text_atomically(out, page)
+    if markdown is None:
+        return [out]
     text = build_markdown(found.results, title="docaps report", grids=found.grids, commands=found.commands)
-    write_text_atomically(path, text)
+    write_text_atomically(markdown, text)
+    return [out, markdown]

@@ -55,7 +55,7 @@ def train(
     prepare_memory()  # before torch is imported
     from docaps.corpus.store import open_store
     from docaps.experiments.probes import watch_bleu
-    from docaps.runs.card import write_cards
+    from docaps.runs.card import write_card
     from docaps.training.distributed import process_group
     from docaps.training.stages import train_recipe
 
@@ -74,7 +74,8 @@ def train(
             group=group,
         )
         if group.is_main:
-            write_cards(runs, typed_command())
+            for run in runs:
+                write_card(run, command=typed_command())
             _show([run.path for run in runs], json)
 
 

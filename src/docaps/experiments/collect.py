@@ -24,21 +24,17 @@ Places = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """The runs and grids of a report, and the commands that reproduce them."""
+    """The runs and grids of a report, the commands that reproduce them, and the models that rows start from."""
 
-    results: list[RunResults]
-    grids: list[Grid]
-    commands: list[tuple[str, str]]
+    results: list[RunResults] = field(default_factory=list)
+    grids: list[Grid] = field(default_factory=list)
+    commands: list[tuple[str, str]] = field(default_factory=list)
     sentence_models: list[RunResults] = field(default_factory=list)
-    """The models that the rows of grids start from."""
 
 
 def collect(paths: Sequence[Path], *, corpus: Path | None, docaps: str, places: Places = ()) -> ReportData:
-    """Read runs and grids, measuring runs that have not been measured.
-
-    Routing is traced for the sentences at `places`.
-    """
-    found = ReportData([], [], [])
+    """Read runs and grids, measuring runs that have not been measured; trace routing for the sentences at `places`."""
+    found = ReportData()
     for path in paths:
         if is_grid(path):
             _add_grid(found, path, corpus, places, docaps)
@@ -130,12 +126,9 @@ def _training_manifest(run: RunResults) -> Mapping[str, Any]:
 
 def _run_commands(run: RunResults, docaps: str) -> list[tuple[str, str]]:
     """Return the commands that train a run, where known, and translate with it."""
-    made = str(run.description.get("command") or "")
-    found = [(f"Train {run.path.name}", _called(made, docaps))] if made else []
-    return [
-        *found,
-        (f"Translate with {run.path.name}", f"{docaps} translate {shlex.quote(str(run.path))} < document.txt"),
-    ]
+    name, made = run.path.name, str(run.description.get("command") or "")
+    translate = (f"Translate with {name}", f"{docaps} translate {shlex.quote(str(run.path))} < document.txt")
+    return [(f"Train {name}", _called(made, docaps)), translate] if made else [translate]
 
 
 def _measuring_commands(run: RunResults, docaps: str) -> list[tuple[str, str]]:
@@ -156,9 +149,8 @@ def _called(command: str, docaps: str) -> str:
 def _grid_commands(grids: Sequence[Grid], docaps: str) -> list[tuple[str, str]]:
     """Return the command of each run of the grids, once if grids share it."""
     found: dict[str, tuple[str, str]] = {}
-    for grid in grids:
-        for row in grid["rows"]:
-            for run in row["runs"]:
-                purpose = f"{grid['title']}: {row['title']}, seed {run['seed']}"
-                found.setdefault(run["path"], (purpose, _called(run["command"], docaps)))
+    for title, row in ((grid["title"], row) for grid in grids for row in grid["rows"]):
+        for run in row["runs"]:
+            purpose = f"{title}: {row['title']}, seed {run['seed']}"
+            found.setdefault(run["path"], (purpose, _called(run["command"], docaps)))
     return list(found.values())

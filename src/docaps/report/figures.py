@@ -20,7 +20,7 @@ from docaps.report.sections.learning_curves import curve_panels
 from docaps.report.sections.routing_maps import routing_kinds, routing_steps
 from docaps.report.sections.run_table import accuracy_panels
 from docaps.runs.grid_results import Grid, arrange
-from docaps.runs.results import RoutingSample, RunResults
+from docaps.runs.results import RunResults
 from docaps.runs.wording import label_runs, sentence_case
 
 _GAP, _CAPTION, _LEGEND = 24.0, 34.0, 22.0
@@ -28,10 +28,9 @@ _CHANCE = "chance"
 _FONTS = "Helvetica, Arial, sans-serif"
 _NEEDS_MORE = re.compile(r"[^\x00-\xff\u202f−←→…‘’“”–—€Œœ]")
 """Characters that Helvetica, which every PDF reader has, does not cover."""
-Convert = Callable[[str], bytes]
 
 
-def load_converter() -> Convert:
+def load_converter() -> Callable[[str], bytes]:
     """Return a function that turns SVG into PDF, or explain how to install it."""
     try:
         from reportlab import rl_config
@@ -80,24 +79,22 @@ def _figures(results: Sequence[RunResults], grids: Sequence[Grid]) -> dict[str, 
 
 def _routing_figures(runs: Sequence[RunResults]) -> dict[str, str]:
     """Draw the heat maps of the first history sentence of each run: iterations downwards, c left, p right."""
-    names = Counter(run.name for run in runs)
-    found = {}
+    names, found = Counter(run.name for run in runs), {}
     for run, label in zip(runs, label_runs(runs), strict=True):
         if run.routing and run.routing[0].history:
             name = re.sub(r"\W+", "-", f"routing-{run.name if names[run.name] == 1 else label}")
-            found[name] = compose(*_routing_panels(run.routing[0]))
+            history = run.routing[0].history
+            columns = [
+                [
+                    Panel(kind.title, f"iteration {step}, {values}", picture)
+                    for step, (picture, values) in enumerate(steps)
+                ]
+                for kind in routing_kinds(history)
+                for steps in [routing_steps(kind, history[0])]
+            ]
+            panels = [panel for row in zip(*columns, strict=True) for panel in row]
+            found[name] = compose(panels, len(columns))
     return found
-
-
-def _routing_panels(sample: RoutingSample) -> tuple[list[Panel], int]:
-    """Return the panels of all iterations, row by row, and the number of columns."""
-    kinds, history = routing_kinds(sample.history), sample.history[0]
-    columns = [
-        [Panel(kind.title, f"iteration {step}, {values}", picture) for step, (picture, values) in enumerate(steps)]
-        for kind in kinds
-        for steps in [routing_steps(kind, history)]
-    ]
-    return [panel for row in zip(*columns, strict=True) for panel in row], len(kinds)
 
 
 def compose(panels: Sequence[Panel], columns: int = 1, legend: Sequence[str] = ()) -> str:
@@ -108,18 +105,12 @@ def compose(panels: Sequence[Panel], columns: int = 1, legend: Sequence[str] = (
     rows = -(-len(panels) // columns)
     body = [keys]
     for place, panel in enumerate(panels):
-        x, y = place % columns * (width + _GAP), top + place // columns * (height + _GAP)
-        body.append(_place(panel, x, y))
-    size = (2 * _GAP + columns * (width + _GAP) - _GAP, 2 * _GAP + top + rows * (height + _GAP) - _GAP)
-    title = "; ".join(panel.picture.title for panel in panels)
+        body.append(_place(panel, place % columns * (width + _GAP), top + place // columns * (height + _GAP)))
     content = shape("g", *body, transform=f"translate({number(_GAP)} {number(_GAP)})")
-    view: dict[str, str | float] = {
-        "width": size[0],
-        "height": size[1],
-        "viewBox": f"0 0 {number(size[0])} {number(size[1])}",
-    }
-    style = Markup(f"<style>\n{_style()}\n</style>")
-    svg = shape("svg", style, content, xmlns="http://www.w3.org/2000/svg", role="img", aria_label=title, **view)
+    across, down = _GAP + columns * (width + _GAP), _GAP + top + rows * (height + _GAP)
+    size = {"width": number(across), "height": number(down), "viewBox": f"0 0 {number(across)} {number(down)}"}
+    style, title = Markup(f"<style>\n{_style()}\n</style>"), "; ".join(panel.picture.title for panel in panels)
+    svg = shape("svg", style, content, xmlns="http://www.w3.org/2000/svg", role="img", aria_label=title, **size)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{svg}\n'
 
 

@@ -1,6 +1,6 @@
-"""The results of a grid in words and as a Markdown table: means over seeds, intervals, significance marks."""
+"""The results of a grid in words and as tables: means over seeds, intervals, significance marks, right choices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docaps.report.templating import TableCell
@@ -14,6 +14,10 @@ OTHER_HISTORIES = {"shuffled": "another's history", "none": "no history"}
 SMALLEST = 0.005
 """Differences below this round to nothing and get no mark, however significant."""
 Row = Mapping[str, Any]
+_SPEED = (
+    " Speed: target tokens a second in training, as a share of the sentence model's, both measured in turn, each with "
+    "batches of its own."
+)
 
 
 def metric_keys(grid: Grid) -> list[str]:
@@ -66,9 +70,8 @@ def _score_cell(row: Row, key: str) -> TableCell:
     ends = mean if mean["low"] is not None else (row.get("documents") or {}).get(key)
     interval = f"[{ends['low']:.2f}, {ends['high']:.2f}]" if ends else ""
     mark = significance_mark(row, key)
-    return TableCell(
-        f"{mean['mean']:.2f}", interval=interval, mark=mark, title=_explain(row["against"][key]) if mark else ""
-    )
+    title = _explain(row["against"][key]) if mark else ""
+    return TableCell(f"{mean['mean']:.2f}", interval=interval, mark=mark, title=title)
 
 
 def _choices_cell(row: Row) -> TableCell:
@@ -102,23 +105,18 @@ def is_trial(grid: Grid) -> bool:
 def caption(grid: Grid) -> str:
     """Describe recipe, data, part, intervals and significance tests."""
     corpus = grid["corpus"]
-    text = (
+    made = (
         f"{corpus['documents']:,} mini-documents ({corpus['phenomena']})" if "documents" in corpus else corpus["path"]
     )
-    steps = " and ".join(f"{_taken(grid, name)} {name} steps" for name in grid["steps"])
-    several = len(grid["seeds"]) > 1
-    what = "over documents (bootstrap), of one seed"
-    if several:
-        what = "over seeds (Student's t); of a row with one seed, over documents"
+    # The recipe only sets a limit: the caption says how many steps the runs of a stage took.
+    taken = {name: (grid.get("taken") or {}).get(name) or [limit] for name, limit in grid["steps"].items()}
+    ranges = {name: " to ".join(f"{steps:,}" for steps in sorted({min(of), max(of)})) for name, of in taken.items()}
+    steps = " and ".join(f"{number} {name} steps" for name, number in ranges.items())
+    several = "over seeds (Student's t); of a row with one seed, over documents"
+    what = several if len(grid["seeds"]) > 1 else "over documents (bootstrap), of one seed"
     part = "Development" if grid.get("part") == "dev" else "Test"
-    start = f"{grid['title']}. Recipe `{grid['recipe']}`, {steps}; {text}. {part} part; 95 % intervals {what}."
+    start = f"{grid['title']}. Recipe `{grid['recipe']}`, {steps}; {made}. {part} part; 95 % intervals {what}."
     return f"{start}{_marks(grid)}"
-
-
-def _taken(grid: Grid, name: str) -> str:
-    """Format how many steps the runs of a stage took; the recipe only sets a limit."""
-    taken = (grid.get("taken") or {}).get(name) or [grid["steps"][name]]
-    return f"{min(taken):,}" + (f" to {max(taken):,}" if min(taken) < max(taken) else "")
 
 
 def _marks(grid: Grid) -> str:
@@ -165,7 +163,10 @@ def state_unfinished(grid: Grid) -> list[str]:
 
 
 def as_markdown(grid: Grid) -> str:
-    """Format the tables of the test and development parts, with captions and signatures."""
+    """Format the table of right choices, or those of the scores on both parts, with captions and signatures."""
+    if "chance" in grid:
+        parts = [_choice_caption(grid), *state_unfinished(grid), markdown_table(*choice_rows(grid), numbers=True)]
+        return "\n\n".join(parts) + "\n"
     parts = [caption(grid), *state_unfinished(grid), markdown_table(*as_rows(grid))]
     if not is_trial(grid) and any("dev" in run for row in grid["rows"] for run in row["runs"]):
         parts += ["Development part, on which models were chosen:", markdown_table(*_dev_rows(grid))]
@@ -183,3 +184,51 @@ def _dev_rows(grid: Grid) -> tuple[list[str], list[list[str]]]:
         means = [sum(scores[key] for scores in measured) / len(measured) if measured else None for key in keys]
         rows.append([row["row"], *(decimal(mean, 2) for mean in means)])
     return ["row", *(METRIC_NAMES[key] for key in keys)], rows
+
+
+def _choice_caption(grid: Grid) -> str:
+    seeds = ", ".join(map(str, grid["seeds"]))
+    over = f"means over the seeds {seeds} (lowest-highest)" if len(grid["seeds"]) > 1 else f"seed {seeds}"
+    return (
+        f"Right choices in % on {grid['items']:,} contrastive items, by phenomenon and distance; {over}. "
+        f"Recipe `{grid['recipe']}`, {grid['corpus']['documents']:,} training documents, "
+        f"{grid['steps']['document']:,} document steps from one sentence model per seed, unless the row says "
+        f"otherwise. Steps: until {grid['learnt']:.0%} of the choices on every {grid['probed_items']}th item "
+        f"were right, checked every {grid['check_every']} steps ({MISSING}: never).{_SPEED if _is_timed(grid) else ''}"
+    )
+
+
+def _is_timed(grid: Grid) -> bool:
+    return any(run["speed"] is not None for row in grid["rows"] for run in row["runs"])
+
+
+def choice_rows(grid: Grid) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of right choices by phenomenon and distance: one for each row, and one for chance."""
+    timed, chance = _is_timed(grid), _by_group(grid["chance"] or {"all": 0.0, "by_phenomenon_and_distance": {}})
+    cost = ["parameters", "speed"] * timed
+    rows = []
+    for row in grid["rows"]:
+        runs = row["runs"]
+        shares = [_by_group(run["accuracy"]) for run in runs]
+        speeds = [run["speed"] for run in runs if run["speed"] is not None]
+        speed = decimal(sum(speeds) / len(speeds) if speeds else None, 2)
+        means = [mean_and_range([100 * share[group] for share in shares]) for group in chance]
+        steps = ", ".join(MISSING if run["steps_to_learn"] is None else f"{run['steps_to_learn']:,}" for run in runs)
+        bleu = mean_and_range([run["test"]["bleu"] for run in runs])
+        spent = [f"{runs[0]['parameters']:,}", speed] if timed else []
+        rows.append([f"{row['row']}: {row['title']}", *spent, *means, steps, bleu])
+    if rows:
+        rows.append(["chance", *("" for _ in cost), *(f"{100 * guess:.1f}" for guess in chance.values()), "", ""])
+    return ["row", *cost, *chance, "steps", "BLEU"], rows
+
+
+def _by_group(accuracy: Mapping[str, Any]) -> dict[str, float]:
+    """Return the accuracy on all items, and on those of each phenomenon at each distance."""
+    groups = accuracy["by_phenomenon_and_distance"].items()
+    return {"all": accuracy["all"]} | {f"{name} {far}": share for name, some in groups for far, share in some.items()}
+
+
+def mean_and_range(values: Sequence[float]) -> str:
+    """98.5 and 99.3 -> 98.9 (98.5-99.3); a range that rounds to one number is left out."""
+    mean, low, high = (f"{value:.1f}" for value in (sum(values) / len(values), min(values), max(values)))
+    return mean if low == high else f"{mean} ({low}-{high})"

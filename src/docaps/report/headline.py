@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from docaps.runs.results import Contrastive, RunResults, Scores
+from docaps.runs.card import flatten
+from docaps.runs.results import Contrastive, RunResults
 from docaps.runs.wording import (
     count,
     decimal,
@@ -17,6 +18,8 @@ from docaps.runs.wording import (
     small_number,
 )
 
+Measured = tuple[RunResults, Contrastive]
+
 
 def state_result(results: Sequence[RunResults]) -> str:
     """State what context gained; empty unless two runs took the contrastive test."""
@@ -24,29 +27,24 @@ def state_result(results: Sequence[RunResults]) -> str:
     with_context = [pair for pair in measured if sees_context(pair[0].system) and not is_control(pair[0].system)]
     without = [pair for pair in measured if not sees_context(pair[0].system)]
     if with_context and without:
-        return _with_and_without(_best(with_context), _best(without), len(with_context), len(without))
+        context, plain = (max(pairs, key=lambda pair: pair[1].accuracy.all) for pairs in (with_context, without))
+        return _with_and_without(context, plain, len(with_context), len(without))
     return _first_and_best(measured) if len(measured) > 1 else ""
 
 
 def state_bleu(results: Sequence[RunResults]) -> str:
     """State the BLEU scores of the runs; of many, the lowest and the highest."""
-    scored = [(run.scores, describe_system(run.system)) for run in results if run.scores]
+    scored = [
+        (run.scores, f"{decimal(run.scores.bleu)} ({describe_system(run.system)})") for run in results if run.scores
+    ]
     if not scored:
         return ""
+    (name, documents), *others = {(scores.set, scores.documents) for scores, _ in scored}
+    where = "on different sets" if others else f"on {count(documents, 'document')} of the {name} set"
     if len(scored) > 3:
-        scored = sorted(scored, key=lambda pair: pair[0].bleu)[:: len(scored) - 1]
-        return f"BLEU {_on_what(results)}: from {' to '.join(map(_one_bleu, scored))}."
-    return f"BLEU {_on_what(results)}: {listing([_one_bleu(pair) for pair in scored])}."
-
-
-def _one_bleu(scored: tuple[Scores, str]) -> str:
-    return f"{decimal(scored[0].bleu)} ({scored[1]})"
-
-
-def _on_what(results: Sequence[RunResults]) -> str:
-    sets = {(run.scores.set, run.scores.documents) for run in results if run.scores}
-    name, documents = next(iter(sets))
-    return f"on {count(documents, 'document')} of the {name} set" if len(sets) == 1 else "on different sets"
+        ends = sorted(scored, key=lambda pair: pair[0].bleu)[:: len(scored) - 1]
+        return f"BLEU {where}: from {' to '.join(text for _, text in ends)}."
+    return f"BLEU {where}: {listing([text for _, text in scored])}."
 
 
 def state_doubts(results: Sequence[RunResults]) -> list[str]:
@@ -68,60 +66,39 @@ def state_doubts(results: Sequence[RunResults]) -> list[str]:
 
 def history_size(settings: Mapping[str, Any]) -> int | None:
     """Return the number of history sentences (K) from a run's settings."""
-    history = settings.get("history")
-    if isinstance(history, Mapping) and isinstance(history.get("sentences"), int):
-        return int(history["sentences"])
-    inner = (history_size(value) for value in settings.values() if isinstance(value, Mapping))
-    return next((size for size in inner if size is not None), None)
-
-
-Measured = tuple[RunResults, Contrastive]
-
-
-def _best(pairs: Sequence[Measured]) -> Measured:
-    return max(pairs, key=lambda pair: pair[1].accuracy.all)
+    sizes = (size for name, size in flatten(settings).items() if f".{name}".endswith(".history.sentences"))
+    return next((size for size in sizes if isinstance(size, int)), None)
 
 
 def _with_and_without(context: Measured, plain: Measured, contexts: int, plains: int) -> str:
     (run, contrastive), (_, other) = context, plain
     model = "the model" if contexts == 1 else f"the best of {small_number(contexts)} models ({run.name})"
     baseline = "without context" if plains == 1 else f"the best of {small_number(plains)} without context"
-    share = percent_with_sign(contrastive.accuracy.all)
-    chance = percent_with_sign(other.chance.all)
-    start = f"With {_view(run)} in view, {model} gets {share} of context-dependent choices right"
-    return (
-        f"{start}; {baseline} {percent_with_sign(other.accuracy.all)} (chance {chance}){_verdict(contrastive, other)}."
-    )
-
-
-def _view(run: RunResults) -> str:
     size = history_size(run.settings)
-    if size == 1:
-        return "the previous sentence"
-    return f"the {small_number(size)} previous sentences" if size else "the sentences before"
+    view = f"the {small_number(size)} previous sentences" if size else "the sentences before"
+    right, guessed, chance = map(percent_with_sign, (contrastive.accuracy.all, other.accuracy.all, other.chance.all))
+    return (
+        f"With {'the previous sentence' if size == 1 else view} in view, {model} gets {right} of context-dependent "
+        f"choices right; {baseline} {guessed} (chance {chance}){_verdict(contrastive, other)}."
+    )
 
 
 def _verdict(one: Contrastive, other: Contrastive) -> str:
     """Say so if context hurt, or if the difference is within two standard errors."""
+    shares = [(found.accuracy.all, max(found.items, 1)) for found in (one, other)]
+    error = math.sqrt(sum(max(share * (1 - share), 0.0) / items for share, items in shares))
     gap = one.accuracy.all - other.accuracy.all
-    if abs(gap) <= 2 * math.hypot(_error(one), _error(other)):
+    if abs(gap) <= 2 * error:
         return f": no clear difference on {count(one.items, 'item')}"
     return "" if gap > 0 else ": context did not help"
-
-
-def _error(contrastive: Contrastive) -> float:
-    share = contrastive.accuracy.all
-    return math.sqrt(max(share * (1 - share), 0.0) / max(contrastive.items, 1))
 
 
 def _first_and_best(measured: Sequence[Measured]) -> str:
     """Compare the best run with the first (or, if the first is best, with the runner-up)."""
     labels = label_runs([run for run, _ in measured])
-    by_accuracy = sorted(range(len(measured)), key=lambda place: measured[place][1].accuracy.all, reverse=True)
-    best = by_accuracy[0]
-    baseline = by_accuracy[1] if best == 0 else 0
+    best, second, *_ = sorted(range(len(measured)), key=lambda place: -measured[place][1].accuracy.all)
+    baseline = second if best == 0 else 0
     one, other = measured[best][1], measured[baseline][1]
-    shares = [f"{percent_with_sign(contrastive.accuracy.all)}" for contrastive in (one, other)]
-    chance = percent_with_sign(other.chance.all)
-    start = f"Of context-dependent choices, {labels[best]} gets {shares[0]} right and {labels[baseline]} {shares[1]}"
+    right, less, chance = map(percent_with_sign, (one.accuracy.all, other.accuracy.all, other.chance.all))
+    start = f"Of context-dependent choices, {labels[best]} gets {right} right and {labels[baseline]} {less}"
     return f"{start} (chance {chance}){_verdict(one, other)}."

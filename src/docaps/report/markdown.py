@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from docaps.report.grid_tables import as_rows, caption, is_trial, state_unfinished
+from docaps.report.grid_tables import as_rows, caption, state_unfinished
 from docaps.report.headline import state_bleu, state_doubts, state_result
-from docaps.report.paper import FIGURES, corpus_of, paper_columns, paper_scores, state_differences
-from docaps.report.sections.contrastive_choices import Pick, group_columns, history_columns, result_on, set_names
+from docaps.report.paper import FIGURES, is_table2, paper_columns, paper_scores, state_differences
+from docaps.report.sections.contrastive_choices import group_columns, history_columns, set_names
 from docaps.report.sections.provenance import corpora, data_rows, machines, signatures
 from docaps.report.sections.run_table import accuracies, accuracy_columns
 from docaps.runs.card import markdown_table
@@ -40,10 +40,9 @@ def _grid(grid: Grid, results: Sequence[RunResults]) -> list[str]:
     header, rows = as_rows(grid)
     name = str(grid["experiment"])
     notes = [FIGURES[name]] if name in FIGURES else []
-    if not grid.get("axis") and not is_trial(grid):
+    if is_table2(grid):
         own = own_runs(grid, results)
-        corpora = paper_columns(corpus_of(own))
-        notes = state_differences(grid, own)
+        corpora, notes = paper_columns(own), state_differences(grid, own)
         header = [*header, *(f"paper, {corpus}: {what}" for corpus in corpora for what in ("BLEU", "Meteor"))]
         rows = [[*cells, *paper_scores(row["row"], corpora)] for cells, row in zip(rows, grid["rows"], strict=True)]
     return [f"## {grid['title']}", caption(grid), *state_unfinished(grid), *notes, markdown_table(header, rows)]
@@ -58,8 +57,8 @@ def runs_table(results: Sequence[RunResults]) -> str:
     for place, column in enumerate(own_items):
         columns[f"right choices, %: {column.heading}"] = [cells[place] for cells in shares]
     for name in set_names(results):
-        for title, pick in history_columns(results, name).items():
-            columns[f"{name}, %: {title}"] = [_share(pick, run) for run in results]
+        for title, found in history_columns(results, name).items():
+            columns[f"{name}, %: {title}"] = [percent(share.accuracy if share else None) for share in found]
     return markdown_table(["run", *columns], list(zip(label_runs(results), *columns.values(), strict=True)))
 
 
@@ -77,14 +76,13 @@ _PLAIN_COLUMNS: Mapping[str, Callable[[RunResults], str]] = {
 def _groups(results: Sequence[RunResults], name: str) -> list[str]:
     """Format the accuracy in each group of a set's items."""
     columns = group_columns(results, name)
-    tested = [(run, label) for run, label in zip(results, label_runs(results), strict=True) if result_on(run, name)]
-    rows = [[label, *(_share(pick, run) for pick in columns.values())] for run, label in tested]
+    by_run = zip(label_runs(results), *columns.values(), strict=True)
+    rows = [
+        [label, *(percent(share.accuracy if share else None) for share in shares)]
+        for label, *shares in by_run
+        if any(shares)
+    ]
     return [f"Right choices in {name} by group, %:", markdown_table(["run", *columns], rows)] if columns else []
-
-
-def _share(pick: Pick, run: RunResults) -> str:
-    share = pick(run)
-    return percent(share.accuracy if share else None)
 
 
 def _made(results: Sequence[RunResults]) -> list[str]:

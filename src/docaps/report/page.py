@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 
 from markupsafe import Markup
 
-from docaps.files import write_text_atomically
 from docaps.report.headline import state_bleu, state_result
 from docaps.report.sections.context_use import diagnosis_section
 from docaps.report.sections.contrastive_choices import choices_section
@@ -26,6 +24,8 @@ _GRID_NAMES = {
     "capsules": "Figure 5",
     "rounds": "Iterations",
     "trials": "Trials",
+    "routing-options": "Routing options",
+    "rivals": "Rivals",
 }
 
 
@@ -74,7 +74,8 @@ def build_page(
 
 def anchors(grids: Sequence[Grid]) -> list[str]:
     """Give each grid an anchor on the page: the name of its experiment, numbered from the second of a name on."""
-    names = [str(grid["experiment"]) for grid in grids]
+    taken = {"routing": "routing-options"}  # the heat maps have the anchor `routing`
+    names = [taken.get(grid["experiment"], str(grid["experiment"])) for grid in grids]
     counts = [names[: place + 1].count(name) for place, name in enumerate(names)]
     return [name if number == 1 else f"{name}-{number}" for name, number in zip(names, counts, strict=True)]
 
@@ -82,20 +83,3 @@ def anchors(grids: Sequence[Grid]) -> list[str]:
 def read_asset(name: str) -> str:
     """Read a style sheet or script of the page."""
     return files("docaps.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def write_report(
-    path: Path,
-    results: Sequence[RunResults],
-    *,
-    title: str,
-    subtitle: str = "",
-    commands: Sequence[tuple[str, str]] = (),
-    grids: Sequence[Grid] = (),
-    sentence_models: Sequence[RunResults] = (),
-) -> None:
-    """Write the page atomically."""
-    page = build_page(
-        results, title=title, subtitle=subtitle, commands=commands, grids=grids, sentence_models=sentence_models
-    )
-    write_text_atomically(path, page)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from docaps.report.drawing.svg import run_key
 from docaps.runs.results import RunResults
-from docaps.runs.wording import count, describe_system, sentence_case
+from docaps.runs.wording import count, describe_system, distance_words, sentence_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(run_key=run_key)
-    environment.filters.update(counted=count)
+    environment.filters.update(counted=count, sentence_case=sentence_case, distance_words=distance_words)
     return environment
 
 
@@ -71,6 +71,5 @@ def run_heading(run: RunResults, index: int, results: Sequence[RunResults]) -> T
     """Name a run in a row heading, with its seed where the runs of the table differ in it."""
     several = len({one.description.get("seed") for one in results}) > 1
     seed = f", seed {run.description.get('seed')}" if several else ""
-    return TableCell(
-        sentence_case(describe_system(run.system)), run=index, quiet=f"{run.system} · run {run.name}{seed}"
-    )
+    quiet = f"{run.system} · run {run.name}{seed}"
+    return TableCell(sentence_case(describe_system(run.system)), run=index, quiet=quiet)

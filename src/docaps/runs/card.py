@@ -5,7 +5,7 @@ from typing import Any
 
 from docaps.config import SYSTEMS
 from docaps.files import write_text_atomically
-from docaps.runs.contrastive_results import HISTORIES, ContrastiveResult
+from docaps.runs.contrastive_results import HISTORIES
 from docaps.runs.directory import Run
 from docaps.runs.results import RunResults, read_results
 from docaps.runs.wording import describe_system, duration, is_control, percent_with_sign, sentence_case, thousands
@@ -16,49 +16,32 @@ _MAIN_SETTINGS = ("model.", "history.", "decoding.", *(f"stage.{name}" for name 
 
 def as_card(run: RunResults) -> str:
     """Return the model card of a run."""
-    parts = [
-        f"# {sentence_case(describe_system(run.system))}",
-        _what(run),
-        "## Data",
-        _data(run),
-        "## Measured",
-        _measured(run),
-        "## Settings",
-        _settings(run),
-        "## Limits",
-        _limits(run),
-        "## Made with",
-        _made(run),
-    ]
-    return "\n\n".join(parts) + "\n"
+    sections = {"Data": _data, "Measured": _measured, "Settings": _settings, "Limits": _limits, "Made with": _made}
+    parts = [part for title, write in sections.items() for part in (f"## {title}", write(run))]
+    return "\n\n".join([f"# {sentence_case(describe_system(run.system))}", _what(run), *parts]) + "\n"
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format a Markdown table, escaping pipes."""
-    lines = [header, ["---"] * len(header), *rows]
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:
+    """Format a Markdown table, escaping pipes; columns of numbers, all but the first, are aligned to the right."""
+    lines = [header, ["---", *["---:" if numbers else "---"] * (len(header) - 1)], *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def _what(run: RunResults) -> str:
-    description = run.description
-    system = SYSTEMS.get(run.system)
-    sees = "–" if system is None else system.sees
+    description, begun = run.description, run.description.get("begun_from")
+    sees = SYSTEMS[run.system].sees if run.system in SYSTEMS else "–"
+    started = f"the run `{begun['run']}` of {begun['created']}" if isinstance(begun, Mapping) else "random weights"
     facts = [
         ("system", f"`{run.system}`"),
         ("input", "the sentence alone" if sees == "–" else f"the sentence and {sees}"),
         ("parameters", thousands(description.get("parameters"))),
         ("trained", f"{thousands(description.get('steps'))} steps, {duration(description.get('seconds'))}"),
         ("weights", str(description.get("weights", "of the last step"))),
-        ("initialised from", _initial_weights(description)),
+        ("initialised from", started),
         ("seed", str(description.get("seed"))),
         ("created", str(description.get("created"))),
     ]
     return markdown_table(["", ""], facts)
-
-
-def _initial_weights(description: Mapping[str, Any]) -> str:
-    begun = description.get("begun_from")
-    return f"the run `{begun['run']}` of {begun['created']}" if isinstance(begun, Mapping) else "random weights"
 
 
 def _data(run: RunResults) -> str:
@@ -75,34 +58,28 @@ def _data(run: RunResults) -> str:
 
 
 def _measured(run: RunResults) -> str:
-    rows = [*_scores(run)]
-    losses = [row["dev_perplexity"] for row in run.validation if "dev_perplexity" in row]
-    if losses:
-        rows.append(["dev", "lowest perplexity during training", f"{min(losses):.2f}", ""])
-    if run.contrastive:
-        chance = percent_with_sign(run.contrastive.chance.all)
-        name = f"right choices of {thousands(run.contrastive.items)} (chance {chance})"
-        rows.append(["contrastive", name, percent_with_sign(run.contrastive.accuracy.all), f"`{run.contrastive.file}`"])
-    rows += [_contrastive_row(found) for found in run.contrastive_sets]
+    rows = [
+        [part, score["name"], f"{score['score']:.2f}", f"`{score['signature']}`"]
+        for part, found in (run.measured["parts"] if run.measured else {}).items()
+        for score in found["scores"].values()
+    ]
+    if run.scores and not run.measured:
+        rows.append([run.scores.set, "BLEU", f"{run.scores.bleu:.2f}", f"`{run.scores.signature}`"])
+    if run.perplexity is not None:
+        rows.append(["dev", "lowest perplexity during training", f"{run.perplexity:.2f}", ""])
+    if own := run.contrastive:
+        rows.append(_right_choices("contrastive", own.items, "", own.chance.all, own.accuracy.all, own.file))
+    for one in run.contrastive_sets:
+        items, history = one.whole.items, f", {HISTORIES[one.history]}"
+        rows.append(_right_choices(one.name, items, history, one.whole.chance, one.whole.accuracy, one.signature))
     if not rows:
         return "Not measured yet: run `docaps report` or `docaps evaluate`."
     return markdown_table(["on", "what", "value", "signature"], rows)
 
 
-def _contrastive_row(found: ContrastiveResult) -> list[str]:
-    chance = percent_with_sign(found.whole.chance)
-    name = f"right choices of {thousands(found.whole.items)}, {HISTORIES[found.history]} (chance {chance})"
-    return [found.name, name, percent_with_sign(found.whole.accuracy), f"`{found.signature}`"]
-
-
-def _scores(run: RunResults) -> list[list[str]]:
-    if run.measured:
-        return [
-            [part, score["name"], f"{score['score']:.2f}", f"`{score['signature']}`"]
-            for part, found in run.measured["parts"].items()
-            for score in found["scores"].values()
-        ]
-    return [[run.scores.set, "BLEU", f"{run.scores.bleu:.2f}", f"`{run.scores.signature}`"]] if run.scores else []
+def _right_choices(on: str, items: int, history: str, chance: float, accuracy: float, signature: str) -> list[str]:
+    what = f"right choices of {thousands(items)}{history} (chance {percent_with_sign(chance)})"
+    return [on, what, percent_with_sign(accuracy), f"`{signature}`"]
 
 
 def _settings(run: RunResults) -> str:
@@ -128,8 +105,8 @@ def _limits(run: RunResults) -> str:
 def _made(run: RunResults) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     command = run.description.get("command")
-    lines = [f"{versions}; {run.description.get('precision')} on {run.description.get('device')}."]
-    return "\n\n".join([*lines, *([f"```bash\n{command}\n```"] if command else [])])
+    made = f"{versions}; {run.description.get('precision')} on {run.description.get('device')}."
+    return f"{made}\n\n```bash\n{command}\n```" if command else made
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -148,9 +125,3 @@ def write_card(run: Run, *, command: str = "") -> None:
     text = as_card(read_results(run.path))
     if not run.card.exists() or run.card.read_text(encoding="utf-8") != text:
         write_text_atomically(run.card, text)
-
-
-def write_cards(runs: Sequence[Run], command: str) -> None:
-    """Write the model cards of all runs of one command."""
-    for run in runs:
-        write_card(run, command=command)

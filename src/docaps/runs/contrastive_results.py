@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import TypeAdapter
+
 HISTORIES = {"own": "own history", "none": "no history", "shuffled": "another's"}
 """The histories that items can be scored with, and their names for readers."""
 _GROUPS = {"by_phenomenon": "{}", "by_distance": "{} back", "by_pronoun": "{}", "by_form": "{}"}
@@ -35,26 +37,14 @@ class ContrastiveResult:
 
 def parse_contrastive_result(name: str, data: Any) -> ContrastiveResult:
     """Check the content of `NAME.HISTORY.json`."""
-    history = str(data["history"])
+    history, details, share = str(data["history"]), data["details"], TypeAdapter(AccuracyShare).validate_python
     if history not in HISTORIES:
         raise ValueError(f"unknown history {history!r}")
-    details = data["details"]
-    return ContrastiveResult(
-        name=name,
-        history=history,
-        created=str(data["created"]),
-        whole=_share({**data, **data["interval"]}),
-        groups={
-            form.format(group): _share(values)
-            for key, form in _GROUPS.items()
-            if len(details[key]) > 1
-            for group, values in details[key].items()
-        },
-        signature=str(data["signature"]),
-        command=str(data.get("command", "")),
-    )
-
-
-def _share(data: Mapping[str, Any]) -> AccuracyShare:
-    accuracy, low, high, chance = (float(data[key]) for key in ("accuracy", "low", "high", "chance"))
-    return AccuracyShare(accuracy, low, high, chance, int(data["items"]))
+    groups = {
+        form.format(group): share(values)
+        for key, form in _GROUPS.items()
+        if len(details[key]) > 1
+        for group, values in details[key].items()
+    }
+    whole, command = share({**data, **data["interval"]}), str(data.get("command", ""))
+    return ContrastiveResult(name, history, str(data["created"]), whole, groups, str(data["signature"]), command)

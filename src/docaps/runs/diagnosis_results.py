@@ -1,18 +1,22 @@
 """The result of `docaps diagnose` in a run directory: conditions, verdict, sentences, traces."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, TypeAdapter
+
+Text = Annotated[str, BeforeValidator(str)]
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
     """The scores with one history; None if not measured."""
 
-    name: str
+    name: Annotated[Text, Field(alias="condition")]
     perplexity: float
-    bleu: float | None
-    accuracy: float | None
+    bleu: float | None = None
+    accuracy: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,41 +32,71 @@ class DistanceGain:
 class MarkedSentence:
     """A sentence for which the history mattered, with translations with and without it if they were made."""
 
-    document: str
-    number: int
-    history: tuple[str, ...]
-    source: str
-    reference: str
+    document: Text
+    number: Annotated[int, Field(alias="sentence")]
+    history: tuple[Text, ...]
+    source: Text
+    reference: Text
     cxmi: float
-    translations: tuple[str, str] | None
+    translation_true: Text | None = None
+    translation_none: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TracePlace:
+    """The mean of a quantity at one place in the model, and its deviation."""
+
+    place: Text
+    mean: float
+    deviation: float
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSummary:
-    """A quantity measured inside the model: place, mean and deviation."""
+    """A quantity measured inside the model."""
 
-    title: str
-    places: tuple[tuple[str, float, float], ...]
+    title: Text
+    places: tuple[TracePlace, ...]
+
+
+def _larger_p_values(rows: Sequence[Mapping[str, Any]]) -> dict[frozenset[str], float]:
+    """Return the larger p-value of both tests, for each pair of conditions."""
+    return {
+        frozenset((str(row["condition"]), str(row["baseline"]))): max(row["p_bootstrap"], row["p_randomisation"])
+        for row in rows
+        if row["measure"] == "perplexity"
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Whether a run uses context, and the evidence."""
 
-    verdict: str
-    code: str
-    explanation: tuple[str, ...]
-    created: str
-    text: str
-    against: str | None
-    conditions: tuple[ConditionResult, ...]
-    p_values: Mapping[frozenset[str], float]
-    steps: tuple[DistanceGain, ...]
+    verdict: Text
+    code: Annotated[Text, Field(alias="verdict_code")]
+    explanation: tuple[Text, ...]
+    created: Text
+    text: str  # in words, the text that the model was diagnosed on
+    against: Annotated[str | None, BeforeValidator(lambda other: other and other["name"])]
+    conditions: Annotated[
+        tuple[ConditionResult, ...],
+        BeforeValidator(lambda rows: [row for row in rows if row["perplexity"] is not None]),
+    ]
+    p_values: Annotated[Mapping[frozenset[str], float], BeforeValidator(_larger_p_values), Field(alias="comparisons")]
+    steps: Annotated[
+        tuple[DistanceGain, ...], BeforeValidator(lambda found: found["perplexity"]), Field(alias="by_distance")
+    ]
+    cxmi: Annotated[float, BeforeValidator(lambda found: found["per_token"])]
     better: tuple[MarkedSentence, ...]
     worse: tuple[MarkedSentence, ...]
     traces: tuple[TraceSummary, ...]
-    signature: str
-    command: str
+    signature: Text
+    command: Text = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a diagnosis without the conditions that a verdict needs."""
+        if missing := {"true", "shuffled", "none"} - {one.name for one in self.conditions}:
+            raise ValueError(f"no perplexity with the history {', '.join(sorted(missing))}")
 
     def change(self, name: str) -> float:
         """Return the relative change of perplexity in a condition against no history."""
@@ -76,63 +110,6 @@ class Diagnosis:
 
 def parse_diagnosis(data: Any) -> Diagnosis:
     """Check the content of `diagnosis.json`."""
-    float(data["cxmi"]["per_token"])
-    found = Diagnosis(
-        verdict=str(data["verdict"]),
-        code=str(data["verdict_code"]),
-        explanation=tuple(map(str, data["explanation"])),
-        created=str(data["created"]),
-        text=_text(data),
-        against=None if data["against"] is None else str(data["against"]["name"]),
-        conditions=tuple(_condition(row) for row in data["conditions"] if row["perplexity"] is not None),
-        p_values={
-            frozenset((str(row["condition"]), str(row["baseline"]))): _larger_p(row)
-            for row in data["comparisons"]
-            if row["measure"] == "perplexity"
-        },
-        steps=tuple(
-            DistanceGain(int(row["distance"]), float(row["gain"]), float(row["p"]))
-            for row in data["by_distance"]["perplexity"]
-        ),
-        better=tuple(map(_sentence, data["better"])),
-        worse=tuple(map(_sentence, data["worse"])),
-        traces=tuple(map(_trace, data["traces"])),
-        signature=str(data["signature"]),
-        command=str(data.get("command", "")),
-    )
-    if missing := {"true", "shuffled", "none"} - {one.name for one in found.conditions}:
-        raise ValueError(f"no perplexity with the history {', '.join(sorted(missing))}")
-    return found
-
-
-def _text(data: Mapping[str, Any]) -> str:
-    """Describe the text that the model was diagnosed on."""
-    where = f"the {data['part']} part of its corpus" if "part" in data else str(data.get("source", "text"))
-    return f"{int(data['documents']):,} documents ({int(data['sentences']):,} sentences) of {where}"
-
-
-def _condition(row: Mapping[str, Any]) -> ConditionResult:
-    bleu, accuracy = (None if row.get(key) is None else float(row[key]) for key in ("bleu", "accuracy"))
-    return ConditionResult(str(row["condition"]), float(row["perplexity"]), bleu, accuracy)
-
-
-def _larger_p(row: Mapping[str, Any]) -> float:
-    return max(float(row["p_bootstrap"]), float(row["p_randomisation"]))
-
-
-def _sentence(row: Mapping[str, Any]) -> MarkedSentence:
-    made = "translation_true" in row and "translation_none" in row
-    return MarkedSentence(
-        document=str(row["document"]),
-        number=int(row["sentence"]),
-        history=tuple(map(str, row["history"])),
-        source=str(row["source"]),
-        reference=str(row["reference"]),
-        cxmi=float(row["cxmi"]),
-        translations=(str(row["translation_true"]), str(row["translation_none"])) if made else None,
-    )
-
-
-def _trace(row: Mapping[str, Any]) -> TraceSummary:
-    places = ((str(place["place"]), float(place["mean"]), float(place["deviation"])) for place in row["places"])
-    return TraceSummary(str(row["title"]), tuple(places))
+    where = f"the {data['part']} part of its corpus" if "part" in data else data.get("source", "text")
+    text = f"{int(data['documents']):,} documents ({int(data['sentences']):,} sentences) of {where}"
+    return TypeAdapter(Diagnosis).validate_python({**data, "text": text})

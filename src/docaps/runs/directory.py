@@ -12,6 +12,7 @@ assessment/         translations, scores, contrastive accuracy, routing, for the
 contrast/           kept results of contrastive sets: NAME.own.json, NAME.none.json, NAME.shuffled.json
 diagnosis.json      whether the model uses its context, with the evidence
 results.json        every score with its signature, data and machine; counts.json has the counts for significance tests
+held-out/dev/       translations, counts and, with each history, likelihoods of the documents of the development part
 MODEL_CARD.md       a summary for readers
 """
 
@@ -40,85 +41,43 @@ INTERRUPTED = "interrupted"
 LOCK = ".lock"
 
 
+class PathInside:
+    """A class attribute that is a path inside the directory of the instance."""
+
+    def __init__(self, name: str) -> None:
+        """Take the path relative to the directory."""
+        self.name = name
+
+    def __get__(self, run: "Run", owner: type) -> Path:
+        """Return the whole path."""
+        return run.path / self.name
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The paths of a run directory, and its description in run.json."""
+    """The paths of a run directory (what they hold: see above), and its description in run.json."""
 
     path: Path
 
-    @property
-    def description(self) -> Path:
-        """Path of the description, run.json."""
-        return self.path / "run.json"
-
-    @property
-    def metrics(self) -> Path:
-        """Path of the training log."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def weights(self) -> Path:
-        """Path of the model's weights."""
-        return self.path / "model.safetensors"
-
-    @property
-    def state(self) -> Path:
-        """Path of the saved state of an unfinished training."""
-        return self.path / "state.safetensors"
-
-    @property
-    def snapshots(self) -> Path:
-        """Directory of weights of earlier steps, during training."""
-        return self.path / "snapshots"
-
-    @property
-    def text(self) -> Path:
-        """Directory of the text codec: BPE codes, vocabulary, languages."""
-        return self.path / "text"
-
-    @property
-    def assessment(self) -> Path:
-        """Directory of measurements of the finished model."""
-        return self.path / "assessment"
-
-    @property
-    def choices(self) -> Path:
-        """Directory of `docaps contrast --keep`: one file for each set and history."""
-        return self.path / "contrast"
-
-    @property
-    def results(self) -> Path:
-        """Path of all scores of a grid run, with their data and machine."""
-        return self.path / "results.json"
-
-    @property
-    def held_out_dev(self) -> Path:
-        """Directory of the translations of the development set."""
-        return self.path / "held-out" / "dev"
-
-    @property
-    def likelihoods(self) -> Path:
-        """Path of the likelihood of each development document, for each history."""
-        return self.held_out_dev / "likelihoods.json"
+    description = PathInside("run.json")
+    metrics = PathInside("metrics.jsonl")
+    weights = PathInside("model.safetensors")
+    state = PathInside("state.safetensors")
+    snapshots = PathInside("snapshots")
+    text = PathInside("text")
+    precision = PathInside("precision.json")
+    ranges = PathInside("ranges.safetensors")
+    assessment = PathInside("assessment")
+    choices = PathInside("contrast")
+    diagnosis = PathInside("diagnosis.json")
+    results = PathInside("results.json")
+    held_out_dev = PathInside("held-out/dev")
+    likelihoods = PathInside("held-out/dev/likelihoods.json")
+    card = PathInside("MODEL_CARD.md")
 
     def counts(self, part: str = "test") -> Path:
         """Path of the counts per document from which scores are computed."""
         return (self.held_out_dev if part == "dev" else self.path) / "counts.json"
-
-    @property
-    def card(self) -> Path:
-        """Path of the model card."""
-        return self.path / "MODEL_CARD.md"
-
-    @property
-    def precision(self) -> Path:
-        """Path of the results of `docaps precision`."""
-        return self.path / "precision.json"
-
-    @property
-    def ranges(self) -> Path:
-        """Path of the activation ranges that `docaps precision` measured for int8."""
-        return self.path / "ranges.safetensors"
 
     def read(self) -> dict[str, Any]:
         """Return the run's description in the current format."""
@@ -206,10 +165,8 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that results depend on."""
     found = {"python": platform.python_version()}
     for package in ("docaps", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt"):
-        try:
+        with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 

@@ -67,10 +67,10 @@ def arrange(results: Sequence[RunResults]) -> tuple[list[RunResults], int, int]:
     """Put the runs to show in detail first; return all runs, the number of those, and the number to show in charts."""
     if len(results) <= DETAILED:
         return list(results), len(results), len(results)
-    first = [next((run for run in results if run.system == system), None) for system in _PREFERRED]
-    chosen = [run for run in first if run is not None][:DETAILED] or list(results[:2])
-    rest = [run for run in results if all(run is not one for one in chosen)]
+    first = {run.system: run for run in reversed(results)}
+    chosen = [first[system] for system in _PREFERRED if system in first] or list(results[:2])
     seed = chosen[0].description.get("seed")
-    rest.sort(key=lambda run: run.description.get("seed") != seed)
+    others = (run for run in results if all(run is not one for one in chosen))
+    rest = sorted(others, key=lambda run: run.description.get("seed") != seed)
     same = len(chosen) + sum(run.description.get("seed") == seed for run in rest)
     return [*chosen, *rest], len(chosen), min(same, CHARTED)

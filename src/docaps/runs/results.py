@@ -11,31 +11,32 @@ from pathlib import Path
 from statistics import median_low
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, TypeAdapter, ValidationError
+from pydantic import AliasPath, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from docaps.errors import RunError
+from docaps.files import read_json
 from docaps.runs.contrastive_results import ContrastiveResult, parse_contrastive_result
-from docaps.runs.diagnosis_results import Diagnosis, parse_diagnosis
-from docaps.runs.directory import migrate
+from docaps.runs.diagnosis_results import Diagnosis, Text, parse_diagnosis
+from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
 
 Value = TypeVar("Value")
-Text = Annotated[str, BeforeValidator(str)]
 Number = Annotated[float, BeforeValidator(lambda value: float("nan") if value is None else value)]
 """A number; null (an undefined correlation) becomes nan."""
 Matrix = tuple[tuple[Number, ...], ...]  # [capsule][word]
+Matrices = Annotated[tuple[Matrix, ...], BeforeValidator(lambda matrices: matrices or ())]
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
     """BLEU on a test set, with its signature and the search settings."""
 
-    set: str
+    set: Text
     documents: int
     sentences: int
-    bleu: float
-    signature: str
-    search: Mapping[str, Any]
+    bleu: Annotated[float, Field(alias=AliasPath("bleu", "score"))]
+    signature: Annotated[Text, Field(alias=AliasPath("bleu", "signature"))]
+    search: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +94,14 @@ class HistoryRouting:
 
     distance: int | None  # None: all history sentences were routed together
     words: tuple[Text, ...]
-    coupling: Annotated[tuple[Matrix, ...], BeforeValidator(lambda matrices: matrices or ())] = ()
-    pcc: Annotated[tuple[Matrix, ...], BeforeValidator(lambda matrices: matrices or ())] = ()
+    coupling: Matrices = ()
+    pcc: Matrices = ()
 
     def __post_init__(self) -> None:
         """Refuse matrices that do not have a value for each word."""
-        for row in (row for matrix in (*self.coupling, *self.pcc) for row in matrix):
-            if len(row) != len(self.words):
-                raise ValueError(
-                    f"a capsule has {len(row)} values for {len(self.words)} words ({' '.join(self.words)})"
-                )
+        for size in (len(row) for matrix in (*self.coupling, *self.pcc) for row in matrix):
+            if size != len(self.words):
+                raise ValueError(f"a capsule has {size} values for {len(self.words)} words ({' '.join(self.words)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,29 +172,34 @@ def score_of(run: RunResults, part: str, metric: str) -> float | None:
     return None if score is None else float(score["score"])
 
 
-def read_results(run: Path) -> RunResults:
+def read_results(path: Path) -> RunResults:
     """Read a run directory; missing files are skipped, broken ones raise an error that names the file."""
-    if not (run / "run.json").is_file():
-        raise RunError("not a run directory: it has no run.json", path=run)
-    file = run / "run.json"
-    name, system, status, description = _parse(_read_text(file), lambda data: _description(migrate(data, file)), file)
-    rows = _read_metrics(run / "metrics.jsonl")
-    assessment = run / "assessment"
+    run = Run(path)
+    if not run.description.is_file():
+        raise RunError("not a run directory: it has no run.json", path=path)
+    description = run.read()
+    name, system = _check(description, lambda found: (str(found["name"]), str(found["system"])), run.description)
+    rows = _read_metrics(run.metrics)
     return RunResults(
-        path=run,
+        path=path,
         name=name,
         system=system,
-        status=status,
+        status=str(description.get("status", "unknown")),
         description=description,
         training=tuple(row for row in rows if "loss" in row or "cross_entropy" in row),
         validation=tuple(row for row in rows if _is_validation(row)),
-        scores=_read(assessment / "scores.json", _scores),
-        contrastive=_read(assessment / "contrastive.json", TypeAdapter(Contrastive).validate_python),
-        translations=read_translations(assessment / "translations.jsonl"),
-        routing=_read(assessment / "routing.json", TypeAdapter(tuple[RoutingSample, ...]).validate_python) or (),
-        diagnosis=_read(run / "diagnosis.json", parse_diagnosis),
-        measured=_read(run / "results.json", _measured),
-        contrastive_sets=_read_contrastive_sets(run / "contrast"),
+        scores=_read(run.assessment / "scores.json", TypeAdapter(Scores).validate_python),
+        contrastive=_read(run.assessment / "contrastive.json", TypeAdapter(Contrastive).validate_python),
+        translations=read_translations(run.assessment / "translations.jsonl"),
+        routing=_read(run.assessment / "routing.json", TypeAdapter(tuple[RoutingSample, ...]).validate_python) or (),
+        diagnosis=_read(run.diagnosis, parse_diagnosis),
+        measured=_read(run.results, _measured),
+        contrastive_sets=tuple(
+            _check(
+                read_json(file, error=RunError), partial(parse_contrastive_result, file.name.partition(".")[0]), file
+            )
+            for file in sorted(run.choices.glob("*.*.json"))
+        ),
     )
 
 
@@ -204,35 +208,25 @@ def read_translations(path: Path) -> tuple[TranslatedDocument, ...]:
     if not path.is_file():
         return ()
     build = TypeAdapter(TranslatedDocument).validate_python
-    lines = enumerate(_read_text(path).splitlines(), start=1)
-    return tuple(_parse(line, build, path, number) for number, line in lines if line.strip())
+    lines = enumerate(_check(path, lambda path: path.read_text(encoding="utf-8"), path).splitlines(), start=1)
+    return tuple(
+        _check(line, lambda line: build(json.loads(line)), path, number) for number, line in lines if line.strip()
+    )
 
 
 def _read(path: Path, build: Callable[[Any], Value]) -> Value | None:
     """Read a JSON file; None if there is none."""
-    return _parse(_read_text(path), build, path) if path.is_file() else None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise RunError(f"cannot be read: {fault}", path=path) from None
-
-
-def _parse(text: str, build: Callable[[Any], Value], path: Path, line: int | None = None) -> Value:
-    """Turn JSON text into a value; errors name the file, and the line of a JSON Lines file."""
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as fault:
-        raise RunError(f"not valid JSON: {fault.msg}", path=path, line=line or fault.lineno) from None
-    return _check(data, build, path, line)
+    return _check(read_json(path, error=RunError), build, path) if path.is_file() else None
 
 
 def _check(data: Any, build: Callable[[Any], Value], path: Path, line: int | None = None) -> Value:
-    """Build a value from JSON data."""
+    """Build a value from the content of a file; errors name the file, and the line of a JSON Lines file."""
     try:
         return build(data)
+    except json.JSONDecodeError as fault:
+        raise RunError(f"not valid JSON: {fault.msg}", path=path, line=line) from None
+    except (OSError, UnicodeDecodeError) as fault:
+        raise RunError(f"cannot be read: {fault}", path=path) from None
     except ValidationError as fault:
         raise RunError(_explain(fault), path=path, line=line) from None
     except KeyError as fault:
@@ -250,44 +244,17 @@ def _explain(fault: ValidationError) -> str:
     return f"not in the expected form: {f'{place}: ' if place else ''}{first['msg'].removeprefix('Value error, ')}"
 
 
-def _read_contrastive_sets(directory: Path) -> tuple[ContrastiveResult, ...]:
-    """Read the files NAME.HISTORY.json of `docaps contrast --keep`."""
-    paths = sorted(directory.glob("*.*.json"))
-    builders = [partial(parse_contrastive_result, path.name.partition(".")[0]) for path in paths]
-    return tuple(_parse(_read_text(path), build, path) for path, build in zip(paths, builders, strict=True))
-
-
 def _read_metrics(path: Path) -> list[Mapping[str, float]]:
     """Read the numbers of the training log by step; a step logged twice (after a resume) counts once."""
     rows: dict[tuple[float, bool], Mapping[str, float]] = {}
-    for line, data in enumerate(read_metrics(path), start=1):
-        row = _check(data, _metrics_row, path, line)
+    for data in read_metrics(path):
+        row = {key: float(value) for key, value in data.items() if isinstance(value, int | float)}
         rows[row["step"], _is_validation(row)] = row
     return sorted(rows.values(), key=lambda row: row["step"])
 
 
-def _metrics_row(data: Any) -> Mapping[str, float]:
-    row = {key: float(value) for key, value in data.items() if isinstance(value, int | float)}
-    return {"step": row.pop("step"), **row}
-
-
 def _is_validation(row: Mapping[str, float]) -> bool:
     return "dev_loss" in row or "dev_perplexity" in row
-
-
-def _description(data: Any) -> tuple[str, str, str, Mapping[str, Any]]:
-    return str(data["name"]), str(data["system"]), str(data.get("status", "unknown")), dict(data)
-
-
-def _scores(data: Any) -> Scores:
-    return Scores(
-        set=str(data["set"]),
-        documents=int(data["documents"]),
-        sentences=int(data["sentences"]),
-        bleu=float(data["bleu"]["score"]),
-        signature=str(data["bleu"]["signature"]),
-        search=dict(data.get("search", {})),
-    )
 
 
 def _measured(data: Any) -> Mapping[str, Any]:

@@ -50,22 +50,20 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
     lines = path.read_bytes().decode("utf-8", errors="replace").splitlines()
     for number, line in enumerate(lines, start=1):
         try:
-            row = _parse_row(line, path, number)
-        except RunError:
-            if number == len(lines):
-                return
-            raise
-        yield row
+            yield _parse_row(line)
+        except ValueError as fault:
+            if number < len(lines):
+                raise RunError(str(fault), path=path, line=number) from None
 
 
-def _parse_row(line: str, path: Path, number: int) -> dict[str, Any]:
+def _parse_row(line: str) -> dict[str, Any]:
     """Parse one line of the log, which must be an object with a step."""
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
-        raise RunError(f"not valid JSON: {error.msg}", path=path, line=number) from None
+        raise ValueError(f"not valid JSON: {error.msg}") from None
     if not isinstance(row, dict):
-        raise RunError(f"expected a JSON object, found {line[:40]!r}", path=path, line=number)
+        raise ValueError(f"expected a JSON object, found {line[:40]!r}")
     if not isinstance(row.get("step"), int | float):
-        raise RunError("the key 'step' is missing or not a number", path=path, line=number)
+        raise ValueError("the key 'step' is missing or not a number")
     return row

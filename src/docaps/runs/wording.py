@@ -96,8 +96,7 @@ def duration(seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds):
         return MISSING
     minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = [(hours, "h"), (minutes, "min"), (rest, "s")]
+    parts = ((minutes // 60, "h"), (minutes % 60, "min"), (rest, "s"))
     shown = [part for part in parts if part[0]][:2] or [(rest, "s")]
     return " ".join(f"{count}{_NARROW_SPACE}{unit}" for count, unit in shown)
 

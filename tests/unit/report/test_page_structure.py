@@ -6,7 +6,7 @@ import pytest
 from tests.unit.report.fake_runs import write_document_run, write_json, write_lines, write_run, write_sentence_run
 from tests.unit.report.page_reading import Outline
 
-from docaps.report import RunResults, build_page, read_results, write_report
+from docaps.report import RunResults, build_page, read_results
 from docaps.report.sections.learning_curves import thin
 from docaps.report.sections.provenance import split_settings
 from docaps.report.sections.routing_maps import join_subwords
@@ -82,6 +82,7 @@ def test_pieces_are_read_as_words() -> None:
     assert join_subwords(["An@@", "na", "s@@", "at", ".", "</s>"]) == "Anna sat ."
 
 
-def test_the_report_is_written_to_a_file(tmp_path: Path, runs: list[RunResults]) -> None:
-    write_report(tmp_path / "out" / "report.html", runs, title="Größe")
-    assert "<title>Größe</title>" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+def test_the_page_is_plain_text_with_its_title(runs: list[RunResults]) -> None:
+    page = build_page(runs, title="Größe")
+    assert type(page) is str
+    assert "<title>Größe</title>" in page

@@ -1,4 +1,4 @@
-"""Charts as SVG: lines, dots, bars, points with intervals."""
+"""Charts as SVG (lines, dots, bars, points with intervals) and their axes with round ticks."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,25 +6,73 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from docaps.report.drawing.axes import Axis
-from docaps.report.drawing.svg import (
-    BOLD_LETTER,
-    LETTER,
-    WIDTH,
-    Picture,
-    group,
-    marker,
-    number,
-    rule,
-    run_class,
-    shape,
-    text,
-)
+from docaps.report.drawing.svg import LETTER, WIDTH, Picture, group, marker, polyline, rule, run_class, shape, text
 from docaps.runs.wording import percent_with_sign
 
 _TOP, _BASELINE = 12.0, 206.0
 _BAR_HEIGHT, _VALUE_WIDTH = 26.0, 52.0
 _WIDE, _LINE_HEIGHT = 720.0, 10.0
+_BOLD_LETTER = 7.8  # width of an average letter of a label
+_STEPS = (1.0, 2.0, 5.0, 10.0)
+# Logarithmic from this ratio of largest to smallest value; below it, round linear ticks read better.
+_LOG_SPAN = 10.0
+
+
+def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+    """Choose about `wanted` round numbers inside [low, high], 1, 2 or 5 times a power of ten apart."""
+    if not low < high:
+        return [low]
+    step = nice_ceiling((high - low) / wanted)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    # Multiply and round instead of adding up: ten times 0.1 is not 1 in floating point.
+    digits = max(0, -math.floor(math.log10(step)))
+    return [round(position * step, digits) for position in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Choose 1, 2 and 5 times the powers of ten inside [low, high]; only the powers if there are many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    wanted = (1.0,) if len(powers) > 4 else (1.0, 2.0, 5.0)
+    candidates = [factor * 10.0**power for power in powers for factor in wanted]
+    return [value for value in candidates if low * 0.999 <= value <= high * 1.001]
+
+
+def nice_ceiling(value: float) -> float:
+    """Round up to 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value))
+    factor = next(factor for factor in _STEPS if value <= factor * power * (1 + 1e-9))
+    return float(f"{factor * power:.6g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A scale that maps [low, high] to the coordinates [start, end]."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    @classmethod
+    def over(cls, values: Sequence[float], *, start: float, end: float, may_be_log: bool = False) -> "Axis":
+        """Fit an axis to the values, rounding its ends outwards."""
+        low, high = min(values), max(values)
+        if may_be_log and low > 0 and high / low >= _LOG_SPAN:
+            return cls(low, high, start, end, log=True)
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        step = nice_ceiling((high - low) / 5)
+        return cls(math.floor(low / step) * step, math.ceil(high / step) * step, start, end)
+
+    def place(self, value: float) -> float:
+        """Return the coordinate of a value."""
+        low, high, value = (math.log(x) if self.log else x for x in (self.low, self.high, value))
+        return self.start + (value - low) / ((high - low) or 1.0) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Choose the values to label."""
+        return log_ticks(self.low, self.high) if self.log else ticks(self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +127,16 @@ class IntervalMark:
 
 def line_chart(series: Sequence[Series], *, title: str, may_be_log: bool = False) -> Picture:
     """Draw values over training steps, each line labelled at its end; non-finite values are left out."""
-    shown = [line for line in map(_finite, series) if line.points]
-    right = max((len(line.label) for line in shown if not line.dashed), default=0) * BOLD_LETTER + 10
+    finite = [
+        replace(line, points=[point for point in line.points if all(map(math.isfinite, point))]) for line in series
+    ]
+    shown = [line for line in finite if line.points]
+    right = max((len(line.label) for line in shown if not line.dashed), default=0) * _BOLD_LETTER + 10
     xs, ys = ([point[axis] for line in shown for point in line.points] for axis in (0, 1))
     x_axis = Axis(0.0, max([*xs, 1.0]), 48, WIDTH - max(right, 20))
     y_axis = Axis.over(ys, start=_BASELINE, end=_TOP, may_be_log=may_be_log)
-    body = [*_value_grid(y_axis, x_axis), *_step_ticks(x_axis)]
-    body += [_line(line, x_axis, y_axis) for line in shown]
-    body += _end_labels(shown, x_axis, y_axis)
+    lines = [_line(line, x_axis, y_axis) for line in shown]
+    body = [*_value_grid(y_axis, x_axis), *_step_ticks(x_axis), *lines, *_end_labels(shown, x_axis, y_axis)]
     return Picture(WIDTH, 240, title, group(body))
 
 
@@ -124,7 +174,7 @@ def point_chart(points: Sequence[Point], *, across: str, title: str, colour: int
     body = [*_value_grid(y_axis, x_axis), rule(x_axis.start, _BASELINE, x_axis.end, _BASELINE, "axis")]
     body += [text(f"{point.value:g}", x_axis.place(point.value), 223, class_="middle") for point in points]
     body.append(text(across, x_axis.end, 238, text_anchor="end", class_="quiet"))
-    body.append(_polyline([(x_axis.place(p.value), y_axis.place(p.mean)) for p in points], run_class(colour)))
+    body.append(polyline([(x_axis.place(p.value), y_axis.place(p.mean)) for p in points], run_class(colour)))
     for point in points:
         x = x_axis.place(point.value)
         body.append(rule(x, y_axis.place(point.low), x, y_axis.place(point.high), f"whisker {run_class(colour)}"))
@@ -185,21 +235,11 @@ def _step_ticks(axis: Axis) -> list[Markup]:
     return [*ticks, text("step", axis.end, _BASELINE + 31, text_anchor="end", class_="quiet")]
 
 
-def _finite(line: Series) -> Series:
-    return replace(line, points=[point for point in line.points if all(map(math.isfinite, point))])
-
-
 def _line(line: Series, x_axis: Axis, y_axis: Axis) -> Markup:
     places = [(x_axis.place(x), y_axis.place(y)) for x, y in line.points]
     if len(places) == 1:
         return marker(line.run, *places[0], f"{line.label}: {line.points[0][1]:.4g}")
-    return _polyline(places, f"{run_class(line.run)}{' dashed' if line.dashed else ''}", line.label)
-
-
-def _polyline(places: Sequence[tuple[float, float]], style: str, title: str = "") -> Markup:
-    tooltip = [shape("title", title)] if title else []
-    points = " ".join(f"{number(x)},{number(y)}" for x, y in places)
-    return shape("polyline", *tooltip, points=points, class_=f"curve {style}")
+    return polyline(places, f"{run_class(line.run)}{' dashed' if line.dashed else ''}", line.label)
 
 
 def _end_labels(lines: Sequence[Series], x_axis: Axis, y_axis: Axis) -> list[Markup]:
@@ -229,17 +269,10 @@ def _bar(bar: Bar, axis: Axis, top: float) -> Markup:
     zero, end = axis.place(0.0), axis.place(bar.value)
     middle = top + _BAR_HEIGHT / 2 + 4
     x, anchor = (end - 5, "end") if bar.value < 0 else (end + 5, "start")
-    bar_shape = shape(
-        "rect",
-        shape("title", f"{bar.label}: {bar.text}"),
-        x=min(zero, end),
-        y=top + 4,
-        width=max(abs(end - zero), 0.5),
-        height=_BAR_HEIGHT - 8,
-        class_=f"bar {'better' if bar.value < 0 else 'worse'}",
-    )
+    place = {"x": min(zero, end), "y": top + 4, "width": max(abs(end - zero), 0.5), "height": _BAR_HEIGHT - 8}
+    style, title = f"bar {'better' if bar.value < 0 else 'worse'}", f"{bar.label}: {bar.text}"
     value = text(bar.text, x, middle, text_anchor=anchor, class_="value")
-    return shape("g", text(bar.label, 0, middle), bar_shape, value)
+    return shape("g", text(bar.label, 0, middle), shape("rect", **place, class_=style, title=title), value)
 
 
 def _interval_row(name: str, marks: Sequence[IntervalMark], axis: Axis, *, top: float, height: float) -> Markup:
@@ -248,13 +281,10 @@ def _interval_row(name: str, marks: Sequence[IntervalMark], axis: Axis, *, top: 
         y = top + 9 + _LINE_HEIGHT * mark.place
         start, end = (axis.place(min(max(value, axis.low), axis.high)) for value in (mark.low, mark.high))
         parts.append(rule(start, y, end, y, f"whisker {run_class(mark.place)}"))
-        parts.append(_interval_mark(mark, axis, y))
+        if axis.low <= mark.value <= axis.high:
+            parts.append(marker(mark.place, axis.place(mark.value), y, mark.title))
+            continue
+        x, anchor = (axis.start, "start") if mark.value < axis.low else (axis.end, "end")
+        looks = {"text_anchor": anchor, "class_": f"label {run_class(mark.place)}", "title": mark.title}
+        parts.append(text(mark.text, x, y + 4, **looks))
     return shape("g", *parts)
-
-
-def _interval_mark(mark: IntervalMark, axis: Axis, y: float) -> Markup:
-    if axis.low <= mark.value <= axis.high:
-        return marker(mark.place, axis.place(mark.value), y, mark.title)
-    x, anchor = (axis.start, "start") if mark.value < axis.low else (axis.end, "end")
-    words = [shape("title", mark.title), mark.text]
-    return shape("text", *words, x=x, y=y + 4, text_anchor=anchor, class_=f"label {run_class(mark.place)}")

@@ -7,7 +7,6 @@ from markupsafe import Markup, escape
 
 WIDTH = 360.0
 LETTER = 6.6  # width of an average letter at the charts' font size
-BOLD_LETTER = 7.8
 COLOURS = 8  # runs beyond the eighth share colours; their labels distinguish them
 _MARKERS = (
     "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0z",
@@ -48,16 +47,15 @@ class Panel:
 
 
 def shape(tag: str, *children: str, **attributes: str | float) -> Markup:
-    """Build an SVG element; `class_` stands for class, `text_anchor` for text-anchor."""
+    """Build an SVG element: `title` is its tooltip, `class_` stands for class, `text_anchor` for text-anchor."""
+    title = attributes.pop("title", "")
+    names = {name: name if name == "viewBox" else name.rstrip("_").replace("_", "-") for name in attributes}
     written = "".join(
-        f' {_attribute(name)}="{escape(number(value) if isinstance(value, float) else value)}"'
+        f' {names[name]}="{escape(number(value) if isinstance(value, float) else value)}"'
         for name, value in attributes.items()
     )
-    return Markup(f"<{tag}{written}>{group(children)}</{tag}>")
-
-
-def _attribute(name: str) -> str:
-    return name if name == "viewBox" else name.rstrip("_").replace("_", "-")
+    tooltip = shape("title", str(title)) if title else ""
+    return Markup(f"<{tag}{written}>{tooltip}{group(children)}</{tag}>")
 
 
 def group(parts: Sequence[str]) -> Markup:
@@ -77,15 +75,19 @@ def text(content: str, x: float, y: float, **attributes: str) -> Markup:
 
 def rule(x1: float, y1: float, x2: float, y2: float, class_: str, title: str = "") -> Markup:
     """Draw a straight line."""
-    tooltip = [shape("title", title)] if title else []
-    return shape("line", *tooltip, x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=class_)
+    return shape("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=class_, title=title)
+
+
+def polyline(places: Sequence[tuple[float, float]], style: str, title: str = "") -> Markup:
+    """Draw a line through some points."""
+    points = " ".join(f"{number(x)},{number(y)}" for x, y in places)
+    return shape("polyline", points=points, class_=f"curve {style}", title=title)
 
 
 def marker(run: int, x: float = 6, y: float = 6, title: str = "") -> Markup:
     """Draw the marker of a run: both colour and shape distinguish runs."""
-    tooltip = [shape("title", title)] if title else []
     position = f"translate({number(x)} {number(y)})"
-    return shape("path", *tooltip, class_=f"dot {run_class(run)}", d=_MARKERS[run % 6], transform=position)
+    return shape("path", class_=f"dot {run_class(run)}", d=_MARKERS[run % 6], transform=position, title=title)
 
 
 def run_class(run: int) -> str:

@@ -1,14 +1,13 @@
 """Is context used? The verdict of `docaps diagnose`, its numbers, and the sentences for which context mattered most."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from markupsafe import Markup
 
 from docaps.report.drawing.charts import Bar, bar_chart
 from docaps.report.drawing.svg import Panel
 from docaps.report.templating import Table, render
-from docaps.runs.diagnosis_results import ConditionResult, Diagnosis, MarkedSentence
+from docaps.runs.diagnosis_results import Diagnosis
 from docaps.runs.results import RunResults
 from docaps.runs.wording import MISSING, decimal, describe_system, name_seeds, percent, sentence_case
 
@@ -20,58 +19,48 @@ def diagnosis_section(results: Sequence[RunResults]) -> Markup:
     diagnosed = [(run, run.diagnosis) for run in results if run.diagnosis is not None]
     if not diagnosed:
         return Markup()
-    return render("diagnosis.html", runs=[_run(run, found, name_seeds(results, [run])) for run, found in diagnosed])
+    runs = [
+        {
+            "heading": f"{sentence_case(describe_system(run.system))}, run {run.name}{name_seeds(results, [run])}",
+            "found": found,
+            "retrained": found.created != str(run.description.get("created")),
+            "table": _table(found, run.name),
+            "panels": _panels(found),
+            "traces": _traces(found),
+        }
+        for run, found in diagnosed
+    ]
+    return render("diagnosis.html", runs=runs)
 
 
 def condition_name(condition: str, other: str | None) -> str:
     """Name a condition for readers."""
-    if condition == "against":
-        return f"run {other}" if other else "the other run"
-    return _NAMES.get(condition, f"the {condition}")
-
-
-def _run(run: RunResults, found: Diagnosis, seed: str) -> dict[str, Any]:
-    """Collect what the page shows of one diagnosis."""
-    stale = found.created != str(run.description.get("created"))
-    return {
-        "heading": f"{sentence_case(describe_system(run.system))}, run {run.name}{seed}",
-        "verdict": sentence_case(found.verdict),
-        "code": found.code,
-        "explanation": [sentence_case(text) for text in found.explanation],
-        "warnings": ["The run was retrained since: diagnose it again."] if stale else [],
-        "table": _table(found, run.name),
-        "panels": _panels(found),
-        "better": [_sentence(sentence) for sentence in found.better],
-        "worse": [_sentence(sentence) for sentence in found.worse],
-        "traces": _traces(found),
-        "signature": found.signature,
-    }
+    names = _NAMES | {"against": f"run {other}" if other else "the other run"}
+    return names.get(condition, f"the {condition}")
 
 
 def _table(found: Diagnosis, name: str) -> Table:
     """Build the table of conditions."""
-    head = ["History", "perplexity", "change", "p to none", "p to true"]
     bleu = any(one.bleu is not None for one in found.conditions)
     accuracy = any(one.accuracy is not None for one in found.conditions)
-    head += ["BLEU"] * bleu + ["right choices, %"] * accuracy
+    head = ["History", "perplexity", "change", "p to none", "p to true"]
     rows = [
-        [*_cells(one, found), *[decimal(one.bleu)] * bleu, *[percent(one.accuracy)] * accuracy]
+        [
+            sentence_case(condition_name(one.name, found.against)),
+            decimal(one.perplexity, 3),
+            _signed(found.change(one.name)),
+            *(decimal(found.p(one.name, other), 3) if one.name != other else MISSING for other in ("none", "true")),
+            *[decimal(one.bleu)] * bleu,
+            *[percent(one.accuracy)] * accuracy,
+        ]
         for one in found.conditions
     ]
     caption = (
         f"On {found.text}. Change: of perplexity, relative to no history, computed from the two perplexities. "
         "p-values are over documents."
     )
+    head += ["BLEU"] * bleu + ["right choices, %"] * accuracy
     return Table(f"Histories of {name}", [head], rows, caption=caption, style="conditions")
-
-
-def _cells(one: ConditionResult, found: Diagnosis) -> list[str]:
-    return [
-        sentence_case(condition_name(one.name, found.against)),
-        decimal(one.perplexity, 3),
-        _signed(found.change(one.name)),
-        *(decimal(found.p(one.name, other), 3) if one.name != other else MISSING for other in ("none", "true")),
-    ]
 
 
 def _signed(change: float, places: int = 1) -> str:
@@ -84,32 +73,21 @@ def _panels(found: Diagnosis) -> list[Panel]:
     changes = [(one.name, found.change(one.name)) for one in found.conditions if one.name != "none"]
     by_history = [Bar(condition_name(name, found.against), change, _signed(change)) for name, change in changes]
     by_distance = [Bar(f"distance {step.distance}", -step.gain, _signed(-step.gain, 2)) for step in found.steps]
-    panels = [_panel("Perplexity against no history", "to the left is better", by_history)]
-    note = "what each sentence of the history adds to the nearer ones"
-    return [*panels, *([_panel("Perplexity by distance", note, by_distance)] if by_distance else [])]
-
-
-def _panel(title: str, note: str, bars: Sequence[Bar]) -> Panel:
-    values = "; ".join(f"{bar.label} {bar.text}" for bar in bars)
-    return Panel(title, note, bar_chart(bars, title=f"{title}: {values}"))
-
-
-def _sentence(sentence: MarkedSentence) -> dict[str, Any]:
-    """List the history, the sentence, the reference, and both translations where they differ."""
-    back = len(sentence.history)
-    lines = [(f"{back - place} back", text) for place, text in enumerate(sentence.history)]
-    lines += [("sentence", sentence.source), ("reference", sentence.reference)]
-    if sentence.translations and sentence.translations[0] != sentence.translations[1]:
-        lines += zip(("with history", "without"), sentence.translations, strict=True)
-    bits = f"{sentence.cxmi:+.2f} bits".replace("-", "−")
-    return {"bits": bits, "document": sentence.document, "number": sentence.number, "lines": lines}
+    panels = []
+    for title, note, bars in (
+        ("Perplexity against no history", "to the left is better", by_history),
+        ("Perplexity by distance", "what each sentence of the history adds to the nearer ones", by_distance),
+    ):
+        values = "; ".join(f"{bar.label} {bar.text}" for bar in bars)
+        panels += [Panel(title, note, bar_chart(bars, title=f"{title}: {values}"))] if bars else []
+    return panels
 
 
 def _traces(found: Diagnosis) -> Table:
     """Build the table of quantities measured inside the model."""
     rows = [
-        ["" if number else trace.title, place, decimal(mean, 3), decimal(deviation, 3)]
+        ["" if number else trace.title, one.place, decimal(one.mean, 3), decimal(one.deviation, 3)]
         for trace in found.traces
-        for number, (place, mean, deviation) in enumerate(trace.places)
+        for number, one in enumerate(trace.places)
     ]
     return Table("Inside the model", [["Quantity", "where", "mean", "deviation"]], rows, style="facts")

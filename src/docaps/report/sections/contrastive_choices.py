@@ -1,7 +1,6 @@
 """Results on contrastive sets (`docaps contrast --keep`): accuracy with each history, and by group of items."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -13,7 +12,8 @@ from docaps.runs.contrastive_results import HISTORIES, AccuracyShare, Contrastiv
 from docaps.runs.results import RunResults
 from docaps.runs.wording import MISSING, label_runs, name_seeds, percent, thousands
 
-Pick = Callable[[RunResults], AccuracyShare | None]
+Columns = dict[str, list[AccuracyShare | None]]
+"""For each heading, the share of each run; None if it was not tested."""
 
 
 def choices_section(results: Sequence[RunResults], *, charted: int | None = None) -> Markup:
@@ -27,43 +27,40 @@ def set_names(results: Sequence[RunResults]) -> list[str]:
     return list(dict.fromkeys(found.name for run in results for found in run.contrastive_sets))
 
 
-def result_on(run: RunResults, name: str, history: str = "own") -> ContrastiveResult | None:
-    """Return the result of a run on a set with one history, if there is one."""
-    found = (one for one in run.contrastive_sets if (one.name, one.history) == (name, history))
-    return next(found, None)
+def results_on(run: RunResults, name: str) -> dict[str, ContrastiveResult]:
+    """Return the results of a run on a set, by history."""
+    return {found.history: found for found in run.contrastive_sets if found.name == name}
 
 
-def history_columns(results: Sequence[RunResults], name: str) -> dict[str, Pick]:
+def history_columns(results: Sequence[RunResults], name: str) -> Columns:
     """Return a column for each history that any run was tested with on a set."""
-    tested = {found.history for run in results for found in run.contrastive_sets if found.name == name}
-    return {title: partial(_whole, name, history) for history, title in HISTORIES.items() if history in tested}
+    found = [results_on(run, name) for run in results]
+    shares = {history: [one[history].whole if history in one else None for one in found] for history in HISTORIES}
+    return {HISTORIES[history]: column for history, column in shares.items() if any(column)}
 
 
-def group_columns(results: Sequence[RunResults], name: str) -> dict[str, Pick]:
+def group_columns(results: Sequence[RunResults], name: str) -> Columns:
     """Return a column for each group of a set's items, with their own history."""
-    own = [found for run in results if (found := result_on(run, name)) is not None]
-    return {group: partial(_group, name, group) for found in own for group in found.groups}
-
-
-def _whole(name: str, history: str, run: RunResults) -> AccuracyShare | None:
-    found = result_on(run, name, history)
-    return found.whole if found else None
-
-
-def _group(name: str, group: str, run: RunResults) -> AccuracyShare | None:
-    found = result_on(run, name)
-    return found.groups.get(group) if found else None
+    groups: list[Mapping[str, AccuracyShare]] = [
+        own.groups if (own := results_on(run, name).get("own")) else {} for run in results
+    ]
+    return {
+        group: [own.get(group) for own in groups] for group in dict.fromkeys(name for own in groups for name in own)
+    }
 
 
 def _set(results: Sequence[RunResults], name: str, charted: int | None) -> dict[str, Any]:
     """Collect what the page shows of one set."""
-    found = [(run, one) for run in results for one in run.contrastive_sets if one.name == name]
+    found = [(run, one) for run in results for one in results_on(run, name).values()]
     stale = dict.fromkeys(run.name for run, one in found if one.created != str(run.description.get("created")))
-    items = {(one.history, _data_hash(one.signature)) for _, one in found}
+    # A signature is `key:value|...`; items differ where two results with one history have another hash of the data.
+    items = {
+        (one.history, *(part for part in one.signature.split("|") if part.startswith("data:"))) for _, one in found
+    }
     warnings = {
         f"Retrained since: {', '.join(stale)}; run `docaps contrast` again.": bool(stale),
         "The runs were tested on different items; their accuracies are not comparable.": len(items)
-        > len({history for history, _ in items}),
+        > len({history for history, *_ in items}),
     }
     columns = {**history_columns(results, name), **group_columns(results, name)}
     return {
@@ -75,20 +72,21 @@ def _set(results: Sequence[RunResults], name: str, charted: int | None) -> dict[
     }
 
 
-def _data_hash(signature: str) -> str:
-    """Return the data part of a signature, `key:value|...`."""
-    parts = dict(part.partition(":")[::2] for part in signature.split("|"))
-    return parts.get("data", "")
-
-
-def _table(results: Sequence[RunResults], name: str, columns: dict[str, Pick]) -> Table:
-    tested = [
-        (index, run) for index, run in enumerate(results) if any(one.name == name for one in run.contrastive_sets)
+def _table(results: Sequence[RunResults], name: str, columns: Columns) -> Table:
+    """Build the table; where models translate, each has a chance level of its own, and the first is shown."""
+    tested = [index for index, run in enumerate(results) if results_on(run, name)]
+    runs = [results[index] for index in tested]
+    rows = [
+        [run_heading(results[index], index, runs), *(_cell(column[index]) for column in columns.values())]
+        for index in tested
     ]
-    runs = [run for _, run in tested]
-    rows = [[run_heading(run, index, runs), *(_cell(pick(run)) for pick in columns.values())] for index, run in tested]
     caption = f"Right choices in {name}, in percent, with 95\u202f% intervals; groups with their own history."
-    foot = _foot(runs, columns)
+    found = [[share for share in column if share] for column in columns.values()]
+    differ = any(share.chance != shares[0].chance for shares in found for share in shares)
+    foot = [
+        ["Chance (first row)" if differ else "Chance", *(percent(shares[0].chance) for shares in found)],
+        ["Items", *(thousands(shares[0].items) for shares in found)],
+    ]
     return Table(f"Choices of {name}", [["System", *columns]], rows, foot, caption)
 
 
@@ -98,27 +96,14 @@ def _cell(share: AccuracyShare | None) -> TableCell:
     return TableCell(percent(share.accuracy), interval=f"[{percent(share.low)}, {percent(share.high)}]")
 
 
-def _foot(runs: Sequence[RunResults], columns: dict[str, Pick]) -> list[list[str]]:
-    """Return chance and number of items; where models translate, each has a chance level of its own."""
-    found = [[share for run in runs if (share := pick(run))] for pick in columns.values()]
-    differ = any(share.chance != shares[0].chance for shares in found for share in shares)
-    chance = [percent(shares[0].chance) for shares in found]
-    items = [thousands(shares[0].items) for shares in found]
-    return [["Chance (first row)" if differ else "Chance", *chance], ["Items", *items]]
-
-
-def _panel(results: Sequence[RunResults], name: str, columns: dict[str, Pick], seeds: str) -> Panel | None:
+def _panel(results: Sequence[RunResults], name: str, columns: Columns, seeds: str) -> Panel | None:
     """Draw a row of dots for each column."""
-    shares = {column: [pick(run) for run in results] for column, pick in columns.items()}
-    rows = [
-        DotRow(
-            column,
-            [share.accuracy if share else None for share in found],
-            next((share.chance for share in found if share), None),
-        )
-        for column, found in shares.items()
-        if any(found)
-    ]
+    rows = []
+    for heading, column in columns.items():
+        shares = column[: len(results)]
+        if any(shares):
+            chance = next(share.chance for share in shares if share)
+            rows.append(DotRow(heading, [share.accuracy if share else None for share in shares], chance))
     if not rows:
         return None
     title = f"{name}: right choices in percent, for each run{seeds}; the dots' titles give the values"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -19,43 +19,29 @@ from docaps.report.grid_tables import (
     state_sentence_models,
     state_unfinished,
 )
-from docaps.report.paper import FIGURES, corpus_of, paper_columns, paper_scores, state_differences
+from docaps.report.paper import FIGURES, is_table2, paper_columns, paper_scores, state_differences
 from docaps.report.templating import Table, TableCell, render
 from docaps.runs.grid_results import Grid
 from docaps.runs.results import RunResults
 
 _AXES = {"history.sentences": "history sentences", "qcn.capsules": "capsules", "qcn.rounds": "routing iterations"}
-_DRAWN = ("bleu", "meteor")
-BASELINE = "baseline"
-KINDS = {**OTHER_HISTORIES, BASELINE: "the row it is compared with"}
+KINDS = {**OTHER_HISTORIES, "baseline": "the row it is compared with"}
 """What a row with its own history is compared with: the same model with another history, and another model."""
+_BASELINE = len(OTHER_HISTORIES)  # place of the other model
 _FARTHEST = 2.0
 """A baseline further off than this many times the largest gain of a history is not drawn to scale."""
-_TABLE2_NOTE = (
-    "For each seed, all our rows start from one sentence model and have a second stage of the same steps, dropout and "
-    "schedule, the sentence-level rows too (zhang trains its new weights only). The model of a run was chosen on the "
-    "development part; the test part was translated once. A mark means that a row differs from the baseline, for "
-    "better or worse. There is no correction for the number of rows and metrics: one in twenty null differences is "
-    "marked."
-)
-_TRIALS_NOTE = (
-    "Besides the sentence model, each row is the QCN with one setting changed, from the same sentence model and with "
-    "as many steps, unless that is the setting. Settings are chosen by these numbers, so those of the best row are "
-    "biased upwards; the test part was not used. A row that is not better with its own history than with another's "
-    "shows no use of it."
-)
 
 
 def grid_section(grid: Grid, results: Sequence[RunResults], anchor: str) -> Markup:
-    """Show a grid as Table 2, as trials, or as a figure over the setting in which its rows differ."""
-    if is_trial(grid):
-        return trials_section(grid, anchor)
-    return sweep_section(grid, anchor) if grid.get("axis") else table2_section(grid, results, anchor)
+    """Show a grid as Table 2, as a plain table, or as a figure over the setting in which its rows differ."""
+    if grid.get("axis"):
+        return _sweep_section(grid, anchor)
+    return _table2_section(grid, results, anchor) if is_table2(grid) else _table_section(grid, anchor)
 
 
-def table2_section(grid: Grid, results: Sequence[RunResults], anchor: str = "table2") -> Markup:
+def _table2_section(grid: Grid, results: Sequence[RunResults], anchor: str) -> Markup:
     """Show the rows with the paper's scores beside them; `results` are the grid's own runs."""
-    corpora = paper_columns(corpus_of(results))
+    corpora = paper_columns(results)
     header, cells = grid_cells(grid)
     rows = [_table2_row(row, found, corpora) for row, found in zip(grid["rows"], cells, strict=True)]
     return _render(
@@ -65,18 +51,20 @@ def table2_section(grid: Grid, results: Sequence[RunResults], anchor: str = "tab
         id=f"{anchor}-section",
         differences=state_differences(grid, results),
         table=Table("Table 2", _table2_head(header[1:-1], corpora), rows, caption=_plain_caption(grid), id=anchor),
-        notes=[_TABLE2_NOTE, *state_sentence_models(grid)],
+        started=state_sentence_models(grid),
     )
 
 
-def trials_section(grid: Grid, anchor: str) -> Markup:
-    """Show what each change of a setting did to the scores."""
+def _table_section(grid: Grid, anchor: str) -> Markup:
+    """Show the scores of the rows: of trials, of options of the routing, or of the rivals."""
+    heading = "Trials" if is_trial(grid) else str(grid["title"])
     header, rows = grid_cells(grid)
-    table = Table("Trials", [header], rows, caption=_plain_caption(grid))
-    return _render(grid, anchor, heading="Trials", gain=gain_panel(grid), table=table, notes=[_TRIALS_NOTE])
+    table = Table(heading, [header], rows, caption=_plain_caption(grid).removeprefix(f"{heading}. "))
+    started = [] if is_trial(grid) else state_sentence_models(grid)
+    return _render(grid, anchor, heading=heading, gain=gain_panel(grid), table=table, started=started)
 
 
-def sweep_section(grid: Grid, anchor: str) -> Markup:
+def _sweep_section(grid: Grid, anchor: str) -> Markup:
     """Draw BLEU and METEOR over the setting, with a table of all scores below."""
     title, name = str(grid["title"]), str(grid["experiment"])
     header, cells = grid_cells(grid)
@@ -95,19 +83,15 @@ def sweep_section(grid: Grid, anchor: str) -> Markup:
 def sweep_panels(grid: Grid) -> list[Panel]:
     """Draw BLEU and METEOR over the setting in which the rows differ."""
     across = _AXES.get(str(grid["axis"]), str(grid["axis"]))
-    drawn = [(key, points) for key in _DRAWN if (points := points_of(grid, key))]
-    panels = []
-    for place, (key, points) in enumerate(drawn):
-        values = "; ".join(f"{point.value:g}: {point.mean:.2f}" for point in points)
-        title = f"{METRIC_NAMES[key]} by {across}: {values}"
-        chart = point_chart(points, across=across, title=title, colour=place)
-        panels.append(Panel(METRIC_NAMES[key], f"by {across}", chart))
+    rows = [row for row in grid["rows"] if row.get("value") is not None]
+    panels: list[Panel] = []
+    for key in ("bleu", "meteor"):
+        if points := [_point(row, key) for row in rows if key in row["means"]]:
+            values = "; ".join(f"{point.value:g}: {point.mean:.2f}" for point in points)
+            title = f"{METRIC_NAMES[key]} by {across}: {values}"
+            chart = point_chart(points, across=across, title=title, colour=len(panels))
+            panels.append(Panel(METRIC_NAMES[key], f"by {across}", chart))
     return panels
-
-
-def points_of(grid: Grid, key: str) -> list[Point]:
-    """Return the means of a metric over the setting in which the rows differ."""
-    return [_point(row, key) for row in grid["rows"] if row.get("value") is not None and key in row["means"]]
 
 
 def _point(row: Mapping[str, Any], key: str) -> Point:
@@ -118,9 +102,8 @@ def _point(row: Mapping[str, Any], key: str) -> Point:
 
 def _render(grid: Grid, anchor: str, **values: Any) -> Markup:
     """Fill in the template of a grid; what a section does not give is empty."""
-    empty: dict[str, Any] = {"differences": [], "texts": [], "gain": None, "panels": [], "notes": []}
-    common = {"anchor": anchor, "id": anchor, "unfinished": state_unfinished(grid), "gain_labels": list(KINDS.values())}
-    return render("grid.html", **{**empty, **common, **values})
+    common = {"experiment": grid["experiment"], "anchor": anchor, "id": anchor, "unfinished": state_unfinished(grid)}
+    return render("grid.html", gain_labels=list(KINDS.values()), **{**common, **values})
 
 
 def _plain_caption(grid: Grid) -> str:
@@ -145,32 +128,32 @@ def _table2_row(row: Mapping[str, Any], cells: Sequence[TableCell], corpora: Seq
     return [TableCell(row["title"], quiet=name), replace(first, style="group"), *ours, *theirs]
 
 
-@dataclass(frozen=True, slots=True)
-class ContextGain:
-    """The increase of perplexity over the row with its own history, with its 95 % interval."""
-
-    kind: str
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        """Format value and interval."""
-        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]"
+def gains_of(grid: Grid) -> dict[str, list[IntervalMark]]:
+    """Return the context gains of each row that sees a history: the increase of perplexity over its own history."""
+    found = {str(row["row"]): _gains(str(row["row"]), row.get("histories") or {}) for row in grid["rows"]}
+    return {name: gains for name, gains in found.items() if any(gain.place != _BASELINE for gain in gains)}
 
 
-def gains_of(grid: Grid) -> dict[str, list[ContextGain]]:
-    """Return the context gains of each row that sees a history."""
-    found = {str(row["row"]): _gains(row.get("histories") or {}) for row in grid["rows"]}
-    return {name: gains for name, gains in found.items() if any(gain.kind != BASELINE for gain in gains)}
+def _gains(name: str, histories: Mapping[str, Mapping[str, Any]]) -> list[IntervalMark]:
+    """Return the finite gains of a row, each with its text, whose arrow points to where it lies, and its title."""
+    gains = []
+    for place, (kind, words) in enumerate(KINDS.items()):
+        against = histories.get("true" if place == _BASELINE else kind, {}).get("against") or {}
+        value, low, high = (float(against.get(key, math.nan)) for key in ("difference", "low", "high"))
+        if place == _BASELINE:  # the file has the difference of the row to its baseline; here the row is the reference
+            value, low, high = -value, -high, -low
+        if all(map(math.isfinite, (value, low, high))):
+            shown, *ends = (f"{number:+.3f}".replace("-", "−") for number in (value, low, high))
+            arrow = f"← {shown}" if value < 0 else f"{shown} →"
+            gains.append(IntervalMark(place, value, low, high, arrow, f"{name}, {words}: {shown} [{', '.join(ends)}]"))
+    return gains
 
 
-def span_of(gains: Mapping[str, Sequence[ContextGain]]) -> tuple[float, float]:
+def span_of(gains: Mapping[str, Sequence[IntervalMark]]) -> tuple[float, float]:
     """Return the range to draw: all gains of histories, and baselines that are not much further off."""
-    found = [gain for row in gains.values() for gain in row]
-    farthest = max(abs(end) for gain in found if gain.kind != BASELINE for end in (gain.low, gain.value, gain.high))
-    reach = _FARTHEST * farthest
-    ends = [min(max(end, -reach), reach) for gain in found for end in (gain.low, gain.value, gain.high)]
+    found = [(gain.place, end) for row in gains.values() for gain in row for end in (gain.low, gain.value, gain.high)]
+    reach = _FARTHEST * max(abs(end) for place, end in found if place != _BASELINE)
+    ends = [min(max(end, -reach), reach) for _, end in found]
     return (min(0.0, *ends), max(0.0, *ends)) if any(ends) else (-0.001, 0.001)
 
 
@@ -179,30 +162,6 @@ def gain_panel(grid: Grid) -> Panel | None:
     gains = gains_of(grid)
     if not gains:
         return None
-    rows = {name: [_mark(name, gain) for gain in row] for name, row in gains.items()}
     title = "Context gain in perplexity, for each row of the table; the dots' titles give the values"
-    chart = interval_chart(rows, marks=len(KINDS), span=span_of(gains), title=title)
+    chart = interval_chart(gains, marks=len(KINDS), span=span_of(gains), title=title)
     return Panel("Context gain", "perplexity above that with the own history", chart)
-
-
-def _gains(histories: Mapping[str, Mapping[str, Any]]) -> list[ContextGain]:
-    gains = []
-    for kind in KINDS:
-        against = histories.get("true" if kind == BASELINE else kind, {}).get("against") or {}
-        value, low, high = (float(against.get(key, math.nan)) for key in ("difference", "low", "high"))
-        if all(map(math.isfinite, (value, low, high))):
-            # The file has the difference of the row to its baseline; here the row is the reference, so it is negated.
-            negate = kind == BASELINE
-            gains.append(ContextGain(kind, -value, -high, -low) if negate else ContextGain(kind, value, low, high))
-    return gains
-
-
-def _mark(name: str, gain: ContextGain) -> IntervalMark:
-    """Describe the mark of a gain; the arrow of its text points to where it lies."""
-    arrow = f"← {_signed(gain.value)}" if gain.value < 0 else f"{_signed(gain.value)} →"
-    place, title = list(KINDS).index(gain.kind), f"{name}, {KINDS[gain.kind]}: {gain}"
-    return IntervalMark(place, gain.value, gain.low, gain.high, arrow, title)
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")

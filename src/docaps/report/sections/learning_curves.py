@@ -59,8 +59,15 @@ def label_sentence_models(models: Sequence[RunResults]) -> list[str]:
 
 def curve_panels(results: Sequence[RunResults], labels: Sequence[str], seeds: str) -> list[Panel]:
     """Draw the charts for which something was logged; `seeds` names the seeds that are shown."""
-    drawn = [(curve, _series(results, labels, curve)) for curve in _CURVES]
-    return [_panel(curve, series, seeds) for curve, series in drawn if series]
+    panels = []
+    for curve in _CURVES:
+        if series := _series(results, labels, curve):
+            note = f"{curve.note}{seeds}"
+            last = [f"{line.label} ends at {line.points[-1][1]:.3g}" for line in series if not line.dashed]
+            title = f"{curve.title}, {note}, over training steps. {'; '.join(last)}"
+            thinned = [replace(line, points=thin(line.points)) for line in series]
+            panels.append(Panel(curve.title, note, line_chart(thinned, title=title, may_be_log=curve.may_be_log)))
+    return panels
 
 
 def thin(points: Sequence[tuple[float, float]], most: int = _MOST_POINTS) -> list[tuple[float, float]]:
@@ -68,14 +75,6 @@ def thin(points: Sequence[tuple[float, float]], most: int = _MOST_POINTS) -> lis
     size = math.ceil(len(points) / most)
     groups = [points[start : start + size] for start in range(0, len(points), max(size, 1))]
     return [(sum(x for x, _ in group) / len(group), sum(y for _, y in group) / len(group)) for group in groups]
-
-
-def _panel(curve: Curve, series: Sequence[Series], seeds: str) -> Panel:
-    note = f"{curve.note}{seeds}"
-    last = [f"{line.label} ends at {line.points[-1][1]:.3g}" for line in series if not line.dashed]
-    title = f"{curve.title}, {note}, over training steps. {'; '.join(last)}"
-    thinned = [replace(line, points=thin(line.points)) for line in series]
-    return Panel(curve.title, note, line_chart(thinned, title=title, may_be_log=curve.may_be_log))
 
 
 def _series(results: Sequence[RunResults], labels: Sequence[str], curve: Curve) -> list[Series]:

@@ -10,7 +10,7 @@ from docaps.report.paper import CORPORA, TABLE1
 from docaps.report.templating import Table, TableCell, render
 from docaps.runs.card import flatten
 from docaps.runs.results import RunResults
-from docaps.runs.wording import MISSING, label_runs, thousands
+from docaps.runs.wording import MISSING, decimal, label_runs, thousands
 
 _UNSET = object()
 _PARTS = {"train": "Training", "dev": "Development", "test": "Test"}
@@ -33,22 +33,17 @@ def corpora(results: Sequence[RunResults]) -> list[Mapping[str, Any]]:
 
 def data_rows(found: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: documents, sentence pairs and average length of each part, ours and the paper's."""
-    header = ["Part"]
+    header, rows = ["Part"], [[title] for title in _PARTS.values()]
     for number, data in enumerate(found, start=1):
         name = f"ours{f' {number}' if len(found) > 1 else ''}, {data['source_language']}-{data['target_language']}"
         header += [f"{name}: documents", "sentence pairs", "average length"]
+        for row, own in zip(rows, map(data["parts"].get, _PARTS), strict=True):
+            counts = [thousands(own[key]) for key in ("documents", "sentences")] if own else [MISSING] * 2
+            row += [*counts, decimal(own["average"] if own else None, 2)]
     header += [f"paper, {name}: {what}" for name in CORPORA for what in ("sentence pairs", "average length")]
-    return header, [_data_row(part, title, found) for part, title in _PARTS.items()]
-
-
-def _data_row(part: str, title: str, found: Sequence[Mapping[str, Any]]) -> list[str]:
-    cells = [title]
-    for own in (data["parts"].get(part) for data in found):
-        sizes = [thousands(own["documents"]), thousands(own["sentences"]), f"{own['average']:.2f}"] if own else None
-        cells += sizes or [MISSING] * 3
-    for sentences, average in TABLE1[part]:
-        cells += [thousands(sentences), f"{average:.2f}"]
-    return cells
+    for row, part in zip(rows, _PARTS, strict=True):
+        row += [text for pairs, average in TABLE1[part] for text in (thousands(pairs), f"{average:.2f}")]
+    return header, rows
 
 
 def provenance_section(
@@ -81,13 +76,11 @@ def split_settings(results: Sequence[RunResults]) -> tuple[list[str], list[str]]
 
 def signatures(results: Sequence[RunResults]) -> dict[str, list[str]]:
     """Return the signatures of each score, over all runs."""
-    found: dict[str, list[str]] = {}
-    for run in results:
-        for part in (run.measured or {"parts": {}})["parts"].values():
-            for score in part["scores"].values():
-                known = found.setdefault(score["name"], [])
-                known += [score["signature"]] * (score["signature"] not in known)
-    return found
+    found: dict[str, dict[str, None]] = {}
+    for part in (part for run in results if run.measured for part in run.measured["parts"].values()):
+        for score in part["scores"].values():
+            found.setdefault(score["name"], {})[score["signature"]] = None
+    return {name: list(known) for name, known in found.items()}
 
 
 def machines(results: Sequence[RunResults]) -> list[Mapping[str, Any]]:
@@ -96,45 +89,40 @@ def machines(results: Sequence[RunResults]) -> list[Mapping[str, Any]]:
 
 
 def _circumstances(results: Sequence[RunResults]) -> list[tuple[str, list[Any]]]:
-    rows: list[tuple[str, list[Any]]] = [
-        ("run directory", [run.path for run in results]),
-        ("status", [run.status for run in results]),
-    ]
-    for key in ("seed", "steps", "precision", "created"):
-        rows.append((key, [run.description.get(key) for run in results]))
-    rows.append(("initialised from", [_initial_run(run) for run in results]))
+    begun = [run.description.get("begun_from") for run in results]
     versions = dict.fromkeys(name for run in results for name in run.versions)
-    rows += [(f"{name} version", [run.versions.get(name) for run in results]) for name in versions]
-    rows += [(f"corpus {key}", [run.corpus.get(key) for run in results]) for key in ("path", "hash")]
-    return [(name, values) for name, values in rows if any(value is not None for value in values)]
-
-
-def _initial_run(run: RunResults) -> str | None:
-    """Name the run whose weights a run started from, if any."""
-    begun = run.description.get("begun_from")
-    return begun["run"] if begun else run.description.get("init_from")
+    rows: dict[str, list[Any]] = {
+        "run directory": [run.path for run in results],
+        "status": [run.status for run in results],
+        **{key: [run.description.get(key) for run in results] for key in ("seed", "steps", "precision", "created")},
+        "initialised from": [
+            start["run"] if start else run.description.get("init_from")
+            for run, start in zip(results, begun, strict=True)
+        ],
+        **{f"{name} version": [run.versions.get(name) for run in results] for name in versions},
+        **{f"corpus {key}": [run.corpus.get(key) for run in results] for key in ("path", "hash")},
+    }
+    return [(name, values) for name, values in rows.items() if any(value is not None for value in values)]
 
 
 def _facts(title: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[Any]]]) -> Table:
-    body: list[list[TableCell | str]] = [[name, *_cells(values)] for name, values in rows]
+    """Build a table; a value that all runs share stands once, across their columns, so that differences stand out."""
+    body: list[list[TableCell | str]] = []
+    for name, values in rows:
+        same = all(value == values[0] for value in values)
+        body.append([name, *([_cell(values[0], columns=len(values))] if same else map(_cell, values))])
     return Table(title, [["", *columns]], body, caption=title, hide_caption=True, style="facts")
 
 
 def _environment(results: Sequence[RunResults]) -> Table:
     """List the signatures of the scores and the machines they were measured on."""
-    rows = [(f"{name} signature", ", ".join(known)) for name, known in signatures(results).items()]
+    facts = [(f"{name} signature", ", ".join(known)) for name, known in signatures(results).items()]
     for machine in machines(results):
-        rows.append(("measured on", ", ".join(f"{key} {value}" for key, value in machine.items() if value is not None)))
+        known = (f"{key} {value}" for key, value in machine.items() if value is not None)
+        facts.append(("measured on", ", ".join(known)))
     return Table(
-        "Signatures and machines", [], [[name, TableCell(value, code=True)] for name, value in rows], style="facts"
+        "Signatures and machines", [], [[name, TableCell(value, code=True)] for name, value in facts], style="facts"
     )
-
-
-def _cells(values: Sequence[Any]) -> list[TableCell]:
-    """Write a value that all runs share once, across their columns, so that differences stand out."""
-    if all(value == values[0] for value in values):
-        return [_cell(values[0], columns=len(values))]
-    return [_cell(value) for value in values]
 
 
 def _cell(value: Any, columns: int = 1) -> TableCell:

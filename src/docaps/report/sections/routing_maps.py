@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from docaps.report.drawing.heat_maps import LONG, ColourScale, correlation_scale, coupling_scale, heat_map, symbol
+from docaps.report.drawing.heat_maps import LONG, ColourScale, heat_map, symbol
 from docaps.report.drawing.svg import Picture
 from docaps.report.templating import render
 from docaps.runs.results import HistoryRouting, Matrix, RoutingSample, RunResults
@@ -41,8 +41,18 @@ def routing_section(every: Sequence[RunResults], *, detailed: int | None = None)
     lack = [run for run in results if not run.routing and sees_context(run.system)]
     return render(
         "routing.html",
-        runs=[_run(run, shown, name_seeds(every, [run])) for run, shown in _fitting(routed)],
+        runs=[
+            {
+                "heading": f"{sentence_case(describe_system(run.system))}, run {run.name}{name_seeds(every, [run])}",
+                "samples": [_sample(sample) for sample in shown],
+                "more": f"{run.name}/assessment/routing.json" if len(shown) < len(run.routing) else "",
+            }
+            for run, shown in _fitting(routed)
+        ],
         missing=[f"{run.name}/assessment/routing.json" for run in lack],
+        join_subwords=join_subwords,
+        routing_steps=routing_steps,
+        long=LONG,
     )
 
 
@@ -60,18 +70,25 @@ def join_subwords(pieces: Sequence[str]) -> str:
 def routing_kinds(history: Sequence[HistoryRouting]) -> list[Kind]:
     """Fix one colour scale per quantity over all sentences and iterations of a sample, so that maps compare."""
     capsules = max((len(matrix) for part in history for matrix in part.coupling), default=1)
-    coupling = coupling_scale(_values(matrix for part in history for matrix in part.coupling), capsules)
-    correlations = _values(matrix for part in history for matrix in part.pcc)
-    kinds = [Kind("coupling", "Coupling coefficients c", coupling, f"1/{capsules}, equal shares")]
-    if correlations:  # capsules without a query have none
-        kinds.append(Kind("pcc", "Pearson correlation p", correlation_scale(correlations), "no correlation"))
+    # Coupling coefficients start at 1/M, which is their neutral value.
+    couplings = _values(matrix for part in history for matrix in part.coupling)
+    scale = ColourScale.over(couplings, neutral=1 / capsules, lowest=0.0)
+    kinds = [Kind("coupling", "Coupling coefficients c", scale, f"1/{capsules}, equal shares")]
+    if correlations := _values(matrix for part in history for matrix in part.pcc):  # none without a query
+        scale = ColourScale.over(correlations, neutral=0.0, lowest=-1.0)
+        kinds.append(Kind("pcc", "Pearson correlation p", scale, "no correlation"))
     return kinds
 
 
 def routing_steps(kind: Kind, part: HistoryRouting) -> list[tuple[Picture, str]]:
     """Draw the map of each iteration; return it with its range of values."""
-    matrices = part.coupling if kind.name == "coupling" else part.pcc
-    return [(_map(kind, matrix, iteration, part), _range(kind, matrix)) for iteration, matrix in enumerate(matrices)]
+    steps = []
+    for iteration, matrix in enumerate(part.coupling if kind.name == "coupling" else part.pcc):
+        values = _range(kind, matrix)
+        title = f"{kind.title}, iteration {iteration}, {distance_words(part.distance)}; {values}"
+        chart = heat_map(matrix, part.words, kind=kind.name, iteration=iteration, scale=kind.scale, title=title)
+        steps.append((chart, values))
+    return steps
 
 
 def _fitting(runs: Sequence[RunResults]) -> Iterator[tuple[RunResults, Sequence[RoutingSample]]]:
@@ -85,43 +102,11 @@ def _fitting(runs: Sequence[RunResults]) -> Iterator[tuple[RunResults, Sequence[
         yield run, shown
 
 
-def _run(run: RunResults, shown: Sequence[RoutingSample], seed: str) -> dict[str, Any]:
-    return {
-        "heading": f"{sentence_case(describe_system(run.system))}, run {run.name}{seed}",
-        "samples": [_sample(sample) for sample in shown],
-        "more": f"{run.name}/assessment/routing.json" if len(shown) < len(run.routing) else "",
-    }
-
-
 def _sample(sample: RoutingSample) -> dict[str, Any]:
-    """Collect what the page shows of one sentence, its history in reading order."""
+    """Return a sentence with its history in reading order, and the quantities to draw."""
     history = sorted(sample.history, key=lambda part: -(part.distance or 0))
-    kinds = routing_kinds(history)
-    return {
-        "source": sample.source,
-        "translation": sample.translation,
-        "document": sample.document,
-        "number": sample.sentence + 1,
-        "last": max([1, *(len(part.coupling) for part in history)]) - 1,
-        "context": [(distance_words(part.distance), join_subwords(part.words)) for part in history],
-        "kinds": kinds,
-        "histories": [_history(part, kinds) for part in history],
-    }
-
-
-def _history(part: HistoryRouting, kinds: Sequence[Kind]) -> dict[str, Any]:
-    distance = distance_words(part.distance)
-    figures = [(kind.title, f"{kind.title}, {distance}", routing_steps(kind, part)) for kind in kinds]
-    return {
-        "heading": sentence_case(distance),
-        "long": len(part.words) >= LONG,
-        "figures": [{"title": title, "name": name, "steps": steps} for title, name, steps in figures if steps],
-    }
-
-
-def _map(kind: Kind, matrix: Matrix, iteration: int, part: HistoryRouting) -> Picture:
-    title = f"{kind.title}, iteration {iteration}, {distance_words(part.distance)}; {_range(kind, matrix)}"
-    return heat_map(matrix, part.words, kind=kind.name, iteration=iteration, scale=kind.scale, title=title)
+    last = max([1, *(len(part.coupling) for part in history)]) - 1
+    return {"sample": sample, "history": history, "kinds": routing_kinds(history), "last": last}
 
 
 def _values(matrices: Iterable[Matrix]) -> list[float]:

@@ -10,7 +10,7 @@ from docaps.report.drawing.svg import Panel
 from docaps.report.grid_tables import METRIC_NAMES
 from docaps.report.headline import state_doubts
 from docaps.report.templating import Table, TableCell, render, run_heading
-from docaps.runs.results import AccuracyBreakdown, RunResults, score_of
+from docaps.runs.results import AccuracyBreakdown, RunResults, Scores, score_of
 from docaps.runs.wording import MISSING, decimal, duration, label_runs, name_seeds, percent, thousands
 
 _PLAIN = ("System", "Parameters", "Training", "Tokens/s", "Perplexity", "BLEU")
@@ -40,7 +40,7 @@ def results_section(results: Sequence[RunResults], *, charted: int | None = None
         "results.html",
         warnings=state_doubts(results),
         table=_table(results),
-        signatures=list(dict.fromkeys(_signature(run) for run in results if run.scores)),
+        signatures=list(dict.fromkeys(_signature(run.scores) for run in results if run.scores)),
         missing=[f"{run.name}/assessment/{file}" for run in results for file in _missing(run, results)],
         labels=label_runs(shown),
         panels=accuracy_panels(shown, name_seeds(results, shown)),
@@ -64,15 +64,10 @@ def scores_section(results: Sequence[RunResults]) -> Markup:
 def accuracy_columns(results: Sequence[RunResults]) -> list[Column]:
     """Return the columns of accuracies: all items, each phenomenon, each distance that any run was tested on."""
     breakdowns = [run.contrastive.accuracy for run in results if run.contrastive]
-    if not breakdowns:
-        return []
     phenomena = _keys([breakdown.by_phenomenon for breakdown in breakdowns])
     distances = ordered(_keys([breakdown.by_distance for breakdown in breakdowns]))
-    return [
-        Column("", "all"),
-        *(Column("by phenomenon", name) for name in phenomena),
-        *(Column("by distance", name) for name in distances),
-    ]
+    named = [("by phenomenon", name) for name in phenomena] + [("by distance", name) for name in distances]
+    return [Column("", "all"), *(Column(*names) for names in named)] if breakdowns else []
 
 
 def ordered(distances: Sequence[str]) -> list[str]:
@@ -83,26 +78,24 @@ def ordered(distances: Sequence[str]) -> list[str]:
 def best_text(texts: Sequence[str]) -> str | None:
     """Return the highest number as it is shown, so that ties are bold alike; None if there is nothing to compare."""
     shown = [text for text in texts if text != MISSING]
-    return max(shown, key=float) if len(shown) > 1 and len(set(shown)) > 1 else None
+    return max(shown, key=float) if len(set(shown)) > 1 else None
 
 
 def accuracy_panels(results: Sequence[RunResults], seeds: str) -> list[Panel]:
     """Draw a chart of accuracy by distance for each phenomenon."""
     tested = [run.contrastive for run in results if run.contrastive]
     chances = tested[0].chance.by_phenomenon_and_distance if tested else {}
-    phenomena = _keys([contrastive.accuracy.by_phenomenon_and_distance for contrastive in tested])
-    return [_panel(results, name, chances.get(name, {}), seeds) for name in phenomena]
-
-
-def _panel(results: Sequence[RunResults], phenomenon: str, chance: Mapping[str, float], seeds: str) -> Panel:
-    tables = [run.contrastive and run.contrastive.accuracy.by_phenomenon_and_distance for run in results]
-    values = [(table or {}).get(phenomenon, {}) for table in tables]
-    rows = [
-        DotRow(f"{distance} back", [value.get(distance) for value in values], chance.get(distance))
-        for distance in ordered(_keys(values))
-    ]
-    title = f"{phenomenon}: accuracy in percent by distance, for each run{seeds}; the dots' titles give the values"
-    return Panel(phenomenon, f" accuracy, %{seeds}", dot_chart(rows, label_runs(results), title=title))
+    tables = [run.contrastive.accuracy.by_phenomenon_and_distance if run.contrastive else {} for run in results]
+    panels = []
+    for name in _keys(tables):
+        values, chance = [table.get(name, {}) for table in tables], chances.get(name, {})
+        rows = [
+            DotRow(f"{distance} back", [value.get(distance) for value in values], chance.get(distance))
+            for distance in ordered(_keys(values))
+        ]
+        title = f"{name}: accuracy in percent by distance, for each run{seeds}; the dots' titles give the values"
+        panels.append(Panel(name, f" accuracy, %{seeds}", dot_chart(rows, label_runs(results), title=title)))
+    return panels
 
 
 def _keys(mappings: Sequence[Mapping[str, object]]) -> list[str]:
@@ -114,12 +107,21 @@ def _table(results: Sequence[RunResults]) -> Table:
     scores = [[decimal(run.scores.bleu if run.scores else None), *accuracies(run, columns)] for run in results]
     best = [best_text(column) for column in zip(*scores, strict=True)]
     rows: list[list[TableCell | str]] = [
-        [run_heading(run, index, results), *_plain_cells(run), *map(_score, texts, best)]
+        [
+            run_heading(run, index, results),
+            thousands(run.description.get("parameters")),
+            duration(run.description.get("seconds")),
+            thousands(run.speed),
+            decimal(run.perplexity, 2),
+            *(
+                TableCell(text, title="not measured" if text == MISSING else "", strong=text == top)
+                for text, top in zip(texts, best, strict=True)
+            ),
+        ]
         for index, (run, texts) in enumerate(zip(results, scores, strict=True))
     ]
     caption = _CAPTION + (_ACCURACY if columns else "")
-    head, foot = _head(columns), _foot(results, columns)
-    return Table("Table of results", head, rows, foot, caption, style="", id="results")
+    return Table("Table of results", _head(columns), rows, _foot(results, columns), caption, style="", id="results")
 
 
 def accuracies(run: RunResults, columns: Sequence[Column]) -> list[str]:
@@ -127,35 +129,19 @@ def accuracies(run: RunResults, columns: Sequence[Column]) -> list[str]:
     return [percent(column.pick(run.contrastive.accuracy) if run.contrastive else None) for column in columns]
 
 
-def _plain_cells(run: RunResults) -> list[str]:
-    parameters, seconds = run.description.get("parameters"), run.description.get("seconds")
-    return [thousands(parameters), duration(seconds), thousands(run.speed), decimal(run.perplexity, 2)]
-
-
-def _score(text: str, best: str | None) -> TableCell:
-    return TableCell(text, title="not measured" if text == MISSING else "", strong=text == best)
-
-
 def _head(columns: Sequence[Column]) -> list[list[TableCell | str]]:
+    """Return three header rows: what is measured, the groups of accuracies, and their columns."""
     if not columns:
         return [list(_PLAIN)]
-    groups = list(dict.fromkeys(column.group for column in columns if column.group))
-    sizes = {group: sum(column.group == group for column in columns) for group in groups}
-    first = [*(TableCell(heading, rows=3) for heading in _PLAIN)]
-    first.append(TableCell("Contrastive accuracy, %", columns=len(columns), style="group"))
-    second = [TableCell("all", rows=2, style="group")]
-    second += [TableCell(group, columns=size, style="group") for group, size in sizes.items()]
-    opening = [next(column for column in columns if column.group == group) for group in groups]
-    third = [
-        TableCell(_column_heading(column), style="group" if column in opening else "")
-        for column in columns
-        if column.group
-    ]
-    return [[*first], [*second], [*third]]
-
-
-def _column_heading(column: Column) -> str:
-    return f"{column.heading} back" if column.group == "by distance" else column.heading
+    what = TableCell("Contrastive accuracy, %", columns=len(columns), style="group")
+    groups: list[TableCell | str] = [TableCell("all", rows=2, style="group")]
+    headings: list[TableCell | str] = []
+    for group in dict.fromkeys(column.group for column in columns if column.group):
+        names = [column.heading for column in columns if column.group == group]
+        back = " back" if group == "by distance" else ""
+        groups.append(TableCell(group, columns=len(names), style="group"))
+        headings += [TableCell(f"{name}{back}", style="" if place else "group") for place, name in enumerate(names)]
+    return [[*(TableCell(heading, rows=3) for heading in _PLAIN), what], groups, headings]
 
 
 def _foot(results: Sequence[RunResults], columns: Sequence[Column]) -> list[list[TableCell | str]]:
@@ -179,8 +165,6 @@ def _missing(run: RunResults, results: Sequence[RunResults]) -> list[str]:
     return [*files, "contrastive.json"] if expected and run.contrastive is None else files
 
 
-def _signature(run: RunResults) -> tuple[str, str]:
-    if run.scores is None:
-        return "", ""
-    search = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in run.scores.search.items())
-    return run.scores.signature, f" ({search})" if search else ""
+def _signature(scores: Scores) -> tuple[str, str]:
+    search = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in scores.search.items())
+    return scores.signature, f" ({search})" if search else ""

@@ -4,8 +4,8 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from itertools import groupby
+from typing import Any, Literal
 
 from markupsafe import Markup
 
@@ -16,20 +16,12 @@ from docaps.runs.wording import describe_system, label_runs, name_seeds, sentenc
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
-class WordVerdict(StrEnum):
-    """How a stretch of a translation compares with the others and with the reference."""
-
-    SAME = "same"
-    RIGHT = "right"
-    WRONG = "wrong"
-
-
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """Consecutive words with one verdict; the stretches of a sentence joined are the sentence."""
 
     text: str
-    verdict: WordVerdict
+    verdict: Literal["same", "right", "wrong"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +37,7 @@ class ComparedSentence:
     @property
     def differs(self) -> bool:
         """Return whether any word is marked."""
-        return any(stretch.verdict is not WordVerdict.SAME for words in self.translations for stretch in words)
+        return any(stretch.verdict != "same" for words in self.translations for stretch in words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +78,8 @@ def compare_sentence(hypotheses: Sequence[str], reference: str) -> list[tuple[St
     marked = []
     for index, hypothesis in enumerate(hypotheses):
         others = [*hypotheses[:index], *hypotheses[index + 1 :]] or [reference]
-        agreed = _agreeing(hypothesis, reference)
         differing = set[int]().union(*(_differing(hypothesis, other) for other in others))
-        marked.append(_stretches(hypothesis, differing, agreed))
+        marked.append(_stretches(hypothesis, differing, _differing(hypothesis, reference)))
     return marked
 
 
@@ -96,35 +87,27 @@ def choose_documents(
     results: Sequence[RunResults], *, documents: int = 5, sentences: int = 30
 ) -> list[ComparedDocument]:
     """Choose the documents that the first and the last run translate most differently; excerpt long ones."""
-    shared = _shared_documents([run.translations for run in results if run.translations])
-    ranked = sorted(shared, key=count_differences, reverse=True)[:documents]
+    tables = [{(one.id, one.source): one for one in run.translations} for run in results if run.translations]
+    keys = [key for key in tables[0] if all(key in table for table in tables)] if tables else []
+    shared = [[table[key] for table in tables] for key in keys]
+    ranked = sorted(shared, key=lambda versions: sum(_count_differences(versions)), reverse=True)[:documents]
     return [_compare_document(versions, sentences) for versions in ranked]
 
 
-def count_differences(versions: Sequence[TranslatedDocument]) -> int:
-    """Count the words in which the first and the last version (or one version and the reference) differ."""
-    return sum(_differences_by_sentence(versions))
-
-
-def _shared_documents(runs: Sequence[Sequence[TranslatedDocument]]) -> list[list[TranslatedDocument]]:
-    """Return the documents that every run translated from the same source."""
-    if not runs:
-        return []
-    tables = [{(document.id, document.source): document for document in run} for run in runs]
-    return [[table[key] for table in tables] for key in tables[0] if all(key in table for table in tables)]
+def _count_differences(versions: Sequence[TranslatedDocument]) -> list[int]:
+    """Count in each sentence the words in which the first version differs from the last, or else the reference."""
+    other = versions[-1].hypothesis if len(versions) > 1 else versions[0].reference
+    pairs = zip(versions[0].hypothesis, other, strict=True)
+    return [len(_differing(left, right)) + len(_differing(right, left)) for left, right in pairs]
 
 
 def _compare_document(versions: Sequence[TranslatedDocument], most: int) -> ComparedDocument:
-    first = versions[0]
-    differences = _differences_by_sentence(versions)
-    start = _densest_window(differences, most)
-    shown = range(start, min(start + most, len(first.source)))
-    return ComparedDocument(
-        id=first.id,
-        length=len(first.source),
-        differences=sum(differences),
-        sentences=tuple(_compare_at(versions, index) for index in shown),
-    )
+    """Compare the versions of a document; of a long one, in the window of sentences with most differences."""
+    first, length = versions[0], len(versions[0].source)
+    differences = _count_differences(versions)
+    start = max(range(max(1, length - most + 1)), key=lambda start: sum(differences[start : start + most]))
+    shown = range(start, min(start + most, length))
+    return ComparedDocument(first.id, length, sum(differences), tuple(_compare_at(versions, index) for index in shown))
 
 
 def _compare_at(versions: Sequence[TranslatedDocument], index: int) -> ComparedSentence:
@@ -134,50 +117,24 @@ def _compare_at(versions: Sequence[TranslatedDocument], index: int) -> ComparedS
     return ComparedSentence(index + 1, first.source[index], tuple(translations), first.reference[index], label)
 
 
-def _differences_by_sentence(versions: Sequence[TranslatedDocument]) -> list[int]:
-    one, other = versions[0].hypothesis, versions[-1].hypothesis
-    if len(versions) == 1:
-        other = versions[0].reference
-    return [len(_differing(left, right)) + len(_differing(right, left)) for left, right in zip(one, other, strict=True)]
-
-
-def _densest_window(counts: Sequence[int], size: int) -> int:
-    starts = range(max(1, len(counts) - size + 1))
-    return max(starts, key=lambda start: sum(counts[start : start + size]))
-
-
-def _words(text: str) -> list[str]:
-    return _TOKEN.findall(text)
-
-
-def _agreeing(text: str, other: str) -> set[int]:
-    """Return the positions of words that also occur in `other`, in the same order."""
-    # autojunk would ignore frequent words of long sentences, among them the articles and pronouns we look for.
-    matcher = difflib.SequenceMatcher(None, _words(text), _words(other), autojunk=False)
-    return {position for block in matcher.get_matching_blocks() for position in range(block.a, block.a + block.size)}
-
-
 def _differing(text: str, other: str) -> set[int]:
-    return set(range(len(_words(text)))) - _agreeing(text, other)
+    """Return the positions of words that do not occur in `other`, in the same order."""
+    words = _TOKEN.findall(text)
+    # autojunk would ignore frequent words of long sentences, among them the articles and pronouns we look for.
+    blocks = difflib.SequenceMatcher(None, words, _TOKEN.findall(other), autojunk=False).get_matching_blocks()
+    return set(range(len(words))).difference(*(range(block.a, block.a + block.size) for block in blocks))
 
 
-def _stretches(text: str, differing: set[int], agreed: set[int]) -> tuple[Stretch, ...]:
+def _stretches(text: str, differing: set[int], wrong: set[int]) -> tuple[Stretch, ...]:
     """Split a sentence where the verdict changes; spaces inside a stretch belong to it."""
-    stretches: list[Stretch] = []
-    end = 0
-    for position, match in enumerate(_TOKEN.finditer(text)):
-        verdict = (
-            WordVerdict.SAME
-            if position not in differing
-            else WordVerdict.RIGHT
-            if position in agreed
-            else WordVerdict.WRONG
-        )
-        space, end = text[end : match.start()], match.end()
-        if stretches and stretches[-1].verdict is verdict:
-            stretches[-1] = Stretch(stretches[-1].text + space + match.group(), verdict)
-            continue
-        if space:
-            stretches.append(Stretch(space, WordVerdict.SAME))
-        stretches.append(Stretch(match.group(), verdict))
-    return (*stretches, Stretch(text[end:], WordVerdict.SAME)) if text[end:] else tuple(stretches)
+    words = list(_TOKEN.finditer(text))
+    verdicts = [
+        "same" if place not in differing else "wrong" if place in wrong else "right" for place in range(len(words))
+    ]
+    stretches, end = [], 0
+    for verdict, group in groupby(zip(words, verdicts, strict=True), key=lambda pair: pair[1]):
+        found = [word for word, _ in group]
+        start, stop = found[0].start(), found[-1].end()
+        stretches += [Stretch(text[end:start], "same"), Stretch(text[start:stop], verdict)]
+        end = stop
+    return tuple(stretch for stretch in (*stretches, Stretch(text[end:], "same")) if stretch.text)

@@ -5,7 +5,7 @@ import math
 import pytest
 from markupsafe import Markup
 
-from docaps.report.drawing.heat_maps import ColourScale, Shade, correlation_scale, coupling_scale, heat_map
+from docaps.report.drawing.heat_maps import ColourScale, heat_map
 
 SCALE = ColourScale(0, 0.25, 1)
 
@@ -34,35 +34,35 @@ def test_a_long_word_is_shortened_on_the_axis_only() -> None:
 
 
 def test_coupling_colours_uniform_is_neutral_one_is_blue_low_is_red() -> None:
-    scale = coupling_scale([0.0, 1.0], capsules=4)
-    assert scale.shade(0.25) == Shade("neutral", 0)
-    assert scale.shade(1.0) == Shade("high", 1)
-    assert scale.shade(0.0) == Shade("low", 1)
-    assert scale.shade(0.125) == Shade("low", 0.5)
+    scale = ColourScale.over([0.0, 1.0], neutral=1 / 4, lowest=0.0)
+    assert scale.shade(0.25) == ("neutral", 0)
+    assert scale.shade(1.0) == ("high", 1)
+    assert scale.shade(0.0) == ("low", 1)
+    assert scale.shade(0.125) == ("low", 0.5)
 
 
 def test_correlation_colours_are_symmetric_about_zero() -> None:
-    scale = correlation_scale([-0.4, 0.1])
+    scale = ColourScale.over([-0.4, 0.1], neutral=0.0, lowest=-1.0)
     assert (scale.low, scale.neutral, scale.high) == (-0.5, 0, 0.5)
-    assert scale.shade(0) == Shade("neutral", 0)
-    assert scale.shade(0.25) == Shade("high", 0.5)
-    assert scale.shade(-0.25) == Shade("low", 0.5)
+    assert scale.shade(0) == ("neutral", 0)
+    assert scale.shade(0.25) == ("high", 0.5)
+    assert scale.shade(-0.25) == ("low", 0.5)
 
 
 def test_a_scale_fits_small_deviations_but_does_not_blow_up_rounding_noise() -> None:
-    assert coupling_scale([0.24, 0.262], capsules=4).high == pytest.approx(0.27)
-    noise = coupling_scale([0.25 + 1e-9], capsules=4)
+    assert ColourScale.over([0.24, 0.262], neutral=1 / 4, lowest=0.0).high == pytest.approx(0.27)
+    noise = ColourScale.over([0.25 + 1e-9], neutral=1 / 4, lowest=0.0)
     assert noise.high - noise.neutral >= 0.01
 
 
 def test_colours_end_at_full_strength_and_mark_the_undefined() -> None:
     scale = ColourScale(-0.5, 0, 0.5)
-    assert scale.shade(0.9) == Shade("high", 1)
-    assert scale.shade(math.nan).hue == "undefined"
-    assert correlation_scale([math.nan]).high > 0
+    assert scale.shade(0.9) == ("high", 1)
+    assert scale.shade(math.nan)[0] == "undefined"
+    assert ColourScale.over([math.nan], neutral=0.0, lowest=-1.0).high > 0
 
 
 def test_one_capsule_takes_everything_and_still_has_a_scale() -> None:
-    scale = coupling_scale([1.0], capsules=1)
-    assert scale.shade(1.0) == Shade("neutral", 0)
-    assert scale.shade(0.995).hue == "low"
+    scale = ColourScale.over([1.0], neutral=1 / 1, lowest=0.0)
+    assert scale.shade(1.0) == ("neutral", 0)
+    assert scale.shade(0.995)[0] == "low"

@@ -86,6 +86,28 @@ def test_trials_have_a_table_of_their_own_without_the_papers_numbers(tmp_path: P
     assert "Development part, on which models were chosen" not in as_markdown(found[0])
 
 
+@pytest.mark.parametrize(("name", "anchor"), [("routing", "routing-options"), ("rivals", "rivals")])
+def test_grids_without_a_counterpart_in_the_paper_have_none_of_its_numbers(
+    name: str, anchor: str, tmp_path: Path
+) -> None:
+    folder = write_grid(tmp_path, figures=False)
+    (found,) = read_grids(folder)
+    grid = {**found, "experiment": name, "title": "Systems: all of them"}
+    runs = [read_results(run) for run in runs_of(folder, [grid])]
+    page = build_page(runs, title="Report", grids=[grid])
+    outline = Outline(page)
+    assert len(outline.ids) == len(set(outline.ids))
+    section = page.partition(f'<section id="{anchor}"')[2].partition("</section>")[0]
+    assert f'<h2 id="{anchor}-heading">Systems: all of them</h2>' in section
+    headings = re.findall(r"<th scope=\"col[^>]*>(.*?)</th>", section)
+    assert headings == ["row", "BLEU", "d-BLEU", "chrF2++", "METEOR", "right choices, %", "seeds"]
+    text = build_markdown(runs, title="Report", grids=[grid])
+    for paper in ("Table 2", "Paper, TED", "paper, TED: BLEU", "25.19", "Other settings than the paper"):
+        assert paper not in section
+        assert paper not in text.partition("## Runs")[0]
+    assert f'<a href="#{anchor}">' in page
+
+
 def test_a_run_that_two_grids_share_is_shown_once(tmp_path: Path) -> None:
     folder = write_trials(write_grid(tmp_path, seeds=(1,), figures=False))
     paths = runs_of(folder, read_grids(folder))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from docaps.report.choice_table import as_markdown, as_rows, mean_and_range
+from docaps.report.grid_tables import as_markdown, choice_rows, mean_and_range
 
 
 def accuracy(everything: float, pronoun: float, ambiguity: float) -> dict[str, Any]:
@@ -72,10 +72,10 @@ def timed(*speeds: float | None) -> dict[str, Any]:
 
 
 def test_cost_stands_beside_accuracy_where_it_was_measured() -> None:
-    header, found = as_rows(timed(0.5, 1.0, 1.0, 1.2))
+    header, found = choice_rows(timed(0.5, 1.0, 1.0, 1.2))
     assert header[:4] == ["row", "parameters", "speed", "all"]
     assert [cells[1:3] for cells in found] == [["1,234,567", "0.75"], ["1,234,567", "1.10"], ["", ""]]
-    partly = as_rows(timed(0.5, 1.0, None, None))[1]
+    partly = choice_rows(timed(0.5, 1.0, None, None))[1]
     assert [cells[1:3] for cells in partly][:2] == [["1,234,567", "0.75"], ["1,234,567", "–"]]
     assert {len(cells) for cells in found} == {len(header)}
     told = "as a share of the sentence model's, both measured in turn, each with batches of its own."
@@ -85,7 +85,7 @@ def test_cost_stands_beside_accuracy_where_it_was_measured() -> None:
 
 def test_without_rows_there_is_a_header_only() -> None:
     found = {**results(), "chance": None, "items": 0}
-    assert as_rows(found) == (["row", "all", "steps", "BLEU"], [])
+    assert choice_rows(found) == (["row", "all", "steps", "BLEU"], [])
 
 
 def test_unfinished_runs_are_named() -> None:
@@ -95,7 +95,7 @@ def test_unfinished_runs_are_named() -> None:
 
 
 def test_seeds_of_a_row_share_a_line() -> None:
-    _, rows = as_rows(TWO_SEEDS)
+    _, rows = choice_rows(TWO_SEEDS)
     shares = ["85.0 (80.0-90.0)", "21.2 (20.0-22.5)", "42.5 (40.0-45.0)", "85.0 (80.0-90.0)"]
     assert rows == [
         ["qcn: the qcn one", *shares, "1,200, –", "99.3"],

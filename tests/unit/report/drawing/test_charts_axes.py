@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from docaps.report.drawing.axes import Axis, log_ticks, nice_ceiling, ticks
+from docaps.report.drawing.charts import Axis, log_ticks, nice_ceiling, ticks
 
 
 @pytest.mark.parametrize(
