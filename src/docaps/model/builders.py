@@ -57,7 +57,7 @@ def _backbone(settings: SystemSettings, vocabulary: int, dropout: float) -> Back
     )
 
 
-def build_sentence_model(settings: SystemSettings, backbone: Backbone) -> None:
+def build_transformer(settings: SystemSettings, backbone: Backbone) -> None:
     """Build a Transformer without context."""
 
 
