@@ -5,7 +5,7 @@ without context, or a `TranslationModel` of its own. Weights are drawn in the or
 network, regulariser, layers.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import torch
 
@@ -16,7 +16,7 @@ from docaps.model.context.concat import ConcatTransformer
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.qcn import FixedNoise, HistoryCapsules, HistoryWords, Query
 from docaps.model.context.san import SelectiveAttention
-from docaps.model.context.states import StateAttentions, StatesTransformer
+from docaps.model.context.states import StatesTransformer
 from docaps.model.context.sublayer import Context
 from docaps.model.context.zhang import ContextEncoder
 from docaps.model.interface import TranslationModel
@@ -92,14 +92,12 @@ def build_zhang(settings: SystemSettings, backbone: Backbone) -> Context:
 
 def build_han(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     """Build a Transformer with hierarchical attention at the last layer of encoder, decoder or both."""
-    han, shape = settings.han, backbone.shape
-    attentions = StateAttentions(
-        encoder=HierarchicalAttention(shape=shape) if han.side != "decoder" else None,
-        decoder=HierarchicalAttention(shape=shape) if han.side != "encoder" else None,
-        gradient=han.gradient,
-        distances=han.distances,
+    han, shape, history = settings.han, backbone.shape, settings.history.sentences
+    encoder = HierarchicalAttention(shape=shape) if han.side != "decoder" else None
+    decoder = HierarchicalAttention(shape=shape) if han.side != "encoder" else None
+    return StatesTransformer(
+        backbone, attentions=(encoder, decoder), history=history, gradient=han.gradient, distances=han.distances
     )
-    return StatesTransformer(backbone, attentions=attentions, history=settings.history.sentences)
 
 
 def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
@@ -108,11 +106,14 @@ def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     attention = SelectiveAttention(
         shape=backbone.shape, attention=san.attention, sentences=san.sentences, words=san.words
     )
-    encoder, decoder = (attention, None) if san.side == "encoder" else (None, attention)
-    attentions = StateAttentions(encoder, decoder, san.gradient, san.distances)
     reach = san.reach or WHOLE
     return StatesTransformer(
-        backbone, attentions=attentions, history=reach, future=reach if san.mode == "offline" else 0
+        backbone,
+        attentions=(attention, None) if san.side == "encoder" else (None, attention),
+        history=reach,
+        future=reach if san.mode == "offline" else 0,
+        gradient=san.gradient,
+        distances=san.distances,
     )
 
 
@@ -141,13 +142,7 @@ def _capsules(settings: SystemSettings, *, guided: bool) -> Context:
 
 
 def _routing_options(qcn: QcnSettings) -> RoutingOptions:
-    return RoutingOptions(
-        rounds=qcn.rounds,
-        squash_words=qcn.squash_words,
-        guide_capsules=qcn.guide_capsules,
-        guide_agreement=qcn.guide_agreement,
-        gradient=qcn.gradient,
-    )
+    return RoutingOptions(**{field.name: getattr(qcn, field.name) for field in fields(RoutingOptions)})
 
 
 def _regulariser(settings: SystemSettings) -> Regulariser:

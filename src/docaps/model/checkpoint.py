@@ -20,11 +20,6 @@ FOREIGN = {"format"}
 """The only metadata of files of other programs; those have no digest, ours always do."""
 
 
-def save_weights(model: TranslationModel, path: Path) -> None:
-    """Write a model's weights atomically, each shared one once."""
-    write_tensors(path, weights_of(model))
-
-
 def load_weights(model: TranslationModel, path: Path) -> None:
     """Load stored weights, which must fit exactly."""
     report = fill(model, read_weights(path))
@@ -81,7 +76,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
     try:
         with replacing(path) as temporary:
             save_file(plain, temporary, metadata={**kept, DIGEST: _digest(plain, kept)})
-            _to_disk(temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())  # a power cut cannot leave an empty file under the final name
     except (SafetensorError, OSError) as fault:
         raise CheckpointError(f"cannot be written, what was there before is intact: {fault}", path=path) from None
 
@@ -133,9 +129,3 @@ def _digest(tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> str:
         found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return found.hexdigest()
-
-
-def _to_disk(path: Path) -> None:
-    """Sync a file to disk, so that a power cut cannot leave an empty file under the final name."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

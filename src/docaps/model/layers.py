@@ -6,8 +6,8 @@ C keys, D model size, H heads, Dh size of a head, V vocabulary, R rows.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,15 +22,28 @@ from docaps.model.mixed_precision import to_autocast_dtype
 
 
 @dataclass(frozen=True, slots=True)
-class KeysAndValues:
+class Rows:
+    """Base of dataclasses whose tensors have a row for each sentence; other fields hold for all rows."""
+
+    def select(self, rows: Int[Tensor, " R"]) -> Self:
+        """Return the given rows of the batch, in the given order; rows may repeat."""
+        return replace(self, **{field.name: _select(getattr(self, field.name), rows) for field in fields(self)})
+
+
+def _select(part: Any, rows: Int[Tensor, " R"]) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_select(one, rows) for one in part)
+    if isinstance(part, Tensor):
+        return part[rows]
+    return part.select(rows) if hasattr(part, "select") else part
+
+
+@dataclass(frozen=True, slots=True)
+class KeysAndValues(Rows):
     """Projected keys and values, split into heads."""
 
     keys: Float[Tensor, "B H C Dh"]
     values: Float[Tensor, "B H C Dh"]
-
-    def select(self, rows: Int[Tensor, " R"]) -> "KeysAndValues":
-        """Return the given rows of the batch, in the given order."""
-        return KeysAndValues(self.keys[rows], self.values[rows])
 
     def laid_out(self) -> "KeysAndValues":
         """Return the same numbers in the memory layout that attention reads fastest."""
@@ -54,6 +67,13 @@ class Memory(Protocol):
         """Averaged by attention."""
 
 
+def initialised(linear: nn.Linear) -> nn.Linear:
+    """Start with Xavier weights and no bias: summed over a sentence, a bias would drown what distinguishes words."""
+    nn.init.xavier_uniform_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return linear
+
+
 class Attention(nn.Module):
     """Multi-head attention (Eqs. 9-10)."""
 
@@ -66,8 +86,7 @@ class Attention(nn.Module):
         self.value = nn.Linear(memory_size or size, size)
         self.output = nn.Linear(size, size)
         for projection in (self.query, self.key, self.value, self.output):
-            nn.init.xavier_uniform_(projection.weight)
-            nn.init.zeros_(projection.bias)
+            initialised(projection)
         self.joint: nn.Module | None = None
         """Packed models only: one product for queries (of self-attention), keys and values."""
 
@@ -123,8 +142,7 @@ class FeedForward(nn.Module):
         self.packed: nn.Module | None = None
         """Packed models only: both maps."""
         for projection in (self.inner, self.output):
-            nn.init.xavier_uniform_(projection.weight)
-            nn.init.zeros_(projection.bias)
+            initialised(projection)
 
     def forward(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Transform each position."""
@@ -164,13 +182,9 @@ class Residual(nn.Module):
     def forward(self, states: Float[Tensor, "B L D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B L D"]:
         """Run the sub-layer and add its output to the states."""
         inputs = self.norm(states) if self.norm_first else states
-        merged = self._merge(states, sublayer(to_autocast_dtype(inputs)))
+        found = sublayer(to_autocast_dtype(inputs))
+        merged = self.dropout.add(states, found) if self.gate is None else self.gate(states, self.dropout(found))
         return merged if self.norm_first else self.norm(merged)
-
-    def _merge(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        if self.gate is None:
-            return self.dropout.add(states, found)
-        return self.gate(states, self.dropout(found))  # type: ignore[no-any-return]
 
 
 class Positions(nn.Module):
@@ -265,13 +279,13 @@ class Shape:
     dropout: float
     norm: Literal["pre", "post"]
 
-    def attention(self, memory_size: int | None = None) -> Attention:
-        """Make an attention to vectors of this size, or another."""
-        return Attention(size=self.size, heads=self.heads, memory_size=memory_size)
+    def projection(self) -> nn.Linear:
+        """Make a linear map of vectors."""
+        return initialised(nn.Linear(self.size, self.size))
 
-    def self_attention(self) -> Attention:
-        """Make a self-attention."""
-        return Attention(size=self.size, heads=self.heads, over_self=True)
+    def attention(self, memory_size: int | None = None, *, over_self: bool = False) -> Attention:
+        """Make an attention to vectors of this size, or another."""
+        return Attention(size=self.size, heads=self.heads, memory_size=memory_size, over_self=over_self)
 
     def residual(self, *, gate: bool = False) -> Residual:
         """Make the residual connection of a sub-layer."""

@@ -10,33 +10,28 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from jaxtyping import Bool, Float
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from docaps.config import Weighting
-from docaps.model.context.qcn import initialised
 from docaps.model.context.states import StateAttention
 from docaps.model.fast.dropout import Dropout
 from docaps.model.interface import DecoderState
-from docaps.model.layers import Gate, Shape
+from docaps.model.layers import Gate, Rows, Shape
 
 HIDDEN = -2.0
 """A score so far below the highest that sparsemax gives it no weight: only scores less than 1 below it get any."""
 
 
 @dataclass(frozen=True, slots=True)
-class SanMemory:
+class SanMemory(Rows):
     """Keys and values of the words of other sentences, and keys of the sentences, split into heads."""
 
     keys: Float[Tensor, "B H K N Dh"]
     values: Float[Tensor, "B H K N Dh"]
     sentences: Float[Tensor, "B H K Dh"]
     mask: Bool[Tensor, "B K N"]
-
-    def select(self, rows: Int[Tensor, " R"]) -> "SanMemory":
-        """Return the given rows of the batch, in the given order."""
-        return SanMemory(self.keys[rows], self.values[rows], self.sentences[rows], self.mask[rows])
 
 
 class SelectiveAttention(StateAttention):
@@ -48,10 +43,9 @@ class SelectiveAttention(StateAttention):
         super().__init__()
         self.heads = shape.heads
         self.weightings = sentences, words
-        self.word_query, self.word_key, self.value, self.output = (_projection(shape) for _ in range(4))
+        self.word_query, self.word_key, self.value, self.output = (shape.projection() for _ in range(4))
         hierarchical = attention == "hierarchical"
-        self.sentence_query = _projection(shape) if hierarchical else None
-        self.sentence_key = _projection(shape) if hierarchical else None
+        self.sentence_query, self.sentence_key = (shape.projection() if hierarchical else None for _ in range(2))
         self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
         self.dropout = Dropout(shape.dropout)
         self.gate = Gate(size=shape.size)
@@ -89,10 +83,6 @@ class SelectiveAttention(StateAttention):
 
     def _split(self, vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any H Dh"]:
         return vectors.unflatten(-1, (self.heads, -1))  # type: ignore[no-any-return]
-
-
-def _projection(shape: Shape) -> nn.Linear:
-    return initialised(nn.Linear(shape.size, shape.size))
 
 
 def weigh(
