@@ -3,6 +3,7 @@
 Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for, P words of a chunk, G groups of words.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -104,16 +105,14 @@ def best_words(
     return NextWords(values, words.gather(1, best), ending)
 
 
-def _joined(chunks: Iterable[Tensor]) -> Iterator[Tensor]:
+def _joined(chunks: Iterable[Tensor]) -> Iterable[Tensor]:
     """Join all chunks if there are few rows: each chunk costs some calls."""
     rest = iter(chunks)
     first = next(rest)
     if len(first) > FEW_ROWS:
-        yield first
-        yield from rest
-        return
+        return itertools.chain((first,), rest)
     parts = [first, *rest]
-    yield first if len(parts) == 1 else torch.cat(parts, dim=1)
+    return [first if len(parts) == 1 else torch.cat(parts, dim=1)]
 
 
 def _candidates(

@@ -7,7 +7,7 @@ C keys, D model size, H heads, Dh size of a head, V vocabulary, R rows.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -20,12 +20,14 @@ from docaps.model.fast.dropout import Dropout
 from docaps.model.hypotheses import CHUNK
 from docaps.model.mixed_precision import to_autocast_dtype
 
+Part = TypeVar("Part", bound="Rows")
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Base of dataclasses whose tensors have a row for each sentence; other fields hold for all rows."""
 
-    def select(self, rows: Int[Tensor, " R"]) -> Self:
+    def select(self: Part, rows: Int[Tensor, " R"]) -> Part:
         """Return the given rows of the batch, in the given order; rows may repeat."""
         return replace(self, **{field.name: _select(getattr(self, field.name), rows) for field in fields(self)})
 
