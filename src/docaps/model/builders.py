@@ -61,24 +61,37 @@ def build_transformer(settings: SystemSettings, backbone: Backbone) -> None:
     """Build a Transformer without context."""
 
 
-def build_qcn(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
-    """Build the query-guided capsule network."""
-    return _capsules(settings, guided=True)
+def build_qcn(settings: SystemSettings, backbone: Backbone, *, guided: bool = True) -> Context:
+    """Build the query-guided capsule network of the history."""
+    qcn, size, history = settings.qcn, backbone.shape.size, settings.history
+    capsule_size = qcn.capsule_size or size
+    network = HistoryCapsules(
+        words=HistoryWords(
+            size=size, capsule_size=capsule_size, history=history.sentences, positions=history.positions
+        ),
+        query=Query(size=size, capsule_size=capsule_size, pooling=qcn.query) if guided else None,
+        routing=CapsuleRouting(
+            size=capsule_size, capsules=qcn.capsules, options=_routing_options(qcn), spread=qcn.spread
+        ),
+        scope=qcn.scope,
+        normalise=qcn.normalise,
+    )
+    return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate, silent=qcn.silent)
 
 
-def build_capsnet(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+def build_capsnet(settings: SystemSettings, backbone: Backbone) -> Context:
     """Build a plain capsule network, without a query."""
-    return _capsules(settings, guided=False)
+    return build_qcn(settings, backbone, guided=False)
 
 
-def build_qcn_shuffled(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+def build_qcn_shuffled(settings: SystemSettings, backbone: Backbone) -> Context:
     """Build the query-guided capsule network for histories of other documents."""
-    return replace(_capsules(settings, guided=True), shuffled=True)
+    return replace(build_qcn(settings, backbone), shuffled=True)
 
 
-def build_qcn_noise(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+def build_qcn_noise(settings: SystemSettings, backbone: Backbone) -> Context:
     """Build noise in place of capsules."""
-    size, sentences = settings.qcn.capsule_size or settings.model.size, settings.history.sentences
+    size, sentences = settings.qcn.capsule_size or backbone.shape.size, settings.history.sentences
     network = FixedNoise(size=size, history=sentences, capsules=settings.qcn.capsules)
     return Context(network, history=sentences, size=size, gate=settings.qcn.gate, silent=settings.qcn.silent)
 
@@ -121,24 +134,6 @@ def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationMod
     """Build a Transformer over concatenated sentences."""
     both = settings.concat.mode == "2-to-2"
     return ConcatTransformer(backbone, history=settings.history.sentences, translations=both)
-
-
-def _capsules(settings: SystemSettings, *, guided: bool) -> Context:
-    """Build a capsule network of the history, guided by a query or plain."""
-    qcn, size, history = settings.qcn, settings.model.size, settings.history
-    capsule_size = qcn.capsule_size or size
-    network = HistoryCapsules(
-        words=HistoryWords(
-            size=size, capsule_size=capsule_size, history=history.sentences, positions=history.positions
-        ),
-        query=Query(size=size, capsule_size=capsule_size, pooling=qcn.query) if guided else None,
-        routing=CapsuleRouting(
-            size=capsule_size, capsules=qcn.capsules, options=_routing_options(qcn), spread=qcn.spread
-        ),
-        scope=qcn.scope,
-        normalise=qcn.normalise,
-    )
-    return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate, silent=qcn.silent)
 
 
 def _routing_options(qcn: QcnSettings) -> RoutingOptions:

@@ -17,13 +17,25 @@ from docaps.corpus.text.vocabulary import PAD
 from docaps.model.context.sublayer import Context, ContextMemory, ContextSublayer, ContextUse
 from docaps.model.context_statistics import trace_context
 from docaps.model.fast.attention import Mask, as_addend
-from docaps.model.fast.beams import WIDEST, Ancestry, Cache, SharedHypotheses
+from docaps.model.fast.beams import WIDEST, Cache, SharedHypotheses
 from docaps.model.fast.dropout import Dropout
 from docaps.model.hypotheses import Hypotheses
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
-from docaps.model.layers import Backbone, KeysAndValues, Positions, Rows, Shape, WordVectors
+from docaps.model.layers import (
+    Attention,
+    Backbone,
+    FeedForward,
+    KeysAndValues,
+    Positions,
+    Residual,
+    Rows,
+    Shape,
+    WordVectors,
+)
 from docaps.model.mixed_precision import to_autocast_dtype
 from docaps.model.regulariser import Correlations, Regulariser
+
+SourceMask = Bool[Tensor, "B 1 S"] | Float[Tensor, "B 1 S"]
 
 
 class EncoderLayer(nn.Module):
@@ -31,9 +43,9 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, shape: Shape, context: ContextSublayer | None) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.attention(over_self=True), shape.residual()
+        self.attention, self.attention_residual = Attention(shape, over_self=True), Residual(shape)
         self.context = context
-        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
+        self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
 
     def forward(
         self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory | None
@@ -70,10 +82,10 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, shape: Shape, context: ContextSublayer | None = None) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.attention(over_self=True), shape.residual()
+        self.attention, self.attention_residual = Attention(shape, over_self=True), Residual(shape)
         self.context = context
-        self.source, self.source_residual = shape.attention(), shape.residual()
-        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
+        self.source, self.source_residual = Attention(shape), Residual(shape)
+        self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
 
     def start(self, source: Float[Tensor, "B S D"], context: ContextMemory | None) -> LayerState:
         """Return the state of a layer that has written nothing yet."""
@@ -84,7 +96,7 @@ class DecoderLayer(nn.Module):
         self,
         states: Float[Tensor, "B T D"],
         memory: LayerState,
-        source_mask: Mask | None,
+        source_mask: SourceMask | None,
         context_mask: Bool[Tensor, "B context"] | None = None,
         written_mask: Mask | None = None,
     ) -> tuple[Float[Tensor, "B T D"], LayerState]:
@@ -110,7 +122,7 @@ class TransformerState(Rows):
     """What the decoder keeps between two steps."""
 
     layers: tuple[LayerState, ...]
-    source_mask: Mask | None
+    source_mask: SourceMask | None
     position: int
     context_mask: Bool[Tensor, "B context"] | None = None
     target_context: DecoderState | None = None
@@ -213,9 +225,8 @@ class Transformer(TranslationModel):
         )
         padded = not bool(encoding.mask.all())
         mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
-        ancestry = Ancestry(len(encoding.states), encoding.states)
         state = replace(state, layers=layers, source_mask=mask)
-        return SharedHypotheses(self._write, self.embeddings.score_chunks, state, ancestry)
+        return SharedHypotheses(self._write, self.embeddings.score_chunks, state, encoding.states)
 
     def _write(
         self, words: Int[Tensor, "B W"], before: DecoderState, written: Mask | None = None

@@ -15,7 +15,7 @@ from torch import Tensor
 from docaps.model.context.states import StateAttention
 from docaps.model.fast.dropout import Dropout
 from docaps.model.interface import DecoderState
-from docaps.model.layers import Gate, KeysAndValues, Shape
+from docaps.model.layers import Attention, FeedForward, Gate, KeysAndValues, Residual, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class HierarchicalAttention(StateAttention):
     def __init__(self, *, shape: Shape) -> None:
         super().__init__()
         self.word_query, self.sentence_query = shape.projection(), shape.projection()  # f_w, f_s
-        self.words, self.sentences = shape.attention(), shape.attention()
-        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
+        self.words, self.sentences = Attention(shape), Attention(shape)
+        self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
         self.dropout = Dropout(shape.dropout)
         self.gate = Gate(size=shape.size)
 

@@ -18,7 +18,7 @@ from docaps.config import Weighting
 from docaps.model.context.states import StateAttention
 from docaps.model.fast.dropout import Dropout
 from docaps.model.interface import DecoderState
-from docaps.model.layers import Gate, Rows, Shape
+from docaps.model.layers import FeedForward, Gate, Residual, Rows, Shape
 
 HIDDEN = -2.0
 """A score so far below the highest that sparsemax gives it no weight: only scores less than 1 below it get any."""
@@ -46,7 +46,7 @@ class SelectiveAttention(StateAttention):
         self.word_query, self.word_key, self.value, self.output = (shape.projection() for _ in range(4))
         hierarchical = attention == "hierarchical"
         self.sentence_query, self.sentence_key = (shape.projection() if hierarchical else None for _ in range(2))
-        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
+        self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
         self.dropout = Dropout(shape.dropout)
         self.gate = Gate(size=shape.size)
 
@@ -85,17 +85,15 @@ class SelectiveAttention(StateAttention):
         return vectors.unflatten(-1, (self.heads, -1))  # type: ignore[no-any-return]
 
 
-def weigh(
-    scores: Float[Tensor, "*any C"], mask: Bool[Tensor, "*#any C"], weighting: Weighting
-) -> Float[Tensor, "*any C"]:
+def weigh(scores: Float[Tensor, "*any C"], mask: Bool[Tensor, "*#any C"], by: Weighting) -> Float[Tensor, "*any C"]:
     """Return attention weights of what the mask shows, computed in float32 or better; all are 0 if it shows nothing."""
     exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
     # Scores relative to the highest visible one cannot overflow.
     lowest = torch.finfo(exact.dtype).min
     highest = exact.masked_fill(~mask, lowest).amax(dim=-1, keepdim=True).detach()
     shifted = exact - highest
-    if weighting == "sparsemax":
-        weights: Tensor = sparsemax(shifted.masked_fill(~mask, HIDDEN))
+    if by == "sparsemax":
+        weights = sparsemax(shifted.masked_fill(~mask, HIDDEN))
     else:
         weights = torch.softmax(shifted.masked_fill(~mask, lowest), dim=-1)
     return (weights * mask).to(scores.dtype)
@@ -103,8 +101,7 @@ def weigh(
 
 def sparsemax(scores: Float[Tensor, "*any C"]) -> Float[Tensor, "*any C"]:
     """Project scores onto the simplex: like softmax, weights that add up to 1, but low scores get exactly 0."""
-    weights: Tensor = _Sparsemax.apply(scores)  # type: ignore[no-untyped-call]
-    return weights
+    return _Sparsemax.apply(scores)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Sparsemax(torch.autograd.Function):

@@ -64,9 +64,7 @@ def _softmax_in_place(scores: Float[Tensor, "*any C"]) -> Float[Tensor, "*any C"
     return scores.div_(scores.sum(dim=-1, keepdim=True))
 
 
-def attend_plainly(
-    queries: Queries, keys: Keys, values: Keys, mask: Mask | None = None, causal: bool = False
-) -> Queries:
+def attend_plainly(queries: Queries, keys: Keys, values: Keys, mask: Mask | None, causal: bool) -> Queries:
     """Attend by two batched products and a softmax, with gradients."""
     hidden = queries.new_zeros(1, 1, 1) if mask is None else as_addend(mask, queries)  # (B or 1, L or 1, C or 1)
     if causal:

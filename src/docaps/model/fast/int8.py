@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Num, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.errors import DocapsError
 
+ONEDNN: Any = torch.ops.onednn
 LEVELS = 127
 """Numbers become integers from -127 to 127."""
 POSITIVE_LEVELS = 255
@@ -64,7 +65,7 @@ class Int8Linear(nn.Module):
         if self.calibrated and not positive:  # subtract what the integer that stands for 0 adds; oneDNN is slower
             added = ZERO * scales * integers.sum(dim=1)
             addend = -added if bias is None else bias - added
-        self.register_buffer("packed", _onednn().qlinear_prepack(integers, None))
+        self.register_buffer("packed", ONEDNN.qlinear_prepack(integers, None))
         self.register_buffer("scales", scales)
         self.register_buffer("zeros", torch.zeros(len(weight), dtype=torch.int64))
         self.register_buffer("bias", addend)
@@ -82,13 +83,12 @@ class Int8Linear(nn.Module):
         """Round to integers; return them and the factor of each row that is left, if the steps are not known."""
         return (quantise_columns(values, self.inverse_steps), None) if self.calibrated else quantise(values)
 
-    def multiply(
-        self, integers: UInt8[Tensor, "R D"], dtype: torch.dtype = torch.float32, after: str = "none"
-    ) -> Tensor:
-        """Multiply rounded rows, apply what comes `after`, and return numbers of the format `dtype`."""
+    def multiply(self, integers: UInt8[Tensor, "R D"], *, rectify: bool = False) -> Num[Tensor, "R N"]:
+        """Multiply rounded rows; `rectify` applies ReLU and rounds the result."""
         zero, bias = (0, self.bias) if self.calibrated else (ZERO, None)
+        results = (torch.uint8, "relu") if rectify else (torch.float32, "none")
         arguments = integers, 1.0, zero, self.packed, self.scales, self.zeros, bias, 1.0, 0
-        return _onednn().qlinear_pointwise(*arguments, dtype, after, [], "")  # type: ignore[no-any-return]
+        return ONEDNN.qlinear_pointwise(*arguments, *results, [], "")  # type: ignore[no-any-return]
 
 
 def quantise(values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[Tensor, "R 1"]]:
@@ -137,7 +137,7 @@ class Int8FeedForward(nn.Module):
     def _transform(self, rows: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
         if not self.output.calibrated:
             return self.output(F.relu(self.inner(rows), inplace=True))  # type: ignore[no-any-return]
-        return self.output.multiply(self.inner.multiply(self.inner.quantise(rows)[0], torch.uint8, "relu"))
+        return self.output.multiply(self.inner.multiply(self.inner.quantise(rows)[0], rectify=True))
 
 
 class Int8Output(nn.Module):
@@ -156,7 +156,7 @@ class Int8Output(nn.Module):
 
 def check_int8() -> None:
     """Raise an error if torch cannot multiply int8 here."""
-    if not (torch.backends.mkldnn.is_available() and hasattr(_onednn(), "qlinear_prepack")):
+    if not (torch.backends.mkldnn.is_available() and hasattr(ONEDNN, "qlinear_prepack")):
         raise DocapsError("int8 needs a torch with oneDNN (x86 CPUs): use --precision float32 here")
 
 
@@ -164,7 +164,3 @@ def weight_levels() -> int:
     """Return the largest integer of a weight; without VNNI, sums of two products must fit into 16 bits."""
     has_vnni = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
     return LEVELS if has_vnni() else LEVELS // 2
-
-
-def _onednn() -> Any:
-    return torch.ops.onednn

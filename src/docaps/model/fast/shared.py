@@ -65,18 +65,15 @@ class Shared:
 
     def combine_rows(self, small: Float[Tensor, "A few X"]) -> Float[Tensor, "A few Y"]:
         """Return weighted sums of rows: small @ matrices."""
-        combined: Tensor = _Product.apply(small, self.matrices, False, self._parts)  # type: ignore[no-untyped-call]
-        return combined
+        return _Product.apply(small, self.matrices, False, self._parts)  # type: ignore[no-any-return, no-untyped-call]
 
     def compare_rows(self, small: Float[Tensor, "A few Y"]) -> Float[Tensor, "A few X"]:
         """Return inner products with all rows: small @ matrices^T."""
-        compared: Tensor = _Product.apply(small, self.matrices, True, self._parts)  # type: ignore[no-untyped-call]
-        return compared
+        return _Product.apply(small, self.matrices, True, self._parts)  # type: ignore[no-any-return, no-untyped-call]
 
     def moments(self) -> tuple[Float[Tensor, "A X"], Float[Tensor, "A X"]]:
         """Return the variance (divided by Y, not Y - 1) and the mean of each row."""
-        variance, mean = _Moments.apply(self.matrices, self._parts)  # type: ignore[no-untyped-call]
-        return variance, mean
+        return _Moments.apply(self.matrices, self._parts)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Enter(torch.autograd.Function):

@@ -59,8 +59,7 @@ def route_in_groups(
     query: Float[Tensor, "B D"] | None = None,
 ) -> Float[Tensor, "B M D"]:
     """Return the capsules of `route`, computed group by group."""
-    capsules: Tensor = _Recomputed.apply(words, word_mask, weight, query, options)  # type: ignore[no-untyped-call]
-    return capsules
+    return _Recomputed.apply(words, word_mask, weight, query, options)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Recomputed(torch.autograd.Function):
