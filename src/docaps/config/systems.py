@@ -154,8 +154,7 @@ class System:
         """Return the function that builds the model; import it if need be."""
         if callable(self.builder):
             return self.builder
-        found: Callable[..., Any] = load(EntryPoint(self.name, self.builder, GROUP))
-        return found
+        return load(EntryPoint(self.name, self.builder, GROUP))  # type: ignore[no-any-return]
 
 
 class Systems(Mapping[str, System]):

@@ -29,11 +29,15 @@ from docaps.model.transformer import Transformer
 
 def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0.0, seed: int = 0) -> TranslationModel:
     """Build the model of a system with fresh weights drawn from `seed`."""
-    system = SYSTEMS[settings.name]
+    system, model = SYSTEMS[settings.name], settings.model
     build = system.load_builder()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        backbone = _backbone(settings, vocabulary, dropout)
+        shape = Shape(
+            size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=dropout, norm=model.norm
+        )
+        embeddings = Embeddings(vocabulary=vocabulary, size=model.size, shared=model.embeddings == "shared")
+        backbone = Backbone(shape, model.encoder_layers, model.decoder_layers, embeddings)
         built = build(settings, backbone)
         if built is None or isinstance(built, Context):
             regulariser = _regulariser(settings) if system.regulariser else None
@@ -46,17 +50,6 @@ def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0
     return built
 
 
-def _backbone(settings: SystemSettings, vocabulary: int, dropout: float) -> Backbone:
-    """Build what all systems have in common."""
-    model = settings.model
-    return Backbone(
-        Shape(size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=dropout, norm=model.norm),
-        model.encoder_layers,
-        model.decoder_layers,
-        Embeddings(vocabulary=vocabulary, size=model.size, shared=model.embeddings == "shared"),
-    )
-
-
 def build_transformer(settings: SystemSettings, backbone: Backbone) -> None:
     """Build a Transformer without context."""
 
@@ -65,17 +58,11 @@ def build_qcn(settings: SystemSettings, backbone: Backbone, *, guided: bool = Tr
     """Build the query-guided capsule network of the history."""
     qcn, size, history = settings.qcn, backbone.shape.size, settings.history
     capsule_size = qcn.capsule_size or size
-    network = HistoryCapsules(
-        words=HistoryWords(
-            size=size, capsule_size=capsule_size, history=history.sentences, positions=history.positions
-        ),
-        query=Query(size=size, capsule_size=capsule_size, pooling=qcn.query) if guided else None,
-        routing=CapsuleRouting(
-            size=capsule_size, capsules=qcn.capsules, options=_routing_options(qcn), spread=qcn.spread
-        ),
-        scope=qcn.scope,
-        normalise=qcn.normalise,
-    )
+    words = HistoryWords(size=size, capsule_size=capsule_size, history=history.sentences, positions=history.positions)
+    query = Query(size=size, capsule_size=capsule_size, pooling=qcn.query) if guided else None
+    routing = CapsuleRouting(size=capsule_size, capsules=qcn.capsules, options=_routing_options(qcn), spread=qcn.spread)
+    joint = qcn.scope == "joint"
+    network = HistoryCapsules(words=words, query=query, routing=routing, joint=joint, normalise=qcn.normalise)
     return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate, silent=qcn.silent)
 
 
@@ -105,12 +92,11 @@ def build_zhang(settings: SystemSettings, backbone: Backbone) -> Context:
 
 def build_han(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     """Build a Transformer with hierarchical attention at the last layer of encoder, decoder or both."""
-    han, shape, history = settings.han, backbone.shape, settings.history.sentences
+    han, shape, sentences = settings.han, backbone.shape, settings.history.sentences
     encoder = HierarchicalAttention(shape=shape) if han.side != "decoder" else None
     decoder = HierarchicalAttention(shape=shape) if han.side != "encoder" else None
-    return StatesTransformer(
-        backbone, attentions=(encoder, decoder), history=history, gradient=han.gradient, distances=han.distances
-    )
+    options = {"gradient": han.gradient, "distances": han.distances}
+    return StatesTransformer(backbone, (encoder, decoder), history=sentences, future=0, **options)
 
 
 def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
@@ -120,14 +106,9 @@ def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
         shape=backbone.shape, attention=san.attention, sentences=san.sentences, words=san.words
     )
     reach = san.reach or WHOLE
-    return StatesTransformer(
-        backbone,
-        attentions=(attention, None) if san.side == "encoder" else (None, attention),
-        history=reach,
-        future=reach if san.mode == "offline" else 0,
-        gradient=san.gradient,
-        distances=san.distances,
-    )
+    attentions = (attention, None) if san.side == "encoder" else (None, attention)
+    later, options = reach if san.mode == "offline" else 0, {"gradient": san.gradient, "distances": san.distances}
+    return StatesTransformer(backbone, attentions, history=reach, future=later, **options)
 
 
 def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationModel:

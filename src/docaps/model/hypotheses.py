@@ -5,9 +5,9 @@ Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -28,6 +28,7 @@ SAFE_EXPONENT = 40.0
 """Exponentials of numbers from minus this to this, and their sums, neither overflow nor vanish in float32."""
 NEVER_WRITTEN = [PAD, BOS]
 IMPOSSIBLE = float("-inf")
+Part = TypeVar("Part", bound="Rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,23 @@ class Hypotheses(Protocol):
 
     def keep(self, rows: Int[Tensor, " R"]) -> None:
         """Drop all sentences but these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Base of decoder states: dataclasses whose tensors have a row for each hypothesis; other fields hold for all rows."""
+
+    def select(self: Part, rows: Int[Tensor, " R"]) -> Part:
+        """Return the given rows of the batch, in the given order; rows may repeat."""
+        return replace(self, **{field.name: _select(getattr(self, field.name), rows) for field in fields(self)})
+
+
+def _select(part: Any, rows: Int[Tensor, " R"]) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_select(one, rows) for one in part)
+    if isinstance(part, Tensor):
+        return part[rows]
+    return part.select(rows) if hasattr(part, "select") else part
 
 
 Score = Callable[[Tensor], tuple[Iterator[Tensor], Tensor | None]]

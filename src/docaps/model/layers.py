@@ -6,38 +6,19 @@ C keys, D model size, H heads, Dh size of a head, V vocabulary, R rows.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
-from docaps.model.fast.attention import Mask, attend
+from docaps.model.fast.attention import Mask, Visible, attend
 from docaps.model.fast.dropout import Dropout
-from docaps.model.hypotheses import CHUNK
+from docaps.model.hypotheses import CHUNK, Rows
 from docaps.model.mixed_precision import to_autocast_dtype
-
-Part = TypeVar("Part", bound="Rows")
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Base of dataclasses whose tensors have a row for each sentence; other fields hold for all rows."""
-
-    def select(self: Part, rows: Int[Tensor, " R"]) -> Part:
-        """Return the given rows of the batch, in the given order; rows may repeat."""
-        return replace(self, **{field.name: _select(getattr(self, field.name), rows) for field in fields(self)})
-
-
-def _select(part: Any, rows: Int[Tensor, " R"]) -> Any:
-    if isinstance(part, tuple):
-        return tuple(_select(one, rows) for one in part)
-    if isinstance(part, Tensor):
-        return part[rows]
-    return part.select(rows) if hasattr(part, "select") else part
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +118,7 @@ class Attention(nn.Module):
         attended = attend(queries, memory.keys, memory.values, mask, causal)  # (B, H, L, Dh)
         return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
-    def weights(
-        self,
-        states: Float[Tensor, "B L D"],
-        memory: KeysAndValues,
-        mask: Bool[Tensor, "B #L C"],  # noqa: F821
-    ) -> Float[Tensor, "B H L C"]:
+    def weights(self, states: Float[Tensor, "B L D"], memory: Memory, mask: Visible) -> Float[Tensor, "B H L C"]:
         """Return the attention weights of every position, for diagnosis."""
         queries = self._split(self.query(states))
         scores = queries @ memory.keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])

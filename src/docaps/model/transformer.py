@@ -19,19 +19,9 @@ from docaps.model.context_statistics import trace_context
 from docaps.model.fast.attention import Mask, as_addend
 from docaps.model.fast.beams import WIDEST, Cache, SharedHypotheses
 from docaps.model.fast.dropout import Dropout
-from docaps.model.hypotheses import Hypotheses
+from docaps.model.hypotheses import Hypotheses, Rows
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
-from docaps.model.layers import (
-    Attention,
-    Backbone,
-    FeedForward,
-    KeysAndValues,
-    Positions,
-    Residual,
-    Rows,
-    Shape,
-    WordVectors,
-)
+from docaps.model.layers import Attention, Backbone, FeedForward, KeysAndValues, Positions, Residual, Shape, WordVectors
 from docaps.model.mixed_precision import to_autocast_dtype
 from docaps.model.regulariser import Correlations, Regulariser
 
@@ -215,10 +205,9 @@ class Transformer(TranslationModel):
 
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
         """Prepare shared beams; wide beams, and decoders that read earlier translations, use copies."""
-        state = cast(TransformerState, self.start(encoding))
         if width > WIDEST or encoding.target_context is not None:
             return super().hypothesise(encoding, width)
-        length = encoding.states.shape[1]
+        state, length = cast(TransformerState, self.start(encoding)), encoding.states.shape[1]
         layers = tuple(
             replace(one, source=one.source.laid_out() if width > 1 else one.source, written=Cache(width, length))
             for one in state.layers

@@ -19,8 +19,9 @@ from torch import Tensor
 
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, PAD
+from docaps.model.hypotheses import Rows
 from docaps.model.interface import DecoderState, Encoding, Prediction
-from docaps.model.layers import Backbone, Rows
+from docaps.model.layers import Backbone
 from docaps.model.transformer import Transformer, TransformerState
 
 SEPARATOR = BOS

@@ -73,20 +73,12 @@ class HistoryCapsules(nn.Module):
     """Route history words into M capsules per sentence, or M in all (`joint`); with a query this is the QCN."""
 
     def __init__(
-        self,
-        *,
-        words: HistoryWords,
-        query: Query | None,
-        routing: CapsuleRouting,
-        scope: Literal["sentence", "joint"] = "sentence",
-        normalise: bool = False,
+        self, *, words: HistoryWords, query: Query | None, routing: CapsuleRouting, joint: bool, normalise: bool
     ) -> None:
         super().__init__()
-        self.words = words
-        self.query = query
-        self.routing = routing
+        self.words, self.query, self.routing = words, query, routing
         self.norm = nn.LayerNorm(routing.size) if normalise else nn.Identity()
-        self.scope = scope
+        self.joint = joint
 
     def forward(
         self,
@@ -98,7 +90,7 @@ class HistoryCapsules(nn.Module):
     ) -> ContextMemory:
         """Return the capsules of each row's history; `words` and `sentence` are embeddings, not scaled."""
         batch, count, length, _ = words.shape
-        groups, together = (count, 1) if self.scope == "sentence" else (1, count)  # sentences routed as one
+        groups, together = (1, count) if self.joint else (count, 1)  # sentences routed as one
         rows = batch * groups
         mask = word_mask.reshape(rows, together * length)
         query = None if self.query is None else self.query(sentence, sentence_mask)  # (B, E)

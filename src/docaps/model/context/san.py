@@ -17,8 +17,9 @@ from torch.autograd.function import once_differentiable
 from docaps.config import Weighting
 from docaps.model.context.states import StateAttention
 from docaps.model.fast.dropout import Dropout
+from docaps.model.hypotheses import Rows
 from docaps.model.interface import DecoderState
-from docaps.model.layers import FeedForward, Gate, Residual, Rows, Shape
+from docaps.model.layers import FeedForward, Gate, Residual, Shape
 
 HIDDEN = -2.0
 """A score so far below the highest that sparsemax gives it no weight: only scores less than 1 below it get any."""

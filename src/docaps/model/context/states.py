@@ -38,24 +38,20 @@ class StateAttention(nn.Module):
         """Mix each state with its context; rows without context are unchanged."""
 
 
+Attentions = tuple[StateAttention | None, StateAttention | None]
+"""Those of encoder and decoder, if they have one."""
+
+
 class StatesTransformer(Transformer):
     """A Transformer whose last layers attend to the states of the other sentences in view.
 
-    `attentions` are those of encoder and decoder, if any; `gradient` lets gradients into the states of other sentences;
-    `distances` adds the vector of a sentence's distance to its states.
+    `gradient` lets gradients into these states; `distances` adds the vector of a sentence's distance to its states.
     """
 
     sampling = "documents"
 
     def __init__(
-        self,
-        backbone: Backbone,
-        *,
-        attentions: tuple[StateAttention | None, StateAttention | None],
-        history: int,
-        future: int = 0,
-        gradient: bool = False,
-        distances: bool = False,
+        self, backbone: Backbone, attentions: Attentions, *, history: int, future: int, gradient: bool, distances: bool
     ) -> None:
         super().__init__(backbone)
         self.encoder_context, self.decoder_context = attentions

@@ -13,8 +13,10 @@ from torch.nn import functional as F  # noqa: N812
 Queries = Float[Tensor, "B H L Dh"]
 Keys = Float[Tensor, "B H C Dh"]
 """The shape of keys, and of values."""
-Mask = Bool[Tensor, "B #L C"] | Float[Tensor, "B #L C"]
-"""True where a query may look; or an addend of scores, 0 there and minus infinity elsewhere."""
+Visible = Bool[Tensor, "B #L C"]
+"""True where a query may look."""
+Mask = Visible | Float[Tensor, "B #L C"]
+"""The same, or an addend of scores, 0 there and minus infinity elsewhere."""
 PLAIN_KEYS = 512
 """Plain products hold all L x C weights; with more keys than this the fused kernel, which does not, is used."""
 FEW_KEYS = 16

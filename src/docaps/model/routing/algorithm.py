@@ -17,8 +17,6 @@ from torch import Tensor
 
 from docaps.model.fast.shared import Shared
 
-Gradient = Literal["all", "last", "detached-votes"]
-
 
 def squash(vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
     """Shorten each vector to below length 1, keeping its direction (Eq. 8)."""
@@ -82,7 +80,7 @@ class RoutingOptions:
     """Use p in line 20, the sum that makes a capsule."""
     guide_agreement: bool = True
     """Use p in line 27, the agreement."""
-    gradient: Gradient = "all"
+    gradient: Literal["all", "last", "detached-votes"] = "all"
     """all: through every iteration; last: results of earlier iterations are constants; detached-votes: the votes in
     line 27 are constants."""
 
