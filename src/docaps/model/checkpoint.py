@@ -51,12 +51,8 @@ def fill(model: TranslationModel, stored: Mapping[str, Tensor]) -> TakeOver:
     fitting = {name for name in own.keys() & stored.keys() if own[name].shape == stored[name].shape}
     for name in fitting:
         own[name].copy_(stored[name])
-    return TakeOver(
-        taken=tuple(sorted(fitting)),
-        new=tuple(sorted(own.keys() - stored.keys())),
-        left=tuple(sorted(stored.keys() - own.keys())),
-        unfit=tuple(sorted((own.keys() & stored.keys()) - fitting)),
-    )
+    new, left, unfit = own.keys() - stored.keys(), stored.keys() - own.keys(), (own.keys() & stored.keys()) - fitting
+    return TakeOver(*(tuple(sorted(names)) for names in (fitting, new, left, unfit)))
 
 
 def weights_of(model: TranslationModel) -> dict[str, Tensor]:

@@ -21,26 +21,18 @@ LOUDEST = 2.0
 
 def trace_context(context: ContextMemory, uses: Sequence[ContextUse], batch: Batch) -> tuple[Trace, ...]:
     """Return all statistics that apply to this network."""
-    found: list[Trace] = []
-    if context.coupling is not None:
-        found.append(trace_coupling(context.coupling, batch.history_mask))
+    found, words = [], batch.history_mask
+    if context.coupling is not None:  # its entropy over the capsules, for each word
+        most = math.log(max(context.coupling.shape[3], 2))
+        entropy = torch.special.entr(context.coupling).sum(dim=3) / most  # (R, B, K, N)
+        found.append(_by_iteration("coupling_entropy", "entropy of c (1: equal shares)", entropy, words, 0.0))
     if context.correlation is not None:
-        found.append(trace_correlation(context.correlation, batch.history_mask))
+        title = "correlation of words and query (PCC)"
+        found.append(_by_iteration("pcc", title, context.correlation, words.unsqueeze(2), -1.0))
     if context.capsules is not None:
         found.append(trace_lengths(context.capsules, context.mask))
         found += trace_attention(uses, context, batch.source_mask)
     return (*found, *trace_shares(uses, context, batch.source_mask))
-
-
-def trace_coupling(coupling: Float[Tensor, "R B K M N"], words: Bool[Tensor, "B K N"]) -> Trace:
-    """Return the entropy of c over the capsules for each word: 1 if all capsules have the same share."""
-    entropy = torch.special.entr(coupling).sum(dim=3) / math.log(max(coupling.shape[3], 2))  # (R, B, K, N)
-    return _by_iteration("coupling_entropy", "entropy of c (1: equal shares)", entropy, words, 0.0)
-
-
-def trace_correlation(correlation: Float[Tensor, "R B K M N"], words: Bool[Tensor, "B K N"]) -> Trace:
-    """Return the correlation of each word with the query."""
-    return _by_iteration("pcc", "correlation of words and query (PCC)", correlation, words.unsqueeze(2), -1.0)
 
 
 def trace_lengths(capsules: Float[Tensor, "B G M E"], visible: Bool[Tensor, "B C"]) -> Trace:

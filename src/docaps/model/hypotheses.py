@@ -60,7 +60,7 @@ class Hypotheses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Base of decoder states: dataclasses whose tensors have a row for each hypothesis; other fields hold for all rows."""
+    """Base of decoder states: their tensors have a row for each hypothesis, other fields hold for all rows."""
 
     def select(self: Part, rows: Int[Tensor, " R"]) -> Part:
         """Return the given rows of the batch, in the given order; rows may repeat."""

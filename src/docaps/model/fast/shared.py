@@ -108,9 +108,8 @@ class _Product(torch.autograd.Function):
         small, matrices = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
             ctx.parts.begin().products.append((gradient, small) if ctx.transposed else (small, gradient))
-        if not ctx.needs_input_grad[0]:
-            return None, None, None, None
-        return torch.bmm(gradient, matrices if ctx.transposed else matrices.transpose(1, 2)), None, None, None
+        right = matrices if ctx.transposed else matrices.transpose(1, 2)
+        return torch.bmm(gradient, right) if ctx.needs_input_grad[0] else None, None, None, None
 
 
 class _Moments(torch.autograd.Function):
