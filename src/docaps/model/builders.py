@@ -105,10 +105,10 @@ def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     attention = SelectiveAttention(
         shape=backbone.shape, attention=san.attention, sentences=san.sentences, words=san.words
     )
-    reach = san.reach or WHOLE
     attentions = (attention, None) if san.side == "encoder" else (None, attention)
-    later, options = reach if san.mode == "offline" else 0, {"gradient": san.gradient, "distances": san.distances}
-    return StatesTransformer(backbone, attentions, history=reach, future=later, **options)
+    history, options = san.reach or WHOLE, {"gradient": san.gradient, "distances": san.distances}
+    future = history if san.mode == "offline" else 0
+    return StatesTransformer(backbone, attentions, history=history, future=future, **options)
 
 
 def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationModel:

@@ -39,7 +39,7 @@ CACHED_ROWS = 256
 class Int8Linear(nn.Module):
     """A linear map whose inputs are rounded: each row by its largest number or, with `steps`, each column by its own.
 
-    With known steps, scale and bias are part of the product. `positive` inputs are rounded by who computes them.
+    With known steps, scale and bias are part of the product. `positive` inputs come as integers from 0 to 255.
     """
 
     packed: Tensor
@@ -62,7 +62,7 @@ class Int8Linear(nn.Module):
         scales = weight.abs().amax(dim=1).clamp_min(SMALLEST) / weight_levels()  # (N)
         integers = (weight / scales.unsqueeze(1)).round().to(torch.int8)
         addend = None if bias is None else bias.clone()
-        if self.calibrated and not positive:  # subtract what the integer that stands for 0 adds; oneDNN is slower
+        if self.calibrated and not positive:  # subtract what the integer for 0 adds; oneDNN can, but is slower
             added = ZERO * scales * integers.sum(dim=1)
             addend = -added if bias is None else bias - added
         self.register_buffer("packed", ONEDNN.qlinear_prepack(integers, None))
