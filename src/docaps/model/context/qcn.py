@@ -106,19 +106,20 @@ class HistoryCapsules(nn.Module):
         if not trace:
             return ContextMemory(vectors, visible)
         coupling, correlation = (
-            _by_sentence(one, batch, count, length) for one in (routing.coupling, routing.correlation)
+            _by_sentence(one, batch, groups, count) for one in (routing.coupling, routing.correlation)
         )
         return ContextMemory(vectors, visible, coupling, correlation, routing.capsules.reshape(shape))
 
 
 def _by_sentence(
-    values: Float[Tensor, "R BG M GN"] | None, batch: int, count: int, length: int
+    values: Float[Tensor, "R BG M GN"] | None, batch: int, groups: int, count: int
 ) -> Float[Tensor, "R B K M N"] | None:
     """Return coupling or correlation by history sentence, whether sentences were routed alone or together."""
     if values is None:
         return None
     rounds, _, capsules, words = values.shape
-    split = values.reshape(rounds, batch, -1, capsules, words // length, length)
+    length = words * groups // count
+    split = values.reshape(rounds, batch, groups, capsules, count // groups, length)
     return split.transpose(3, 4).reshape(rounds, batch, count, capsules, length)
 
 

@@ -73,7 +73,7 @@ def groups(network: HistoryCapsules, words: Tensor, row: int) -> Iterator[list[t
             u = f.weight @ torch.cat((words[row, place, position], distance)) + f.bias
             sentence.append((place, position, oracles.squash(u) if options.squash_words else u))
         made.append(sentence)
-    return iter(made if network.scope == "sentence" else [list(chain(*made))])
+    return iter([list(chain(*made))] if network.joint else made)
 
 
 def by_loops(network: HistoryCapsules, words: Tensor, sentence: Tensor, row: int, pooling: str) -> list[Any]:
