@@ -82,11 +82,11 @@ def test_the_distance_of_a_history_sentence_matters(model: TranslationModel, sys
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_a_row_without_history_is_translated_by_the_sentence_model(system: SystemSettings, norm: Any) -> None:
     """Bit for bit, in float32, next to rows with a history and in a batch without any."""
-    if not system.uses_history:
+    if tiny.context_of(system) == "none":
         pytest.skip("a sentence model")
     system = system.model_copy(update={"model": system.model.model_copy(update={"norm": norm})})
     sentence_system = system.model_copy(
-        update={"name": "transformer+reg" if system.uses_regulariser else "transformer"}
+        update={"name": "transformer+reg" if tiny.SYSTEM_PARTS[system.name].regulariser else "transformer"}
     )
     sentence_model, context_model = (
         build_model(settings, vocabulary=17, seed=seed).eval()

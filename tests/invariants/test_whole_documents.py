@@ -167,7 +167,7 @@ def test_the_score_of_a_document_is_the_score_that_search_gave_it(store: Store, 
     assert scores == pytest.approx([one.hypotheses[0][0].log_probability for one in worded], abs=1e-4)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if tiny.mode(name).uses_history])
+@pytest.mark.parametrize("name", [name for name in NAMES if tiny.context_of(tiny.mode(name)) != "none"])
 def test_windows_hold_what_the_model_looks_at(store: Store, name: str) -> None:
     """Own translations, not others, nearest first; a draft of those to come."""
     trained = make(store, name)
@@ -192,7 +192,7 @@ def test_windows_hold_what_the_model_looks_at(store: Store, name: str) -> None:
             assert list(window.target_history) == [drafts[one].translation for one in (*seen, *later)]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if tiny.mode(name).uses_history])
+@pytest.mark.parametrize("name", [name for name in NAMES if tiny.context_of(tiny.mode(name)) != "none"])
 def test_scoring_sees_what_is_given(store: Store, name: str) -> None:
     """Other earlier translations change the score of a later one just where the model looks at translations."""
     trained = make(store, name)

@@ -5,7 +5,6 @@ Dimensions: B batch, S source length, T target length, K history sentences, N wo
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 import torch
@@ -46,14 +45,16 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """Move all tensors to a device."""
-        tensors = {field.name: getattr(self, field.name) for field in fields(self)}
-        moved: dict[str, Any] = {name: value if value is None else value.to(device) for name, value in tensors.items()}
-        return Batch(**moved)
+        tensors = (getattr(self, field.name) for field in fields(self))
+        return Batch(*(None if tensor is None else tensor.to(device) for tensor in tensors))  # type: ignore[arg-type]
 
 
 def collate(windows: Sequence[Window], view: View | int) -> Batch:
-    """Pad windows to one batch with room for the sentences in view."""
-    size = _history_size(windows, as_view(view))
+    """Pad windows to one batch with room for the sentences in view; of whole documents, for the longest history."""
+    view = as_view(view)
+    longest = max((len(window.history) for window in windows), default=0)
+    size = longest if view.is_whole else view.history + view.future  # K
+    earlier = pad_history([window.target_history[:size] for window in windows], size) if view.translations else None
     targets = [window.target for window in windows if window.target is not None]
     if targets and len(targets) < len(windows):
         raise ValueError(f"{len(windows) - len(targets)} of {len(windows)} windows have no target")
@@ -62,19 +63,8 @@ def collate(windows: Sequence[Window], view: View | int) -> Batch:
         history=pad_history([window.history[:size] for window in windows], size),
         target_input=pad([np.array((BOS, *target[:-1]), np.int32) for target in targets]) if targets else None,
         target_output=pad(targets) if targets else None,
-        target_history=_pad_target_history(windows, size) if as_view(view).translations else None,
+        target_history=earlier if earlier is not None and earlier.shape[-1] else None,
     )
-
-
-def _history_size(windows: Sequence[Window], view: View) -> int:
-    """Return K: the sentences in view, or the longest history if whole documents are in view."""
-    return max((len(window.history) for window in windows), default=0) if view.is_whole else view.history + view.future
-
-
-def _pad_target_history(windows: Sequence[Window], size: int) -> Int[Tensor, "B K NT"] | None:
-    """Pad the translations of histories; return None if there are none."""
-    padded = pad_history([window.target_history[:size] for window in windows], size)
-    return padded if padded.shape[-1] else None
 
 
 def pad(sentences: Sequence[Tokens]) -> Int[Tensor, "B L"]:
@@ -87,9 +77,5 @@ def pad(sentences: Sequence[Tokens]) -> Int[Tensor, "B L"]:
 
 def pad_history(histories: Sequence[Sequence[Tokens]], history: int) -> Int[Tensor, "B K N"]:
     """Pad histories to K sentences of the same length; a missing sentence is all padding."""
-    longest = max((len(sentence) for earlier in histories for sentence in earlier), default=0)
-    padded = np.full((len(histories), history, longest), PAD, dtype=np.int64)
-    for row, earlier in zip(padded, histories, strict=True):
-        for slot, sentence in zip(row, earlier, strict=False):
-            slot[: len(sentence)] = sentence
-    return torch.from_numpy(padded)
+    padded = pad([sentence for earlier in histories for sentence in (*earlier, *[()] * (history - len(earlier)))])
+    return padded.view(len(histories), history, padded.shape[1])

@@ -73,11 +73,7 @@ def window_of(split: Split, sentence: int, view: View | int) -> Window:
 
 
 def windows_of_document(
-    sentences: Sequence[Tokens],
-    view: View | int,
-    given: Sequence[Tokens] = (),
-    *,
-    translations: Sequence[Tokens] = (),
+    sentences: Sequence[Tokens], view: View | int, given: Sequence[Tokens] = (), *, translations: Sequence[Tokens] = ()
 ) -> Iterator[Window]:
     """Yield the windows of a document.
 

@@ -25,14 +25,7 @@ def variants(json: JsonOption = False) -> None:
         print_json({"variants": systems})
         return
     rows = [
-        [
-            str(system["name"]),
-            str(system["title"]),
-            str(system["sees"]),
-            "yes" if system["regulariser"] else "–",
-            str(system["table2"] or "–"),
-        ]
-        for system in systems
+        [one.name, one.title, one.sees, "yes" if one.regulariser else "–", one.paper or "–"] for one in SYSTEMS.values()
     ]
     print_table("Systems", ["name", "system", "context", "regulariser", "row of Table 2"], rows)
     example = f"{command_name()} train minidocs --corpus PREPARED --out RUNS --set stage.document.system=capsnet"

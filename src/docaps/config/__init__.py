@@ -12,18 +12,7 @@ faults          error messages with file and line
 """
 
 from docaps.config.faults import describe_faults
-from docaps.config.model_settings import (
-    ConcatSettings,
-    HanSettings,
-    HistorySettings,
-    ModelSettings,
-    QcnSettings,
-    RegulariserSettings,
-    SanSettings,
-    Settings,
-    Weighting,
-    ZhangSettings,
-)
+from docaps.config.model_settings import QcnSettings, Settings, Weighting
 from docaps.config.recipes import bundled_recipes, load_recipe, recipe_path, upgrade_settings
 from docaps.config.settings import (
     LARGEST_BEAM,
@@ -43,18 +32,12 @@ __all__ = [
     "LARGEST_BEAM",
     "SYSTEMS",
     "CleaningSettings",
-    "ConcatSettings",
     "DecodingSettings",
     "Distribution",
-    "HanSettings",
-    "HistorySettings",
-    "ModelSettings",
     "Precision",
     "PreparationSettings",
     "QcnSettings",
     "Recipe",
-    "RegulariserSettings",
-    "SanSettings",
     "Settings",
     "StageSettings",
     "System",
@@ -63,7 +46,6 @@ __all__ = [
     "SystemTables",
     "TranslationPrecision",
     "Weighting",
-    "ZhangSettings",
     "bundled_recipes",
     "describe_faults",
     "load_recipe",

@@ -30,8 +30,7 @@ def describe_faults(
     for error in fault.errors():
         location = tuple(str(part) for part in error["loc"])
         origin = _override_of(location, overrides) or _line_in_files(location, layers)
-        key = ".".join(location)
-        lines.append(": ".join(part for part in (origin, key, _describe(error, model, location)) if part))
+        lines.append(": ".join(filter(None, (origin, ".".join(location), _describe(error, model, location)))))
     return "\n".join(lines)
 
 
@@ -57,14 +56,17 @@ def _line_in_files(location: Sequence[str], layers: Sequence[SettingsFile]) -> s
 def _describe(error: Any, model: type[BaseModel], location: tuple[str, ...]) -> str:
     """Describe what is wrong with one value."""
     if error["type"] == "extra_forbidden":
-        known = _names_at(model, location[:-1])
-        nearest = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
-        hint = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(known)}"
-        return f"unknown key; {hint}"
+        return f"unknown key; {suggest(location[-1], _names_at(model, location[:-1]), 'keys')}"
     message = error["msg"].removeprefix("Value error, ")
     if isinstance(error["input"], str | int | float | bool):
         return f"{message} (found {error['input']!r})"
     return str(message)
+
+
+def suggest(name: str, known: Sequence[str], kind: str) -> str:
+    """Suggest the nearest known name, or list them all."""
+    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean '{nearest[0]}'?" if nearest else f"known {kind}: {', '.join(known)}"
 
 
 def _names_at(model: type[BaseModel], location: Sequence[str]) -> list[str]:

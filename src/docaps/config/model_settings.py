@@ -101,8 +101,7 @@ class SanSettings(Settings):
         "online", description="online: earlier sentences; offline: also later ones"
     )
     side: Literal["encoder", "decoder"] = Field(
-        "encoder",
-        description="encoder: source sentences, at its last layer; decoder: their translations, likewise",
+        "encoder", description="encoder: source sentences, at its last layer; decoder: their translations, likewise"
     )
     attention: Literal["hierarchical", "flat"] = Field(
         "hierarchical", description="hierarchical: sentences first, then their words; flat: all words at once"

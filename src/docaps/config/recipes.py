@@ -15,8 +15,8 @@ from docaps.errors import ConfigError
 
 def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe (None: all defaults) and apply `--set a.b=c` overrides; report all errors in one message."""
-    layers = [_read_file(path)] if path else []
-    values = _parse(layers[0]) if layers else {}
+    layers: list[SettingsFile] = []
+    values = _read(path, layers) if path else {}
     for override in overrides:
         _apply_override(values, override)
     values = _on_profile(values, layers)
@@ -35,29 +35,21 @@ def upgrade_settings(kind: type[Settings], stored: Mapping[str, Any]) -> dict[st
         return dict(stored)  # written by a version with other keys: they equal no settings of this version
 
 
-def _read_file(path: Path) -> SettingsFile:
-    """Read the text of a recipe."""
+def _read(path: Path, layers: list[SettingsFile]) -> dict[str, Any]:
+    """Read and parse a recipe; its text is added to `layers`."""
     try:
-        return SettingsFile(path, path.read_text(encoding="utf-8-sig"))
+        layers.append(SettingsFile(path, path.read_text(encoding="utf-8-sig")))
+        return tomllib.loads(layers[-1].text)
     except FileNotFoundError:
         raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
+    except tomllib.TOMLDecodeError as fault:
+        raise ConfigError(f"not valid TOML: {fault}", path=path) from None
     except (UnicodeDecodeError, OSError) as fault:
         raise ConfigError(f"cannot be read: {fault}", path=path) from None
 
 
-def _parse(layer: SettingsFile) -> dict[str, Any]:
-    """Parse a recipe's TOML."""
-    try:
-        return tomllib.loads(layer.text)
-    except tomllib.TOMLDecodeError as fault:
-        raise ConfigError(f"not valid TOML: {fault}", path=layer.path) from None
-
-
 def _on_profile(values: dict[str, Any], layers: list[SettingsFile]) -> dict[str, Any]:
-    """Merge a recipe's values into those of its profile, which may have a profile itself.
-
-    The files that are read are added to `layers`, nearest first.
-    """
+    """Merge a recipe's values into those of its profile, which may have one itself; `layers` is nearest first."""
     name = values.get("profile")
     if not isinstance(name, str):  # no profile, or an error that is reported with all others
         return values
@@ -65,8 +57,7 @@ def _on_profile(values: dict[str, Any], layers: list[SettingsFile]) -> dict[str,
     base = _find_profile(name, user)
     if any(base.resolve() == layer.path.resolve() for layer in layers):
         raise ConfigError(f"profile: {name!r} builds on itself", path=user)
-    layers.append(_read_file(base))
-    return merge(_on_profile(_parse(layers[-1]), layers), values)
+    return merge(_on_profile(_read(base, layers), layers), values)
 
 
 def _find_profile(name: str, user: Path | None) -> Path:

@@ -19,20 +19,14 @@ LARGEST_BEAM = 500
 def parse_duration(text: str) -> float:
     """Return the seconds of a duration such as "90s", "30m" or "1h30m"."""
     parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text)
-    seconds = (
-        sum(int(count or 0) * unit for count, unit in zip(parts.groups(), (3600, 60, 1), strict=True)) if parts else 0
-    )
-    if not seconds:
+    hours, minutes, seconds = map(int, parts.groups(0)) if parts else (0, 0, 0)
+    total = 3600 * hours + 60 * minutes + seconds
+    if not total:
         raise ValueError(f'{text!r} is not a duration: write it as in "90s", "30m" or "1h30m"')
-    return float(seconds)
+    return float(total)
 
 
-def _checked_duration(text: str) -> str:
-    parse_duration(text)
-    return text
-
-
-Duration = Annotated[str, AfterValidator(_checked_duration)]
+Duration = Annotated[str, AfterValidator(lambda text: parse_duration(text) and text)]
 
 
 class CleaningSettings(Settings):

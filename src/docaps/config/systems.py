@@ -4,7 +4,6 @@
 through the entry point group `docaps.systems`: each entry point names a `System`.
 """
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
+from docaps.config.faults import suggest
 from docaps.config.model_settings import (
     ConcatSettings,
     HanSettings,
@@ -33,9 +33,7 @@ GROUP = "docaps.systems"
 def _known_system(name: str) -> str:
     """Refuse the name of a system that does not exist."""
     if name not in SYSTEMS:
-        nearest = difflib.get_close_matches(name, SYSTEMS, n=1, cutoff=0.5)
-        hint = f"did you mean '{nearest[0]}'?" if nearest else f"known systems: {', '.join(SYSTEMS)}"
-        raise ValueError(f"unknown system; {hint}")
+        raise ValueError(f"unknown system; {suggest(name, list(SYSTEMS), 'systems')}")
     return name
 
 
@@ -71,12 +69,10 @@ class SystemTables(Settings):
         """Return this class with a field for each plug-in that the values name, as a table or as a system."""
         if not isinstance(values, Mapping):
             return cls
-        built_in = {system.name for system in BUILT_IN}
-        named = (values.keys() - cls.model_fields) | {
-            name for name in cls._systems_named(values) if isinstance(name, str) and name not in built_in
-        }
-        tables = {name: SYSTEMS[name].settings for name in sorted(named & SYSTEMS.plugins().keys())} if named else {}
-        return _with_tables(cls, tuple((name, table) for name, table in tables.items() if table is not None))
+        systems = {name for name in cls._systems_named(values) if isinstance(name, str)}
+        named = (values.keys() - cls.model_fields) | (systems - {system.name for system in BUILT_IN})
+        plugins = sorted(named & SYSTEMS.plugins().keys()) if named else ()
+        return _with_tables(cls, tuple((name, table) for name in plugins if (table := SYSTEMS[name].settings)))
 
     @classmethod
     def _systems_named(cls, values: Mapping[str, Any]) -> list[Any]:
@@ -130,16 +126,6 @@ class SystemSettings(SystemTables):
         check_system(self.name, self)
         return self
 
-    @property
-    def uses_history(self) -> bool:
-        """Whether the system sees other sentences."""
-        return SYSTEMS[self.name].context != "none"
-
-    @property
-    def uses_regulariser(self) -> bool:
-        """Whether training adds the correlation of source and target capsules to the objective."""
-        return SYSTEMS[self.name].regulariser
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
@@ -168,8 +154,7 @@ class System:
         """Return the function that builds the model; import it if need be."""
         if callable(self.builder):
             return self.builder
-        found: Callable[..., Any] = load(EntryPoint(self.name, self.builder, GROUP))
-        return found
+        return load(EntryPoint(self.name, self.builder, GROUP))  # type: ignore[no-any-return]
 
 
 class Systems(Mapping[str, System]):
@@ -224,107 +209,56 @@ def _check_concat(tables: SystemTables) -> None:
         )
 
 
-_BUILDERS = "docaps.model.builders"
+def _built_in(name: str, title: str, settings: type[Settings] | None = None, **parts: Any) -> System:
+    """Describe a system of docaps: `qcn+reg` has the context `qcn`, the builder `build_qcn` and the regulariser."""
+    base, _, regulariser = name.partition("+")
+    return System(
+        name=name,
+        title=title,
+        builder=f"docaps.model.builders:build_{base.replace('-', '_')}",
+        settings=settings,
+        context=base if settings else "none",
+        regulariser=bool(regulariser),
+        **parts,
+    )
+
+
 BUILT_IN: tuple[System, ...] = (
-    System(
-        name="transformer",
-        title="sentence-level Transformer",
-        builder=f"{_BUILDERS}:build_sentence_model",
-        paper="Transformer",
-        sees="–",
+    _built_in("transformer", "sentence-level Transformer", sees="–", paper="Transformer"),
+    _built_in("transformer+reg", "Transformer + regularisation", sees="–", paper="Transformer + Regularization Term"),
+    _built_in("qcn", "Transformer + QCN", QcnSettings, paper="Transformer + QCN"),
+    _built_in(
+        "qcn+reg", "Transformer + QCN + regularisation", QcnSettings, paper="Transformer + QCN + Regularization Term"
     ),
-    System(
-        name="transformer+reg",
-        title="Transformer + regularisation",
-        builder=f"{_BUILDERS}:build_sentence_model",
-        regulariser=True,
-        paper="Transformer + Regularization Term",
-        sees="–",
-    ),
-    System(
-        name="qcn",
-        title="Transformer + QCN",
-        builder=f"{_BUILDERS}:build_qcn",
-        settings=QcnSettings,
-        context="qcn",
-        paper="Transformer + QCN",
-    ),
-    System(
-        name="qcn+reg",
-        title="Transformer + QCN + regularisation",
-        builder=f"{_BUILDERS}:build_qcn",
-        settings=QcnSettings,
-        context="qcn",
-        regulariser=True,
-        paper="Transformer + QCN + Regularization Term",
-    ),
-    System(
-        name="capsnet",
-        title="Transformer + plain capsule network",
-        builder=f"{_BUILDERS}:build_capsnet",
-        settings=QcnSettings,
-        context="capsnet",
-    ),
-    System(
-        name="capsnet+reg",
-        title="Transformer + plain capsule network + regularisation",
-        builder=f"{_BUILDERS}:build_capsnet",
-        settings=QcnSettings,
-        context="capsnet",
-        regulariser=True,
-    ),
-    System(
-        name="zhang",
-        title="context attention with gates (Zhang et al. 2018)",
-        builder=f"{_BUILDERS}:build_zhang",
-        settings=ZhangSettings,
-        context="zhang",
-        paper="Transformer-DocNMT",
-    ),
-    System(
-        name="han",
-        title="hierarchical attention (Miculicich et al. 2018)",
-        builder=f"{_BUILDERS}:build_han",
-        settings=HanSettings,
-        context="han",
+    _built_in("capsnet", "Transformer + plain capsule network", QcnSettings),
+    _built_in("capsnet+reg", "Transformer + plain capsule network + regularisation", QcnSettings),
+    _built_in("zhang", "context attention with gates (Zhang et al. 2018)", ZhangSettings, paper="Transformer-DocNMT"),
+    _built_in(
+        "han",
+        "hierarchical attention (Miculicich et al. 2018)",
+        HanSettings,
         paper="HAN-DocNMT",
         sees="earlier sentences",
     ),
-    System(
-        name="san",
-        title="selective attention (Maruf et al. 2019)",
-        builder=f"{_BUILDERS}:build_san",
-        settings=SanSettings,
-        context="san",
-        paper="SAN-DocNMT",
-        sees="the whole document",
+    _built_in(
+        "san", "selective attention (Maruf et al. 2019)", SanSettings, paper="SAN-DocNMT", sees="the whole document"
     ),
-    System(
-        name="concat",
-        title="concatenation (Tiedemann and Scherrer 2017)",
-        builder=f"{_BUILDERS}:build_concat",
-        settings=ConcatSettings,
-        context="concat",
+    _built_in(
+        "concat",
+        "concatenation (Tiedemann and Scherrer 2017)",
+        ConcatSettings,
         sees="earlier sentences",
         check=_check_concat,
     ),
-    System(
-        name="qcn-shuffled",
-        title="control: QCN with other histories",
-        builder=f"{_BUILDERS}:build_qcn_shuffled",
-        settings=QcnSettings,
-        context="qcn-shuffled",
+    _built_in(
+        "qcn-shuffled",
+        "control: QCN with other histories",
+        QcnSettings,
         sees="sentences of other documents",
         control=True,
     ),
-    System(
-        name="qcn-noise",
-        title="control: QCN with a random memory",
-        builder=f"{_BUILDERS}:build_qcn_noise",
-        settings=QcnSettings,
-        context="qcn-noise",
-        sees="noise, always the same",
-        control=True,
+    _built_in(
+        "qcn-noise", "control: QCN with a random memory", QcnSettings, sees="noise, always the same", control=True
     ),
 )
 SYSTEMS = Systems(BUILT_IN)

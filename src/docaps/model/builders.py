@@ -5,7 +5,7 @@ without context, or a `TranslationModel` of its own. Weights are drawn in the or
 network, regulariser, layers.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import torch
 
@@ -16,7 +16,7 @@ from docaps.model.context.concat import ConcatTransformer
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.qcn import FixedNoise, HistoryCapsules, HistoryWords, Query
 from docaps.model.context.san import SelectiveAttention
-from docaps.model.context.states import StateAttentions, StatesTransformer
+from docaps.model.context.states import StatesTransformer
 from docaps.model.context.sublayer import Context
 from docaps.model.context.zhang import ContextEncoder
 from docaps.model.interface import TranslationModel
@@ -29,11 +29,15 @@ from docaps.model.transformer import Transformer
 
 def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0.0, seed: int = 0) -> TranslationModel:
     """Build the model of a system with fresh weights drawn from `seed`."""
-    system = SYSTEMS[settings.name]
+    system, model = SYSTEMS[settings.name], settings.model
     build = system.load_builder()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        backbone = _backbone(settings, vocabulary, dropout)
+        shape = Shape(
+            size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=dropout, norm=model.norm
+        )
+        embeddings = Embeddings(vocabulary=vocabulary, size=model.size, shared=model.embeddings == "shared")
+        backbone = Backbone(shape, model.encoder_layers, model.decoder_layers, embeddings)
         built = build(settings, backbone)
         if built is None or isinstance(built, Context):
             regulariser = _regulariser(settings) if system.regulariser else None
@@ -46,39 +50,35 @@ def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0
     return built
 
 
-def _backbone(settings: SystemSettings, vocabulary: int, dropout: float) -> Backbone:
-    """Build what all systems have in common."""
-    model = settings.model
-    return Backbone(
-        Shape(size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=dropout, norm=model.norm),
-        model.encoder_layers,
-        model.decoder_layers,
-        Embeddings(vocabulary=vocabulary, size=model.size, shared=model.embeddings == "shared"),
-    )
-
-
-def build_sentence_model(settings: SystemSettings, backbone: Backbone) -> None:
+def build_transformer(settings: SystemSettings, backbone: Backbone) -> None:
     """Build a Transformer without context."""
 
 
-def build_qcn(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
-    """Build the query-guided capsule network."""
-    return _capsules(settings, guided=True)
+def build_qcn(settings: SystemSettings, backbone: Backbone, *, guided: bool = True) -> Context:
+    """Build the query-guided capsule network of the history."""
+    qcn, size, history = settings.qcn, backbone.shape.size, settings.history
+    capsule_size = qcn.capsule_size or size
+    words = HistoryWords(size=size, capsule_size=capsule_size, history=history.sentences, positions=history.positions)
+    query = Query(size=size, capsule_size=capsule_size, pooling=qcn.query) if guided else None
+    routing = CapsuleRouting(size=capsule_size, capsules=qcn.capsules, options=_routing_options(qcn), spread=qcn.spread)
+    joint = qcn.scope == "joint"
+    network = HistoryCapsules(words=words, query=query, routing=routing, joint=joint, normalise=qcn.normalise)
+    return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate, silent=qcn.silent)
 
 
-def build_capsnet(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+def build_capsnet(settings: SystemSettings, backbone: Backbone) -> Context:
     """Build a plain capsule network, without a query."""
-    return _capsules(settings, guided=False)
+    return build_qcn(settings, backbone, guided=False)
 
 
-def build_qcn_shuffled(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+def build_qcn_shuffled(settings: SystemSettings, backbone: Backbone) -> Context:
     """Build the query-guided capsule network for histories of other documents."""
-    return replace(_capsules(settings, guided=True), shuffled=True)
+    return replace(build_qcn(settings, backbone), shuffled=True)
 
 
-def build_qcn_noise(settings: SystemSettings, backbone: Backbone) -> Context:  # noqa: ARG001
+def build_qcn_noise(settings: SystemSettings, backbone: Backbone) -> Context:
     """Build noise in place of capsules."""
-    size, sentences = settings.qcn.capsule_size or settings.model.size, settings.history.sentences
+    size, sentences = settings.qcn.capsule_size or backbone.shape.size, settings.history.sentences
     network = FixedNoise(size=size, history=sentences, capsules=settings.qcn.capsules)
     return Context(network, history=sentences, size=size, gate=settings.qcn.gate, silent=settings.qcn.silent)
 
@@ -92,14 +92,11 @@ def build_zhang(settings: SystemSettings, backbone: Backbone) -> Context:
 
 def build_han(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     """Build a Transformer with hierarchical attention at the last layer of encoder, decoder or both."""
-    han, shape = settings.han, backbone.shape
-    attentions = StateAttentions(
-        encoder=HierarchicalAttention(shape=shape) if han.side != "decoder" else None,
-        decoder=HierarchicalAttention(shape=shape) if han.side != "encoder" else None,
-        gradient=han.gradient,
-        distances=han.distances,
-    )
-    return StatesTransformer(backbone, attentions=attentions, history=settings.history.sentences)
+    han, shape, sentences = settings.han, backbone.shape, settings.history.sentences
+    encoder = HierarchicalAttention(shape=shape) if han.side != "decoder" else None
+    decoder = HierarchicalAttention(shape=shape) if han.side != "encoder" else None
+    options = {"gradient": han.gradient, "distances": han.distances}
+    return StatesTransformer(backbone, (encoder, decoder), history=sentences, future=0, **options)
 
 
 def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
@@ -108,12 +105,10 @@ def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     attention = SelectiveAttention(
         shape=backbone.shape, attention=san.attention, sentences=san.sentences, words=san.words
     )
-    encoder, decoder = (attention, None) if san.side == "encoder" else (None, attention)
-    attentions = StateAttentions(encoder, decoder, san.gradient, san.distances)
-    reach = san.reach or WHOLE
-    return StatesTransformer(
-        backbone, attentions=attentions, history=reach, future=reach if san.mode == "offline" else 0
-    )
+    attentions = (attention, None) if san.side == "encoder" else (None, attention)
+    history, options = san.reach or WHOLE, {"gradient": san.gradient, "distances": san.distances}
+    future = history if san.mode == "offline" else 0
+    return StatesTransformer(backbone, attentions, history=history, future=future, **options)
 
 
 def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
@@ -122,32 +117,8 @@ def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationMod
     return ConcatTransformer(backbone, history=settings.history.sentences, translations=both)
 
 
-def _capsules(settings: SystemSettings, *, guided: bool) -> Context:
-    """Build a capsule network of the history, guided by a query or plain."""
-    qcn, size, history = settings.qcn, settings.model.size, settings.history
-    capsule_size = qcn.capsule_size or size
-    network = HistoryCapsules(
-        words=HistoryWords(
-            size=size, capsule_size=capsule_size, history=history.sentences, positions=history.positions
-        ),
-        query=Query(size=size, capsule_size=capsule_size, pooling=qcn.query) if guided else None,
-        routing=CapsuleRouting(
-            size=capsule_size, capsules=qcn.capsules, options=_routing_options(qcn), spread=qcn.spread
-        ),
-        scope=qcn.scope,
-        normalise=qcn.normalise,
-    )
-    return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate, silent=qcn.silent)
-
-
 def _routing_options(qcn: QcnSettings) -> RoutingOptions:
-    return RoutingOptions(
-        rounds=qcn.rounds,
-        squash_words=qcn.squash_words,
-        guide_capsules=qcn.guide_capsules,
-        guide_agreement=qcn.guide_agreement,
-        gradient=qcn.gradient,
-    )
+    return RoutingOptions(**{field.name: getattr(qcn, field.name) for field in fields(RoutingOptions)})
 
 
 def _regulariser(settings: SystemSettings) -> Regulariser:

@@ -26,11 +26,6 @@ RENAMED = {
 """Tensors that docaps 0.1.0 stored under other names."""
 
 
-def save_weights(model: TranslationModel, path: Path) -> None:
-    """Write a model's weights atomically, each shared one once."""
-    write_tensors(path, weights_of(model))
-
-
 def load_weights(model: TranslationModel, path: Path) -> None:
     """Load stored weights, which must fit exactly."""
     report = fill(model, read_weights(path))
@@ -62,12 +57,8 @@ def fill(model: TranslationModel, stored: Mapping[str, Tensor]) -> TakeOver:
     fitting = {name for name in own.keys() & stored.keys() if own[name].shape == stored[name].shape}
     for name in fitting:
         own[name].copy_(stored[name])
-    return TakeOver(
-        taken=tuple(sorted(fitting)),
-        new=tuple(sorted(own.keys() - stored.keys())),
-        left=tuple(sorted(stored.keys() - own.keys())),
-        unfit=tuple(sorted((own.keys() & stored.keys()) - fitting)),
-    )
+    new, left, unfit = own.keys() - stored.keys(), stored.keys() - own.keys(), (own.keys() & stored.keys()) - fitting
+    return TakeOver(*(tuple(sorted(names)) for names in (fitting, new, left, unfit)))
 
 
 def weights_of(model: TranslationModel) -> dict[str, Tensor]:
@@ -87,7 +78,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
     try:
         with replacing(path) as temporary:
             save_file(plain, temporary, metadata={**kept, DIGEST: _digest(plain, kept)})
-            _to_disk(temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())  # a power cut cannot leave an empty file under the final name
     except (SafetensorError, OSError) as fault:
         raise CheckpointError(f"cannot be written, what was there before is intact: {fault}", path=path) from None
 
@@ -139,9 +131,3 @@ def _digest(tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> str:
         found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return found.hexdigest()
-
-
-def _to_disk(path: Path) -> None:
-    """Sync a file to disk, so that a power cut cannot leave an empty file under the final name."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

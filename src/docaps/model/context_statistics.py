@@ -21,28 +21,18 @@ LOUDEST = 2.0
 
 def trace_context(context: ContextMemory, uses: Sequence[ContextUse], batch: Batch) -> tuple[Trace, ...]:
     """Return all statistics that apply to this network."""
-    found: list[Trace] = []
-    if context.coupling is not None:
-        found.append(trace_coupling(context.coupling, batch.history_mask))
+    found, words = [], batch.history_mask
+    if context.coupling is not None:  # its entropy over the capsules, for each word
+        most = math.log(max(context.coupling.shape[3], 2))
+        entropy = torch.special.entr(context.coupling).sum(dim=3) / most  # (R, B, K, N)
+        found.append(_by_iteration("coupling_entropy", "entropy of c (1: equal shares)", entropy, words, 0.0))
     if context.correlation is not None:
-        found.append(trace_correlation(context.correlation, batch.history_mask))
+        title = "correlation of words and query (PCC)"
+        found.append(_by_iteration("pcc", title, context.correlation, words.unsqueeze(2), -1.0))
     if context.capsules is not None:
         found.append(trace_lengths(context.capsules, context.mask))
         found += trace_attention(uses, context, batch.source_mask)
     return (*found, *trace_shares(uses, context, batch.source_mask))
-
-
-def trace_coupling(coupling: Float[Tensor, "R B K M N"], words: Bool[Tensor, "B K N"]) -> Trace:
-    """Return the entropy of c over the capsules for each word: 1 if all capsules have the same share."""
-    entropy = torch.special.entr(coupling).sum(dim=3) / math.log(max(coupling.shape[3], 2))  # (R, B, K, N)
-    values = _where(words, entropy)
-    return Trace("coupling_entropy", "entropy of c (1: equal shares)", _iterations(values), values, 0.0, 1.0)
-
-
-def trace_correlation(correlation: Float[Tensor, "R B K M N"], words: Bool[Tensor, "B K N"]) -> Trace:
-    """Return the correlation of each word with the query."""
-    values = _where(words.unsqueeze(2).expand(correlation.shape[1:]), correlation)
-    return Trace("pcc", "correlation of words and query (PCC)", _iterations(values), values, -1.0, 1.0)
 
 
 def trace_lengths(capsules: Float[Tensor, "B G M E"], visible: Bool[Tensor, "B C"]) -> Trace:
@@ -74,22 +64,20 @@ def trace_shares(uses: Sequence[ContextUse], context: ContextMemory, source: Boo
     rows = [_mean_over_words(use.share.unsqueeze(-1), source).squeeze(-1) for use in uses]
     values = torch.stack(rows).masked_fill(silent, torch.nan)  # (A, B)
     labels = tuple(f"layer {layer}" for layer in range(1, len(uses) + 1))
-    title = "what context adds, against the state"
-    return [Trace("context_share", title, labels, values, 0.0, LOUDEST)]
+    return [Trace("context_share", "what context adds, against the state", labels, values, 0.0, LOUDEST)]
 
 
-def _where(words: Bool[Tensor, "*any"], values: Float[Tensor, "R *any"]) -> Float[Tensor, "R X"]:  # noqa: F821
-    """Return the values of real words, NaN elsewhere."""
-    return values.masked_fill(~words, torch.nan).flatten(1)
+def _by_iteration(
+    name: str, title: str, values: Float[Tensor, "R B K *any"], words: Bool[Tensor, "B K *#any"], low: float
+) -> Trace:
+    """Return the values of real words, NaN elsewhere, in each routing iteration."""
+    labels = tuple(f"iteration {number}" for number in range(len(values)))
+    return Trace(name, title, labels, values.masked_fill(~words, torch.nan).flatten(1), low, 1.0)
 
 
 def _mean_over_words(values: Float[Tensor, "B S A"], source: Bool[Tensor, "B S"]) -> Float[Tensor, "B A"]:
     real = source.unsqueeze(-1).to(values.dtype)
     return (values * real).sum(dim=1) / real.sum(dim=1).clamp_min(1)
-
-
-def _iterations(values: Float[Tensor, "R X"]) -> tuple[str, ...]:
-    return tuple(f"iteration {number}" for number in range(len(values)))
 
 
 def _groups(capsules: Float[Tensor, "B G M E"]) -> tuple[str, ...]:

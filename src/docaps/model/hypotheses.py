@@ -3,10 +3,11 @@
 Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for, P words of a chunk, G groups of words.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -27,6 +28,7 @@ SAFE_EXPONENT = 40.0
 """Exponentials of numbers from minus this to this, and their sums, neither overflow nor vanish in float32."""
 NEVER_WRITTEN = [PAD, BOS]
 IMPOSSIBLE = float("-inf")
+Part = TypeVar("Part", bound="Rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,30 @@ class Hypotheses(Protocol):
         """Drop all sentences but these."""
 
 
-def best_words_of(
-    states: Float[Tensor, "R D"],
-    score: Callable[[Tensor], tuple[Iterator[Tensor], Tensor | None]],
-    count: int,
-    normalise: bool = True,
-) -> NextWords:
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Base of decoder states: their tensors have a row for each hypothesis, other fields hold for all rows."""
+
+    def select(self: Part, rows: Int[Tensor, " R"]) -> Part:
+        """Return the given rows of the batch, in the given order; rows may repeat."""
+        return replace(self, **{field.name: _select(getattr(self, field.name), rows) for field in fields(self)})
+
+
+def _select(part: Any, rows: Int[Tensor, " R"]) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_select(one, rows) for one in part)
+    if isinstance(part, Tensor):
+        return part[rows]
+    return part.select(rows) if hasattr(part, "select") else part
+
+
+Score = Callable[[Tensor], tuple[Iterator[Tensor], Tensor | None]]
+"""Takes last states; returns the scores of all words in chunks, and a factor for each row, if one is left."""
+Column = Float[Tensor, "R 1"]
+"""A number for each row."""
+
+
+def best_words_of(states: Float[Tensor, "R D"], score: Score, count: int, normalise: bool = True) -> NextWords:
     """Return the best next words for these states, scored a few rows and a chunk of words at a time."""
     parts = []
     for rows in states.split(ROWS):
@@ -69,13 +89,10 @@ def best_words_of(
         parts.append(best_words(chunks, count, scale, normalise))
     if len(parts) == 1:
         return parts[0]
-    names = ("log_probabilities", "words", "ending")
-    return NextWords(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
+    return NextWords(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(NextWords)))
 
 
-def best_words(
-    chunks: Iterable[Tensor], count: int, scale: Float[Tensor, "R 1"] | None = None, normalise: bool = True
-) -> NextWords:
+def best_words(chunks: Iterable[Tensor], count: int, scale: Column | None = None, normalise: bool = True) -> NextWords:
     """Return the best next words, given the scores of all words in chunks, which are overwritten.
 
     `scale` is a positive factor by which each row's scores are still to be multiplied; it does not change their order.
@@ -104,16 +121,14 @@ def best_words(
     return NextWords(values, words.gather(1, best), ending)
 
 
-def _joined(chunks: Iterable[Tensor]) -> Iterator[Tensor]:
+def _joined(chunks: Iterable[Tensor]) -> Iterable[Tensor]:
     """Join all chunks if there are few rows: each chunk costs some calls."""
     rest = iter(chunks)
     first = next(rest)
     if len(first) > FEW_ROWS:
-        yield first
-        yield from rest
-        return
+        return itertools.chain((first,), rest)
     parts = [first, *rest]
-    yield first if len(parts) == 1 else torch.cat(parts, dim=1)
+    return [first if len(parts) == 1 else torch.cat(parts, dim=1)]
 
 
 def _candidates(
@@ -148,8 +163,8 @@ def _first_members(groups: int, device: torch.device) -> Int[Tensor, " G"]:
 
 
 def _maxima_and_sums(
-    scores: Float[Tensor, "R P"], scale: Float[Tensor, "R 1"] | None, shift: Float[Tensor, "R 1"] | None = None
-) -> tuple[Float[Tensor, "R G"], Float[Tensor, "R 1"]]:
+    scores: Float[Tensor, "R P"], scale: Column | None, shift: Column | None = None
+) -> tuple[Float[Tensor, "R G"], Column]:
     """Return the group maxima of each row, and the sum of exponentials of scale x score - shift.
 
     A few rows are processed at a time, so that they stay in the CPU's cache.
@@ -170,12 +185,7 @@ def _maxima_and_sums(
     return torch.cat(maxima), torch.cat(sums)
 
 
-def _log_sums(
-    sums: Float[Tensor, "R 1"],
-    scores: Float[Tensor, "R P"],
-    highest: Float[Tensor, "R 1"],
-    scale: Float[Tensor, "R 1"] | None,
-) -> Float[Tensor, "R 1"]:
+def _log_sums(sums: Column, scores: Float[Tensor, "R P"], highest: Column, scale: Column | None) -> Column:
     """Return the log of the sums; rows whose scores would overflow or vanish are computed again, shifted."""
     if scale is not None:
         highest = highest * scale

@@ -10,27 +10,23 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
-from docaps.model.fast.attention import Mask, attend
+from docaps.model.fast.attention import Mask, Visible, attend
 from docaps.model.fast.dropout import Dropout
-from docaps.model.hypotheses import CHUNK
+from docaps.model.hypotheses import CHUNK, Rows
 from docaps.model.mixed_precision import to_autocast_dtype
 
 
 @dataclass(frozen=True, slots=True)
-class KeysAndValues:
+class KeysAndValues(Rows):
     """Projected keys and values, split into heads."""
 
     keys: Float[Tensor, "B H C Dh"]
     values: Float[Tensor, "B H C Dh"]
-
-    def select(self, rows: Int[Tensor, " R"]) -> "KeysAndValues":
-        """Return the given rows of the batch, in the given order."""
-        return KeysAndValues(self.keys[rows], self.values[rows])
 
     def laid_out(self) -> "KeysAndValues":
         """Return the same numbers in the memory layout that attention reads fastest."""
@@ -54,20 +50,44 @@ class Memory(Protocol):
         """Averaged by attention."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The dimensions that all layers of a Transformer share."""
+
+    size: int
+    heads: int
+    feed_forward: int
+    dropout: float
+    norm: Literal["pre", "post"]
+
+    def projection(self) -> nn.Linear:
+        """Make a linear map of vectors."""
+        return initialised(nn.Linear(self.size, self.size))
+
+    def last_norm(self) -> nn.Module:
+        """Make the norm after the last layer, which only `pre` needs."""
+        return nn.LayerNorm(self.size) if self.norm == "pre" else nn.Identity()
+
+
+def initialised(linear: nn.Linear) -> nn.Linear:
+    """Start with Xavier weights and no bias: summed over a sentence, a bias would drown what distinguishes words."""
+    nn.init.xavier_uniform_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return linear
+
+
 class Attention(nn.Module):
     """Multi-head attention (Eqs. 9-10)."""
 
-    def __init__(self, *, size: int, heads: int, memory_size: int | None = None, over_self: bool = False) -> None:
+    def __init__(self, shape: Shape, *, memory_size: int | None = None, over_self: bool = False) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads = shape.heads
         self.over_self = over_self  # queries and keys come from the same states
-        self.query = nn.Linear(size, size)
-        self.key = nn.Linear(memory_size or size, size)
-        self.value = nn.Linear(memory_size or size, size)
-        self.output = nn.Linear(size, size)
+        size, memory_size = shape.size, memory_size or shape.size
+        self.query, self.key = nn.Linear(size, size), nn.Linear(memory_size, size)
+        self.value, self.output = nn.Linear(memory_size, size), nn.Linear(size, size)
         for projection in (self.query, self.key, self.value, self.output):
-            nn.init.xavier_uniform_(projection.weight)
-            nn.init.zeros_(projection.bias)
+            initialised(projection)
         self.joint: nn.Module | None = None
         """Packed models only: one product for queries (of self-attention), keys and values."""
 
@@ -98,12 +118,7 @@ class Attention(nn.Module):
         attended = attend(queries, memory.keys, memory.values, mask, causal)  # (B, H, L, Dh)
         return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
-    def weights(
-        self,
-        states: Float[Tensor, "B L D"],
-        memory: KeysAndValues,
-        mask: Bool[Tensor, "B #L C"],  # noqa: F821
-    ) -> Float[Tensor, "B H L C"]:
+    def weights(self, states: Float[Tensor, "B L D"], memory: Memory, mask: Visible) -> Float[Tensor, "B H L C"]:
         """Return the attention weights of every position, for diagnosis."""
         queries = self._split(self.query(states))
         scores = queries @ memory.keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])
@@ -116,15 +131,14 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     """Two linear maps with a ReLU between them, applied to each position."""
 
-    def __init__(self, *, size: int, inner: int) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.inner = nn.Linear(size, inner)
-        self.output = nn.Linear(inner, size)
+        self.inner = nn.Linear(shape.size, shape.feed_forward)
+        self.output = nn.Linear(shape.feed_forward, shape.size)
         self.packed: nn.Module | None = None
         """Packed models only: both maps."""
         for projection in (self.inner, self.output):
-            nn.init.xavier_uniform_(projection.weight)
-            nn.init.zeros_(projection.bias)
+            initialised(projection)
 
     def forward(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Transform each position."""
@@ -154,23 +168,19 @@ class Gate(nn.Module):
 class Residual(nn.Module):
     """Residual connection (or gate), dropout, and layer norm before (`pre`) or after (`post`) a sub-layer."""
 
-    def __init__(self, *, size: int, dropout: float, norm: Literal["pre", "post"], gate: bool = False) -> None:
+    def __init__(self, shape: Shape, *, gate: bool = False) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(size)
-        self.dropout = Dropout(dropout)
-        self.gate = Gate(size=size) if gate else None
-        self.norm_first = norm == "pre"
+        self.norm = nn.LayerNorm(shape.size)
+        self.dropout = Dropout(shape.dropout)
+        self.gate = Gate(size=shape.size) if gate else None
+        self.norm_first = shape.norm == "pre"
 
     def forward(self, states: Float[Tensor, "B L D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B L D"]:
         """Run the sub-layer and add its output to the states."""
         inputs = self.norm(states) if self.norm_first else states
-        merged = self._merge(states, sublayer(to_autocast_dtype(inputs)))
+        found = sublayer(to_autocast_dtype(inputs))
+        merged = self.dropout.add(states, found) if self.gate is None else self.gate(states, self.dropout(found))
         return merged if self.norm_first else self.norm(merged)
-
-    def _merge(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        if self.gate is None:
-            return self.dropout.add(states, found)
-        return self.gate(states, self.dropout(found))  # type: ignore[no-any-return]
 
 
 class Positions(nn.Module):
@@ -253,37 +263,6 @@ def _embedding(vocabulary: int, size: int) -> nn.Embedding:
     table = nn.Embedding(vocabulary, size)
     nn.init.normal_(table.weight, std=size**-0.5)
     return table
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The dimensions that all layers of a Transformer share, and the parts of these dimensions."""
-
-    size: int
-    heads: int
-    feed_forward: int
-    dropout: float
-    norm: Literal["pre", "post"]
-
-    def attention(self, memory_size: int | None = None) -> Attention:
-        """Make an attention to vectors of this size, or another."""
-        return Attention(size=self.size, heads=self.heads, memory_size=memory_size)
-
-    def self_attention(self) -> Attention:
-        """Make a self-attention."""
-        return Attention(size=self.size, heads=self.heads, over_self=True)
-
-    def residual(self, *, gate: bool = False) -> Residual:
-        """Make the residual connection of a sub-layer."""
-        return Residual(size=self.size, dropout=self.dropout, norm=self.norm, gate=gate)
-
-    def feed_forward_network(self) -> FeedForward:
-        """Make a feed-forward network."""
-        return FeedForward(size=self.size, inner=self.feed_forward)
-
-    def last_norm(self) -> nn.Module:
-        """Make the norm after the last layer, which only `pre` needs."""
-        return nn.LayerNorm(self.size) if self.norm == "pre" else nn.Identity()
 
 
 @dataclass(frozen=True, slots=True)

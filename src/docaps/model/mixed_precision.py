@@ -17,9 +17,8 @@ def choose_device(number: int = 0) -> torch.device:
 
 def choose_precision(precision: Precision, device: torch.device) -> torch.dtype:
     """Return the number format of training; `auto` is bfloat16 only where it is native."""
-    if precision == "auto":
-        return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
-    return torch.bfloat16 if precision == "bfloat16" else torch.float32
+    half = has_native_bfloat16(device) if precision == "auto" else precision == "bfloat16"
+    return torch.bfloat16 if half else torch.float32
 
 
 def choose_translation_precision(
@@ -48,9 +47,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 def autocast(device: torch.device, dtype: torch.dtype) -> contextlib.AbstractContextManager[Any]:
     """Run the block's matrix products in `dtype`; float32 changes nothing."""
-    if dtype == torch.float32:
-        return contextlib.nullcontext()
-    return torch.autocast(device.type, dtype=dtype)
+    return contextlib.nullcontext() if dtype == torch.float32 else torch.autocast(device.type, dtype=dtype)
 
 
 def to_autocast_dtype(values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:

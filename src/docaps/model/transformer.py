@@ -6,7 +6,7 @@ length, K history sentences, N words of a history sentence, D model size, V voca
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,11 +17,11 @@ from docaps.corpus.text.vocabulary import PAD
 from docaps.model.context.sublayer import Context, ContextMemory, ContextSublayer, ContextUse
 from docaps.model.context_statistics import trace_context
 from docaps.model.fast.attention import Mask, as_addend
-from docaps.model.fast.beams import WIDEST, Ancestry, Cache, SharedHypotheses
+from docaps.model.fast.beams import WIDEST, Cache, SharedHypotheses
 from docaps.model.fast.dropout import Dropout
-from docaps.model.hypotheses import Hypotheses
+from docaps.model.hypotheses import Hypotheses, Rows
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
-from docaps.model.layers import Backbone, KeysAndValues, Positions, Shape, WordVectors
+from docaps.model.layers import Attention, Backbone, FeedForward, KeysAndValues, Positions, Residual, Shape, WordVectors
 from docaps.model.mixed_precision import to_autocast_dtype
 from docaps.model.regulariser import Correlations, Regulariser
 
@@ -33,9 +33,9 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, shape: Shape, context: ContextSublayer | None) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.self_attention(), shape.residual()
+        self.attention, self.attention_residual = Attention(shape, over_self=True), Residual(shape)
         self.context = context
-        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
+        self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
 
     def forward(
         self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory | None
@@ -59,16 +59,12 @@ class EncoderLayer(nn.Module):
 
 
 @dataclass(frozen=True, slots=True)
-class LayerState:
+class LayerState(Rows):
     """Keys and values of one decoder layer: of the source, the context, and the words written so far."""
 
     source: KeysAndValues
     written: KeysAndValues | Cache | None = None
     context: KeysAndValues | None = None
-
-    def select(self, rows: Int[Tensor, " R"]) -> "LayerState":
-        """Return the given rows of the batch, in the given order."""
-        return LayerState(self.source.select(rows), _select(self.written, rows), _select(self.context, rows))
 
 
 class DecoderLayer(nn.Module):
@@ -76,16 +72,15 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, shape: Shape, context: ContextSublayer | None = None) -> None:
         super().__init__()
-        self.attention, self.attention_residual = shape.self_attention(), shape.residual()
+        self.attention, self.attention_residual = Attention(shape, over_self=True), Residual(shape)
         self.context = context
-        self.source, self.source_residual = shape.attention(), shape.residual()
-        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
+        self.source, self.source_residual = Attention(shape), Residual(shape)
+        self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
 
     def start(self, source: Float[Tensor, "B S D"], context: ContextMemory | None) -> LayerState:
         """Return the state of a layer that has written nothing yet."""
-        if self.context is None or context is None:
-            return LayerState(self.source.project(source))
-        return LayerState(self.source.project(source), context=self.context.project(context))
+        memory = None if self.context is None or context is None else self.context.project(context)
+        return LayerState(self.source.project(source), context=memory)
 
     def forward(
         self,
@@ -113,7 +108,7 @@ class DecoderLayer(nn.Module):
 
 
 @dataclass(frozen=True, slots=True)
-class TransformerState:
+class TransformerState(Rows):
     """What the decoder keeps between two steps."""
 
     layers: tuple[LayerState, ...]
@@ -122,20 +117,6 @@ class TransformerState:
     context_mask: Bool[Tensor, "B context"] | None = None
     target_context: DecoderState | None = None
     """What else the decoder attends to, such as earlier translations."""
-
-    def select(self, rows: Int[Tensor, " R"]) -> "TransformerState":
-        """Return the given rows of the batch, in the given order."""
-        return TransformerState(
-            tuple(layer.select(rows) for layer in self.layers),
-            None if self.source_mask is None else self.source_mask[rows],
-            self.position,
-            None if self.context_mask is None else self.context_mask[rows],
-            _select(self.target_context, rows),
-        )
-
-
-def _select(state: Any, rows: Int[Tensor, " R"]) -> Any:
-    return None if state is None else state.select(rows)
 
 
 class Transformer(TranslationModel):
@@ -207,9 +188,8 @@ class Transformer(TranslationModel):
         """Run the context network, unless the whole batch has no history."""
         if self.context is None or vectors.history is None:
             return None
-        masks = batch.history_mask, batch.source_mask
-        memory: ContextMemory = self.context(vectors.history, masks[0], vectors.source, masks[1], trace)
-        return memory
+        words = vectors.history, batch.history_mask, vectors.source, batch.source_mask
+        return self.context(*words, trace)  # type: ignore[no-any-return]
 
     def start(self, encoding: Encoding) -> DecoderState:
         """Project the source once for all decoder layers."""
@@ -225,19 +205,17 @@ class Transformer(TranslationModel):
 
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
         """Prepare shared beams; wide beams, and decoders that read earlier translations, use copies."""
-        state = cast(TransformerState, self.start(encoding))
         if width > WIDEST or encoding.target_context is not None:
             return super().hypothesise(encoding, width)
-        length = encoding.states.shape[1]
+        state, length = cast(TransformerState, self.start(encoding)), encoding.states.shape[1]
         layers = tuple(
             replace(one, source=one.source.laid_out() if width > 1 else one.source, written=Cache(width, length))
             for one in state.layers
         )
         padded = not bool(encoding.mask.all())
         mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
-        ancestry = Ancestry(len(encoding.states), encoding.states)
         state = replace(state, layers=layers, source_mask=mask)
-        return SharedHypotheses(self._write, self.embeddings.score_chunks, state, ancestry)
+        return SharedHypotheses(self._write, self.embeddings.score_chunks, state, encoding.states)
 
     def _write(
         self, words: Int[Tensor, "B W"], before: DecoderState, written: Mask | None = None
@@ -278,8 +256,7 @@ class Transformer(TranslationModel):
         vectors = self._look_up(batch)
         source, target = (self._with_positions(cast(Tensor, side)) for side in (vectors.source, vectors.target))
         state = cast(TransformerState, self.start(self._encode(batch, vectors, source)))
-        states, _ = self._decode(target, state)
-        states = self._finish(states, state)
+        states = self._finish(self._decode(target, state)[0], state)
         correlations = self._correlate(batch, vectors, source, target)
         return Prediction(to_autocast_dtype(states), correlations, self.embeddings.output.weight)
 
@@ -291,8 +268,8 @@ class Transformer(TranslationModel):
             return None
         if not self.regulariser.positions:
             source, target = (self.scale * cast(Tensor, side) for side in (vectors.source, vectors.target))
-        correlations: Correlations = self.regulariser(source, batch.source_mask, target, batch.target_input != PAD)
-        return correlations
+        masks = batch.source_mask, batch.target_input != PAD
+        return self.regulariser(source, masks[0], target, masks[1])  # type: ignore[no-any-return]
 
     def _with_positions(self, embedded: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Scale word vectors and add position vectors."""

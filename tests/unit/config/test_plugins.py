@@ -44,7 +44,7 @@ def test_two_packages_with_one_name_are_refused(tmp_path: Path) -> None:
 def test_a_broken_package_is_named_only_when_it_is_used_or_listed(tmp_path: Path) -> None:
     add(tmp_path, "broken-package", module="import nothing_of_this_name\n")
     with installed(tmp_path):
-        assert SystemSettings(name="qcn").uses_history
+        assert SystemSettings(name="qcn").name == "qcn"
         assert "new" in SYSTEMS
         with pytest.raises(ConfigError, match=r"'new' of the package broken-package 2\.5 cannot be loaded") as fault:
             SystemSettings.model_validate({"name": "new"})

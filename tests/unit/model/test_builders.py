@@ -8,6 +8,7 @@ from tests.invariants import tiny
 from torch import Tensor
 
 from docaps.batches.windows import WHOLE
+from docaps.config import SYSTEMS
 from docaps.model.builders import build_model, count_parameters
 from docaps.model.context.states import FARTHEST
 from docaps.training.objective import compute_loss
@@ -25,11 +26,10 @@ from docaps.training.objective import compute_loss
     ],
 )
 def test_a_system_has_the_parts_its_name_says(name: str, history: int, regulariser: bool) -> None:
-    settings = tiny.settings(name)
-    model = build_model(settings, vocabulary=11)
+    system, model = SYSTEMS[name], build_model(tiny.settings(name), vocabulary=11)
     assert model.history == history
-    assert bool(tiny.parameter_names(model, containing=["context"])) == settings.uses_history == bool(history)
-    assert bool(tiny.parameter_names(model, containing=["regulariser"])) == settings.uses_regulariser == regulariser
+    assert bool(tiny.parameter_names(model, containing=["context"])) == (system.context != "none") == bool(history)
+    assert bool(tiny.parameter_names(model, containing=["regulariser"])) == system.regulariser == regulariser
     assert bool(tiny.parameter_names(model, containing=["query.linear"])) == name.startswith("qcn")
 
 

@@ -14,7 +14,7 @@ from tests.invariants import tiny
 from docaps.errors import CheckpointError
 from docaps.model import checkpoint
 from docaps.model.builders import build_model
-from docaps.model.checkpoint import fill, load_weights, read_weights, save_weights
+from docaps.model.checkpoint import fill, load_weights, read_weights, weights_of, write_tensors
 from docaps.model.interface import TranslationModel
 
 
@@ -24,7 +24,7 @@ def fresh(name: str = "qcn", *, vocabulary: int = 11, seed: int = 0, **settings:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    save_weights(fresh(), tmp_path / "model.safetensors")
+    write_tensors(tmp_path / "model.safetensors", weights_of(fresh()))
     return tmp_path / "model.safetensors"
 
 
@@ -92,7 +92,7 @@ def test_weights_of_another_model_are_refused(path: Path, other: dict[str, Any],
 def test_taking_over_copies_what_fits_and_reports_the_rest(tmp_path: Path) -> None:
     earlier, later = fresh("transformer", seed=1), fresh("qcn+reg", seed=2)
     start = {name: weight.clone() for name, weight in later.named_parameters()}
-    save_weights(earlier, tmp_path / "model.safetensors")
+    write_tensors(tmp_path / "model.safetensors", weights_of(earlier))
     report = fill(later, read_weights(tmp_path / "model.safetensors"))
     new = tiny.parameter_names(later, containing=["context", "regulariser"])
     assert set(report.new) == new
@@ -124,7 +124,7 @@ def test_when_saving_fails_midway_the_old_file_is_intact(
 
     monkeypatch.setattr(checkpoint, "save_file", fail)
     with pytest.raises(told):
-        save_weights(fresh(seed=9), path)
+        write_tensors(path, weights_of(fresh(seed=9)))
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
     assert read_weights(path).keys() == dict(fresh().named_parameters()).keys()
@@ -140,7 +140,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
     def replace_first(place: Path, framework: str) -> object:
         opened.append(place)
         if len(opened) == 1:
-            save_weights(fresh(seed=9), place)
+            write_tensors(place, weights_of(fresh(seed=9)))
             raise fault("the file is smaller than it was")
         return safe_open(place, framework=framework)
 

@@ -1,13 +1,16 @@
 """The Transformer's parts equal their formulas, written out."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from tests.invariants import tiny
 from torch import Tensor, nn
 
-from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual, sinusoids
+from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual, Shape, sinusoids
+
+SHAPE = Shape(size=tiny.D, heads=2, feed_forward=3, dropout=0.0, norm="pre")
 
 
 def double(*shape: int, seed: int) -> Tensor:
@@ -32,7 +35,7 @@ def attend(attention: Attention, states: Tensor, memory: Tensor, visible: Tensor
 
 @pytest.mark.parametrize("causal", [True, False])
 def test_attention_equals_the_printed_formula(causal: bool) -> None:
-    attention = Attention(size=tiny.D, heads=2).double()
+    attention = Attention(SHAPE).double()
     states = double(2, 4, tiny.D, seed=1)
     memory = states if causal else double(2, 5, tiny.D, seed=2)
     mask = torch.tensor([[[True] * 5], [[True, False, True, False, False]]])
@@ -43,7 +46,7 @@ def test_attention_equals_the_printed_formula(causal: bool) -> None:
 
 
 def test_keys_and_values_can_be_selected_and_appended() -> None:
-    attention = Attention(size=tiny.D, heads=2).double()
+    attention = Attention(SHAPE).double()
     memory = double(3, 4, tiny.D, seed=3)
     whole = attention.project(memory)
     longer = attention.project(memory[:, :1]).append(attention.project(memory[:, 1:]))
@@ -55,7 +58,7 @@ def test_keys_and_values_can_be_selected_and_appended() -> None:
 
 
 def test_feed_forward_is_two_linear_maps_with_a_relu() -> None:
-    network = FeedForward(size=2, inner=3).double()
+    network = FeedForward(replace(SHAPE, size=2)).double()
     with torch.no_grad():
         network.inner.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]))
         network.output.weight.copy_(torch.tensor([[1.0, 2.0, 4.0], [0.0, 0.0, 1.0]]))
@@ -66,7 +69,7 @@ def test_feed_forward_is_two_linear_maps_with_a_relu() -> None:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_the_norm_is_before_or_after_the_sublayer(norm: str) -> None:
-    residual = Residual(size=tiny.D, dropout=0.0, norm=norm).double()
+    residual = Residual(replace(SHAPE, norm=norm)).double()
     states = double(1, 3, tiny.D, seed=4)
     normalise = nn.LayerNorm(tiny.D).double()
     expected = states + 2 * normalise(states) if norm == "pre" else normalise(states + 2 * states)
@@ -76,7 +79,7 @@ def test_the_norm_is_before_or_after_the_sublayer(norm: str) -> None:
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_a_gate_mixes_states_and_context(norm: str) -> None:
     """Lambda h + (1 - lambda) s with lambda = sigmoid(W_i h + W_s s), number by number."""
-    residual = Residual(size=tiny.D, dropout=0.0, norm=norm, gate=True).double()
+    residual = Residual(replace(SHAPE, norm=norm), gate=True).double()
     states = double(1, 3, tiny.D, seed=4)
     normalise = nn.LayerNorm(tiny.D).double()
     found = 2 * (normalise(states) if norm == "pre" else states)
@@ -92,7 +95,7 @@ def test_a_gate_mixes_states_and_context(norm: str) -> None:
 
 
 def test_attention_to_vectors_of_another_size() -> None:
-    attention = Attention(size=tiny.D, heads=2, memory_size=5).double()
+    attention = Attention(SHAPE, memory_size=5).double()
     states, memory = double(1, 4, tiny.D, seed=1), double(1, 3, 5, seed=2)
     visible = torch.ones(4, 3, dtype=torch.bool)
     found = attention(states, attention.project(memory))
@@ -100,7 +103,7 @@ def test_attention_to_vectors_of_another_size() -> None:
 
 
 def test_dropout_applies_to_the_sublayer_and_not_to_the_states() -> None:
-    residual = Residual(size=tiny.D, dropout=0.5, norm="pre").train()
+    residual = Residual(replace(SHAPE, dropout=0.5)).train()
     states = torch.ones(1, 50, tiny.D)
     found = residual(states, torch.ones_like)
     assert set(found.unique().tolist()) == {1.0, 3.0}

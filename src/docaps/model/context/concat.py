@@ -19,6 +19,7 @@ from torch import Tensor
 
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, PAD
+from docaps.model.hypotheses import Rows
 from docaps.model.interface import DecoderState, Encoding, Prediction
 from docaps.model.layers import Backbone
 from docaps.model.transformer import Transformer, TransformerState
@@ -27,7 +28,7 @@ SEPARATOR = BOS
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(Rows):
     """Earlier translations, each after a separator, in front of the words that the decoder writes."""
 
     words: Int[Tensor, "B P"]
@@ -41,10 +42,6 @@ class Prefix:
     def lengths(self) -> Int[Tensor, " B"]:
         """The number of words in each row's prefix."""
         return self.mask.sum(dim=1)
-
-    def select(self, rows: Int[Tensor, " R"]) -> "Prefix":
-        """Return the given rows of the batch, in the given order."""
-        return Prefix(self.words[rows])
 
 
 class ConcatTransformer(Transformer):

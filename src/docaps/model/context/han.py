@@ -10,13 +10,12 @@ from typing import cast
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from docaps.model.context.qcn import initialised
 from docaps.model.context.states import StateAttention
 from docaps.model.fast.dropout import Dropout
 from docaps.model.interface import DecoderState
-from docaps.model.layers import Gate, KeysAndValues, Shape
+from docaps.model.layers import Attention, FeedForward, Gate, KeysAndValues, Residual, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,9 @@ class HierarchicalAttention(StateAttention):
 
     def __init__(self, *, shape: Shape) -> None:
         super().__init__()
-        self.word_query = initialised(nn.Linear(shape.size, shape.size))  # f_w
-        self.sentence_query = initialised(nn.Linear(shape.size, shape.size))  # f_s
-        self.words, self.sentences = shape.attention(), shape.attention()
-        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
+        self.word_query, self.sentence_query = shape.projection(), shape.projection()  # f_w, f_s
+        self.words, self.sentences = Attention(shape), Attention(shape)
+        self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
         self.dropout = Dropout(shape.dropout)
         self.gate = Gate(size=shape.size)
 

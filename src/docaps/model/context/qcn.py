@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.model.context.sublayer import ContextMemory
-from docaps.model.layers import Positions
-from docaps.model.routing.algorithm import Routing
+from docaps.model.layers import Positions, initialised
 from docaps.model.routing.layer import CapsuleRouting
 
 NOISE_SEED = 1_234_567
@@ -70,31 +69,16 @@ class HistoryWords(nn.Module):
         return (words if self.mapped else self.map(words)) + offsets.unsqueeze(1)
 
 
-def initialised(linear: nn.Linear) -> nn.Linear:
-    """Start with Xavier weights and no bias: summed over a sentence, a bias would drown what distinguishes words."""
-    nn.init.xavier_uniform_(linear.weight)
-    nn.init.zeros_(linear.bias)
-    return linear
-
-
 class HistoryCapsules(nn.Module):
     """Route history words into M capsules per sentence, or M in all (`joint`); with a query this is the QCN."""
 
     def __init__(
-        self,
-        *,
-        words: HistoryWords,
-        query: Query | None,
-        routing: CapsuleRouting,
-        scope: Literal["sentence", "joint"] = "sentence",
-        normalise: bool = False,
+        self, *, words: HistoryWords, query: Query | None, routing: CapsuleRouting, joint: bool, normalise: bool
     ) -> None:
         super().__init__()
-        self.words = words
-        self.query = query
-        self.routing = routing
+        self.words, self.query, self.routing = words, query, routing
         self.norm = nn.LayerNorm(routing.size) if normalise else nn.Identity()
-        self.scope = scope
+        self.joint = joint
 
     def forward(
         self,
@@ -106,7 +90,7 @@ class HistoryCapsules(nn.Module):
     ) -> ContextMemory:
         """Return the capsules of each row's history; `words` and `sentence` are embeddings, not scaled."""
         batch, count, length, _ = words.shape
-        groups, together = (count, 1) if self.scope == "sentence" else (1, count)  # sentences routed as one
+        groups, together = (1, count) if self.joint else (count, 1)  # sentences routed as one
         rows = batch * groups
         mask = word_mask.reshape(rows, together * length)
         query = None if self.query is None else self.query(sentence, sentence_mask)  # (B, E)
@@ -121,22 +105,22 @@ class HistoryCapsules(nn.Module):
         visible = mask.any(dim=-1).reshape(batch, groups).repeat_interleave(self.routing.capsules, dim=1)  # (B, C)
         if not trace:
             return ContextMemory(vectors, visible)
-        maps = _by_sentence(routing, batch, groups, count)
-        return ContextMemory(vectors, visible, *maps, routing.capsules.reshape(shape))
+        coupling, correlation = (
+            _by_sentence(one, batch, groups, count) for one in (routing.coupling, routing.correlation)
+        )
+        return ContextMemory(vectors, visible, coupling, correlation, routing.capsules.reshape(shape))
 
 
-def _by_sentence(routing: Routing, batch: int, groups: int, count: int) -> tuple[Tensor | None, Tensor | None]:
-    """Return coupling and correlation by history sentence, whether sentences were routed alone or together."""
-
-    def lay_out(values: Float[Tensor, "R BG M GN"] | None) -> Float[Tensor, "R B K M N"] | None:
-        if values is None:
-            return None
-        rounds, _, capsules, words = values.shape
-        together = count // groups
-        split = values.reshape(rounds, batch, groups, capsules, together, words // together)
-        return split.transpose(3, 4).reshape(rounds, batch, count, capsules, words // together)
-
-    return lay_out(routing.coupling), lay_out(routing.correlation)
+def _by_sentence(
+    values: Float[Tensor, "R BG M GN"] | None, batch: int, groups: int, count: int
+) -> Float[Tensor, "R B K M N"] | None:
+    """Return coupling or correlation by history sentence, whether sentences were routed alone or together."""
+    if values is None:
+        return None
+    rounds, _, capsules, words = values.shape
+    length = words * groups // count
+    split = values.reshape(rounds, batch, groups, capsules, count // groups, length)
+    return split.transpose(3, 4).reshape(rounds, batch, count, capsules, length)
 
 
 class FixedNoise(nn.Module):
@@ -154,14 +138,7 @@ class FixedNoise(nn.Module):
         drawn = torch.randn(history, capsules, size, generator=generator)
         self.register_buffer("memory", drawn, persistent=False)
 
-    def forward(
-        self,
-        words: Float[Tensor, "B K N D"],
-        word_mask: Bool[Tensor, "B K N"],
-        sentence: Float[Tensor, "B S D"],  # noqa: ARG002
-        sentence_mask: Bool[Tensor, "B S"],  # noqa: ARG002
-        trace: bool = False,  # noqa: ARG002
-    ) -> ContextMemory:
+    def forward(self, words: Float[Tensor, "B K N D"], word_mask: Bool[Tensor, "B K N"], *_: object) -> ContextMemory:
         """Return the same vectors for every row, masked where a history sentence is missing."""
         shown = self.memory[: words.shape[1]]  # (K, M, E)
         vectors = shown.flatten(0, 1).expand(len(words), -1, -1)

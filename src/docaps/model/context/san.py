@@ -10,33 +10,29 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from jaxtyping import Bool, Float
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from docaps.config import Weighting
-from docaps.model.context.qcn import initialised
 from docaps.model.context.states import StateAttention
 from docaps.model.fast.dropout import Dropout
+from docaps.model.hypotheses import Rows
 from docaps.model.interface import DecoderState
-from docaps.model.layers import Gate, Shape
+from docaps.model.layers import FeedForward, Gate, Residual, Shape
 
 HIDDEN = -2.0
 """A score so far below the highest that sparsemax gives it no weight: only scores less than 1 below it get any."""
 
 
 @dataclass(frozen=True, slots=True)
-class SanMemory:
+class SanMemory(Rows):
     """Keys and values of the words of other sentences, and keys of the sentences, split into heads."""
 
     keys: Float[Tensor, "B H K N Dh"]
     values: Float[Tensor, "B H K N Dh"]
     sentences: Float[Tensor, "B H K Dh"]
     mask: Bool[Tensor, "B K N"]
-
-    def select(self, rows: Int[Tensor, " R"]) -> "SanMemory":
-        """Return the given rows of the batch, in the given order."""
-        return SanMemory(self.keys[rows], self.values[rows], self.sentences[rows], self.mask[rows])
 
 
 class SelectiveAttention(StateAttention):
@@ -48,11 +44,10 @@ class SelectiveAttention(StateAttention):
         super().__init__()
         self.heads = shape.heads
         self.weightings = sentences, words
-        self.word_query, self.word_key, self.value, self.output = (_projection(shape) for _ in range(4))
+        self.word_query, self.word_key, self.value, self.output = (shape.projection() for _ in range(4))
         hierarchical = attention == "hierarchical"
-        self.sentence_query = _projection(shape) if hierarchical else None
-        self.sentence_key = _projection(shape) if hierarchical else None
-        self.feed_forward, self.feed_forward_residual = shape.feed_forward_network(), shape.residual()
+        self.sentence_query, self.sentence_key = (shape.projection() if hierarchical else None for _ in range(2))
+        self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
         self.dropout = Dropout(shape.dropout)
         self.gate = Gate(size=shape.size)
 
@@ -91,21 +86,15 @@ class SelectiveAttention(StateAttention):
         return vectors.unflatten(-1, (self.heads, -1))  # type: ignore[no-any-return]
 
 
-def _projection(shape: Shape) -> nn.Linear:
-    return initialised(nn.Linear(shape.size, shape.size))
-
-
-def weigh(
-    scores: Float[Tensor, "*any C"], mask: Bool[Tensor, "*#any C"], weighting: Weighting
-) -> Float[Tensor, "*any C"]:
+def weigh(scores: Float[Tensor, "*any C"], mask: Bool[Tensor, "*#any C"], by: Weighting) -> Float[Tensor, "*any C"]:
     """Return attention weights of what the mask shows, computed in float32 or better; all are 0 if it shows nothing."""
     exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
     # Scores relative to the highest visible one cannot overflow.
     lowest = torch.finfo(exact.dtype).min
     highest = exact.masked_fill(~mask, lowest).amax(dim=-1, keepdim=True).detach()
     shifted = exact - highest
-    if weighting == "sparsemax":
-        weights: Tensor = sparsemax(shifted.masked_fill(~mask, HIDDEN))
+    if by == "sparsemax":
+        weights = sparsemax(shifted.masked_fill(~mask, HIDDEN))
     else:
         weights = torch.softmax(shifted.masked_fill(~mask, lowest), dim=-1)
     return (weights * mask).to(scores.dtype)
@@ -113,8 +102,7 @@ def weigh(
 
 def sparsemax(scores: Float[Tensor, "*any C"]) -> Float[Tensor, "*any C"]:
     """Project scores onto the simplex: like softmax, weights that add up to 1, but low scores get exactly 0."""
-    weights: Tensor = _Sparsemax.apply(scores)  # type: ignore[no-untyped-call]
-    return weights
+    return _Sparsemax.apply(scores)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Sparsemax(torch.autograd.Function):

@@ -8,7 +8,7 @@ sentences in view and their translations.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import torch
@@ -38,30 +38,28 @@ class StateAttention(nn.Module):
         """Mix each state with its context; rows without context are unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateAttentions:
-    """The attentions of encoder and decoder to the states of other sentences."""
-
-    encoder: StateAttention | None = None
-    decoder: StateAttention | None = None
-    gradient: bool = False
-    """Let gradients into these states."""
-    distances: bool = False
-    """Add the vector of a sentence's distance to its states."""
+Attentions = tuple[StateAttention | None, StateAttention | None]
+"""Those of encoder and decoder, if they have one."""
 
 
 class StatesTransformer(Transformer):
-    """A Transformer whose last layers attend to the states of the other sentences in view."""
+    """A Transformer whose last layers attend to the states of the other sentences in view.
+
+    `gradient` lets gradients into these states; `distances` adds the vector of a sentence's distance to its states.
+    """
 
     sampling = "documents"
 
-    def __init__(self, backbone: Backbone, *, attentions: StateAttentions, history: int, future: int = 0) -> None:
+    def __init__(
+        self, backbone: Backbone, attentions: Attentions, *, history: int, future: int, gradient: bool, distances: bool
+    ) -> None:
         super().__init__(backbone)
-        self.history, self.future = history, future
-        self.translations = attentions.decoder is not None
-        self.encoder_context, self.decoder_context = attentions.encoder, attentions.decoder
-        self.gradient = attentions.gradient
-        self.distances = distance_vectors(backbone.shape.size) if attentions.distances else None
+        self.encoder_context, self.decoder_context = attentions
+        self.history, self.future, self.translations = history, future, self.decoder_context is not None
+        self.gradient = gradient
+        self.distances = nn.Embedding(FARTHEST, backbone.shape.size) if distances else None
+        if self.distances is not None:  # at first the order of sentences is unknown
+            nn.init.zeros_(self.distances.weight)
 
     def _encode(
         self, batch: Batch, vectors: WordVectors, inputs: Float[Tensor, "B S D"], trace: bool = False
@@ -117,13 +115,6 @@ class StatesTransformer(Transformer):
         alone = Batch(sentences, sentences.new_zeros(len(sentences), 0, 0))
         vectors = self._look_up(alone)
         return super()._encode(alone, vectors, self._with_positions(vectors.source))
-
-
-def distance_vectors(size: int) -> nn.Embedding:
-    """Make a vector for each distance; they start as zeros, so that at first the order of sentences is unknown."""
-    vectors = nn.Embedding(FARTHEST, size)
-    nn.init.zeros_(vectors.weight)
-    return vectors
 
 
 def distinct(sentences: Int[Tensor, "B K M"]) -> tuple[Int[Tensor, "U M"], Int[Tensor, "B K"]]:

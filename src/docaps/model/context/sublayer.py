@@ -102,7 +102,7 @@ class Context:
 
     def sublayer(self, shape: Shape) -> ContextSublayer:
         """Make the context sub-layer of one layer."""
-        attention = shape.attention(self.size)
+        attention = Attention(shape, memory_size=self.size)
         if self.silent:  # its bias is zero already
             nn.init.zeros_(attention.output.weight)
-        return ContextSublayer(attention=attention, residual=shape.residual(gate=self.gate))
+        return ContextSublayer(attention=attention, residual=Residual(shape, gate=self.gate))

@@ -30,14 +30,7 @@ class ContextEncoder(nn.Module):
         self.norm = shape.last_norm()
         self.scale = math.sqrt(shape.size)
 
-    def forward(
-        self,
-        words: Float[Tensor, "B K N D"],
-        word_mask: Bool[Tensor, "B K N"],
-        sentence: Float[Tensor, "B S D"],  # noqa: ARG002
-        sentence_mask: Bool[Tensor, "B S"],  # noqa: ARG002
-        trace: bool = False,  # noqa: ARG002
-    ) -> ContextMemory:
+    def forward(self, words: Float[Tensor, "B K N D"], word_mask: Bool[Tensor, "B K N"], *_: object) -> ContextMemory:
         """Return a vector for each word of each row's history; `words` are embeddings, not scaled."""
         joined, mask = join_vectors(words, word_mask)
         states = self.dropout(torch.add(self.positions(joined.shape[1]), joined, alpha=self.scale))

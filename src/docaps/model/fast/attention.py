@@ -10,21 +10,20 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-Mask = Bool[Tensor, "B #L C"] | Float[Tensor, "B #L C"]
-"""True where a query may look; or an addend of scores, 0 there and minus infinity elsewhere."""
+Queries = Float[Tensor, "B H L Dh"]
+Keys = Float[Tensor, "B H C Dh"]
+"""The shape of keys, and of values."""
+Visible = Bool[Tensor, "B #L C"]
+"""True where a query may look."""
+Mask = Visible | Float[Tensor, "B #L C"]
+"""The same, or an addend of scores, 0 there and minus infinity elsewhere."""
 PLAIN_KEYS = 512
 """Plain products hold all L x C weights; with more keys than this the fused kernel, which does not, is used."""
 FEW_KEYS = 16
 """Fewer keys than this do not fill a vector register."""
 
 
-def attend(
-    queries: Float[Tensor, "B H L Dh"],
-    keys: Float[Tensor, "B H C Dh"],
-    values: Float[Tensor, "B H C Dh"],
-    mask: Mask | None = None,
-    causal: bool = False,
-) -> Float[Tensor, "B H L Dh"]:
+def attend(queries: Queries, keys: Keys, values: Keys, mask: Mask | None = None, causal: bool = False) -> Queries:
     """Average values, weighted by the softmax of query-key products; `mask` is True where a query may look."""
     if not causal and _prefers_products(queries, keys):
         return attend_by_products(queries, keys, values, mask)
@@ -34,25 +33,20 @@ def attend(
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=visible, is_causal=causal)
 
 
-def _prefers_plain(queries: Float[Tensor, "B H L Dh"], keys: Float[Tensor, "B H C Dh"]) -> bool:
+def _prefers_plain(queries: Queries, keys: Keys) -> bool:
     """Return whether the fused kernel's backward pass would be slow: on CPUs in half precision it is, by far."""
     trained = torch.is_grad_enabled() and queries.requires_grad
     half = queries.device.type == "cpu" and queries.dtype.itemsize == 2
     return trained and half and keys.shape[2] <= PLAIN_KEYS
 
 
-def _prefers_products(queries: Float[Tensor, "B H L Dh"], keys: Float[Tensor, "B H C Dh"]) -> bool:
+def _prefers_products(queries: Queries, keys: Keys) -> bool:
     """Return whether this is a small product without gradients: the fused kernel is slow for several short rows."""
     small = 1 < queries.shape[2] <= PLAIN_KEYS and keys.shape[2] <= PLAIN_KEYS
     return small and torch.is_inference_mode_enabled() and queries.device.type == "cpu" and queries.dtype.itemsize > 2
 
 
-def attend_by_products(
-    queries: Float[Tensor, "B H L Dh"],
-    keys: Float[Tensor, "B H C Dh"],
-    values: Float[Tensor, "B H C Dh"],
-    mask: Mask | None = None,
-) -> Float[Tensor, "B H L Dh"]:
+def attend_by_products(queries: Queries, keys: Keys, values: Keys, mask: Mask | None = None) -> Queries:
     """Attend by products, without gradients; keys are read fastest if laid out in memory as (B, H, Dh, C)."""
     batch, heads, length, size = queries.shape
     across = keys.transpose(2, 3).reshape(batch * heads, size, keys.shape[2])
@@ -72,13 +66,7 @@ def _softmax_in_place(scores: Float[Tensor, "*any C"]) -> Float[Tensor, "*any C"
     return scores.div_(scores.sum(dim=-1, keepdim=True))
 
 
-def attend_plainly(
-    queries: Float[Tensor, "B H L Dh"],
-    keys: Float[Tensor, "B H C Dh"],
-    values: Float[Tensor, "B H C Dh"],
-    mask: Mask | None = None,
-    causal: bool = False,
-) -> Float[Tensor, "B H L Dh"]:
+def attend_plainly(queries: Queries, keys: Keys, values: Keys, mask: Mask | None, causal: bool) -> Queries:
     """Attend by two batched products and a softmax, with gradients."""
     hidden = queries.new_zeros(1, 1, 1) if mask is None else as_addend(mask, queries)  # (B or 1, L or 1, C or 1)
     if causal:

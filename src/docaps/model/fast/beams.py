@@ -6,13 +6,13 @@ mask says which slots belong to which hypothesis: a hypothesis that continues an
 Dimensions: B sentences, W hypotheses of each, C slots of words written, H heads, Dh size of a head.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from docaps.model.hypotheses import IMPOSSIBLE, NextWords, best_words_of
+from docaps.model.hypotheses import IMPOSSIBLE, NextWords, Score, best_words_of
 from docaps.model.interface import DecoderState
 from docaps.model.layers import KeysAndValues
 
@@ -74,20 +74,30 @@ class Cache:
         return picked
 
 
-class Ancestry:
-    """The mask of slots: 0 where a hypothesis may look, minus infinity elsewhere."""
+Write = Callable[[Tensor, DecoderState, Tensor | None], tuple[Tensor, DecoderState]]
+"""Takes the next words, the decoder state and the mask of slots; returns the last states and the new state."""
 
-    def __init__(self, count: int, like: Tensor) -> None:
-        self._hidden = like.new_zeros(count, 1, 0)
-        self._shared = True  # a single hypothesis sees all slots
 
-    def write(self, width: int) -> Float[Tensor, "B W C"] | None:
-        """Add a slot for every hypothesis and return the mask; None if nothing is hidden."""
+class SharedHypotheses:
+    """Hypotheses of a Transformer that share source and cache.
+
+    The mask of slots is 0 where a hypothesis may look, minus infinity elsewhere.
+    """
+
+    def __init__(self, write: Write, score: Score, state: DecoderState, source: Float[Tensor, "B S D"]) -> None:
+        self._write, self._score, self._state = write, score, state
+        self._hidden = source.new_zeros(len(source), 1, 0)  # (B, W, C)
+        self._single = True  # a single hypothesis sees all slots
+
+    def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
+        """Append a word to each hypothesis, in a slot of its own, and return the best next words."""
+        width = words.shape[1]
         own = torch.full((width, width), IMPOSSIBLE, dtype=self._hidden.dtype, device=self._hidden.device)
         own.fill_diagonal_(0)
-        self._shared = self._shared and width == 1
+        self._single = self._single and width == 1
         self._hidden = torch.cat((self._hidden, own.expand(len(self._hidden), width, width)), dim=2)
-        return None if self._shared else self._hidden
+        states, self._state = self._write(words, self._state, None if self._single else self._hidden)
+        return best_words_of(states.flatten(0, 1), self._score, count, normalise)
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
         """Copy the mask of each hypothesis from its parent."""
@@ -96,34 +106,4 @@ class Ancestry:
     def keep(self, rows: Int[Tensor, " R"]) -> None:
         """Drop all sentences but these."""
         self._hidden = self._hidden[rows]
-
-
-Write = Callable[[Tensor, DecoderState, Tensor | None], tuple[Tensor, DecoderState]]
-"""Takes the next words, the decoder state and the mask of slots; returns the last states and the new state."""
-Score = Callable[[Tensor], tuple[Iterator[Tensor], Tensor | None]]
-"""Takes last states; returns the scores of all words in chunks, and a factor for each row, if one is left."""
-
-
-class SharedHypotheses:
-    """Hypotheses of a Transformer that share source and cache."""
-
-    def __init__(self, write: Write, score: Score, state: DecoderState, ancestry: Ancestry) -> None:
-        self._write = write
-        self._score = score
-        self._state = state
-        self._ancestry = ancestry
-
-    def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
-        """Append a word to each hypothesis and return the best next words."""
-        hidden = self._ancestry.write(words.shape[1])
-        states, self._state = self._write(words, self._state, hidden)
-        return best_words_of(states.flatten(0, 1), self._score, count, normalise)
-
-    def follow(self, parents: Int[Tensor, "B W"]) -> None:
-        """Copy the masks of the parents."""
-        self._ancestry.follow(parents)
-
-    def keep(self, rows: Int[Tensor, " R"]) -> None:
-        """Drop all sentences but these."""
-        self._ancestry.keep(rows)
         self._state = self._state.select(rows)

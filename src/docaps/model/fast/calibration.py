@@ -5,7 +5,6 @@ int8 then rounds by these ranges instead of computing the largest number of each
 Dimensions: R rows, D size, N outputs, V vocabulary.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
@@ -17,7 +16,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from docaps.errors import CheckpointError
 from docaps.model.checkpoint import read_tensors, write_tensors
-from docaps.model.fast.packing import Ranges, replace_maps
+from docaps.model.fast.packing import Form, Ranges, replace_maps
 from docaps.model.hypotheses import CHUNK
 from docaps.model.interface import TranslationModel
 
@@ -59,17 +58,12 @@ class ObservedOutput(Observed):
         return (F.linear(states, part) for part in self.weight.split(CHUNK)), None
 
 
-class Observation:
-    """The form (see `packing.Form`) of maps that record their inputs."""
+class Observation(Form):
+    """The form of maps that record their inputs."""
 
     def linear(self, name: str, weight: Tensor, bias: Tensor) -> Observed:  # noqa: ARG002
         """Record the inputs of a map."""
         return Observed(weight, bias)
-
-    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> nn.Module:  # noqa: ARG002
-        """Record the inputs of both maps."""
-        first, second = (Observed(one.weight, one.bias) for one in (inner, output))
-        return nn.Sequential(OrderedDict(inner=first, relu=nn.ReLU(), output=second))
 
     def output(self, name: str, weight: Tensor) -> ObservedOutput:  # noqa: ARG002
         """Record the inputs of the output layer."""
@@ -83,12 +77,11 @@ def observe(model: TranslationModel) -> TranslationModel:
 
 def ranges_of(observed: TranslationModel) -> Ranges:
     """Return the ranges recorded by a model; a map that was never used has none."""
-    found = {
-        name.replace(".packed", ""): module.largest
+    return {
+        name.replace(".packed", ""): module.largest.clone()
         for name, module in observed.named_modules()
-        if isinstance(module, Observed)
+        if isinstance(module, Observed) and bool(module.largest.any())
     }
-    return {name: largest.clone() for name, largest in found.items() if bool(largest.any())}
 
 
 def write_ranges(path: Path, ranges: Ranges, *, weights: str) -> None:
@@ -101,7 +94,6 @@ def read_ranges(path: Path, *, weights: str) -> Ranges:
     try:
         ranges, notes = read_tensors(path)
     except CheckpointError:
-        raise CheckpointError(
-            "not the ranges that were written: `docaps precision` makes them anew", path=path
-        ) from None
+        message = "not the ranges that were written: `docaps precision` makes them anew"
+        raise CheckpointError(message, path=path) from None
     return ranges if notes.get(WEIGHTS) == weights else {}

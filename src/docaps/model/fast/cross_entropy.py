@@ -43,10 +43,9 @@ def linear_cross_entropy(
     Products are in the number format of the states, sums in float32 or better. The gradient is computed in the forward
     pass, while the logits are at hand, if it is needed.
     """
-    wanted = torch.is_grad_enabled(), states.requires_grad, weight.requires_grad
-    gradients = wanted[0] and wanted[1], wanted[0] and wanted[2]
+    wanted = tuple(torch.is_grad_enabled() and values.requires_grad for values in (states, weight))
     with torch.autocast(states.device.type, enabled=False):  # inputs are cast already
-        loss: Tensor = _LinearCrossEntropy.apply(states, weight, words, smoothing, gradients)  # type: ignore[no-untyped-call]
+        loss: Tensor = _LinearCrossEntropy.apply(states, weight, words, smoothing, wanted)  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -104,8 +103,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
                     scores[rows] = slopes.scatter_add_(1, own, slopes.new_full(own.shape, smoothing - 1))
             if of_states is not None:
                 of_states[part] = (scores @ layer.weight - smoothing * mean_row) * share
-            if of_weight is not None:
-                _add_product(of_weight, scores.T, states[part] * share)
+            if of_weight is not None and of_weight.dtype == scores.dtype:
+                of_weight.addmm_(scores.T, states[part] * share)
+            elif of_weight is not None:  # in a higher precision
+                of_weight += scores.T @ (states[part] * share)
         ctx.gradients = of_states, of_weight
         return total / len(states)
 
@@ -117,11 +118,3 @@ class _LinearCrossEntropy(torch.autograd.Function):
         gradients, ctx.gradients = ctx.gradients, None  # not shared, so they may be overwritten
         of_states, of_weight = (None if one is None else one.mul_(gradient) for one in gradients)
         return of_states, of_weight, None, None, None
-
-
-def _add_product(total: Float[Tensor, "V D"], left: Float[Tensor, "V P"], right: Float[Tensor, "P D"]) -> None:
-    """Add a product to a total that may have a higher precision."""
-    if total.dtype == left.dtype:
-        total.addmm_(left, right)
-    else:
-        total += left @ right

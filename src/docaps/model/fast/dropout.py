@@ -23,6 +23,7 @@ class Dropout(nn.Module):
         self.p = p
         self.threshold = min(LEVELS - 1, max(1, round(p * LEVELS)))
         """A byte below it drops a number; a rate above 0 never rounds to 0, nor a rate below 1 to 1."""
+        self.scale = LEVELS / (LEVELS - self.threshold)
 
     def forward(self, values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
         """Drop some of the values."""
@@ -30,7 +31,7 @@ class Dropout(nn.Module):
             return values
         if values.device.type != "cpu":  # accelerators draw fast, in the same kernel
             return F.dropout(values, self.p)
-        return values * self._draw(values) * self._scale()
+        return values * self._draw(values) * self.scale
 
     def add(self, states: Float[Tensor, "*any"], values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
         """Drop some of the values and add the rest to the states; in inference mode, in place."""
@@ -38,13 +39,10 @@ class Dropout(nn.Module):
             return values + states if values is states else values.add_(states)
         if not self._acts() or values.device.type != "cpu":
             return states + self.forward(values)
-        return torch.add(states, values * self._draw(values), alpha=self._scale())
+        return torch.add(states, values * self._draw(values), alpha=self.scale)
 
     def _acts(self) -> bool:
         return self.training and self.p > 0
-
-    def _scale(self) -> float:
-        return LEVELS / (LEVELS - self.threshold)
 
     def _draw(self, values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
         """Return a random mask: 1 keeps a number, 0 drops it."""

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Num, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.errors import DocapsError
 
+ONEDNN: Any = torch.ops.onednn
 LEVELS = 127
 """Numbers become integers from -127 to 127."""
 POSITIVE_LEVELS = 255
@@ -36,37 +37,58 @@ CACHED_ROWS = 256
 
 
 class Int8Linear(nn.Module):
-    """A linear map whose inputs are rounded, each row by its largest number."""
+    """A linear map whose inputs are rounded: each row by its largest number or, with `steps`, each column by its own.
+
+    With known steps, scale and bias are part of the product. `positive` inputs come as integers from 0 to 255.
+    """
 
     packed: Tensor
     scales: Tensor
     zeros: Tensor
     bias: Tensor
+    inverse_steps: Tensor
 
-    def __init__(self, weight: Float[Tensor, "N D"], bias: Float[Tensor, " N"] | None = None) -> None:
+    def __init__(
+        self,
+        weight: Float[Tensor, "N D"],
+        bias: Float[Tensor, " N"] | None = None,
+        steps: Float[Tensor, " D"] | None = None,
+        *,
+        positive: bool = False,
+    ) -> None:
         super().__init__()
+        self.calibrated = steps is not None
+        weight = weight if steps is None else weight * steps
         scales = weight.abs().amax(dim=1).clamp_min(SMALLEST) / weight_levels()  # (N)
         integers = (weight / scales.unsqueeze(1)).round().to(torch.int8)
-        self.register_buffer("packed", _onednn().qlinear_prepack(integers, None))
+        addend = None if bias is None else bias.clone()
+        if self.calibrated and not positive:  # subtract what the integer for 0 adds; oneDNN can, but is slower
+            added = ZERO * scales * integers.sum(dim=1)
+            addend = -added if bias is None else bias - added
+        self.register_buffer("packed", ONEDNN.qlinear_prepack(integers, None))
         self.register_buffer("scales", scales)
         self.register_buffer("zeros", torch.zeros(len(weight), dtype=torch.int64))
-        self.register_buffer("bias", self._shift(bias, scales * integers.sum(dim=1)))
-
-    def _shift(self, bias: Tensor | None, sums: Float[Tensor, " N"]) -> Tensor | None:  # noqa: ARG002
-        """Return the addend of the products; `sums` are the sums of the rounded weight's rows."""
-        return None if bias is None else bias.clone()
+        self.register_buffer("bias", addend)
+        self.register_buffer("inverse_steps", None if steps is None else 1 / steps)
 
     def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
-        """Round each row to integers, multiply, and scale back."""
-        integers, scale = quantise(values.flatten(0, -2))
+        """Round to integers, multiply, and scale back."""
+        integers, scale = self.quantise(values.flatten(0, -2))
         products = self.multiply(integers)
-        products = torch.addcmul(self.bias, products, scale, out=products)
+        if scale is not None:
+            products = torch.addcmul(self.bias, products, scale, out=products)
         return products.view(*values.shape[:-1], -1)
 
-    def multiply(self, integers: UInt8[Tensor, "R D"]) -> Float[Tensor, "R N"]:
-        """Multiply rounded rows; the result is still to be multiplied by their scales."""
-        arguments = integers, 1.0, ZERO, self.packed, self.scales, self.zeros, None, 1.0, 0
-        return _onednn().qlinear_pointwise(*arguments, torch.float32, "none", [], "")  # type: ignore[no-any-return]
+    def quantise(self, values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[Tensor, "R 1"] | None]:
+        """Round to integers; return them and the factor of each row that is left, if the steps are not known."""
+        return (quantise_columns(values, self.inverse_steps), None) if self.calibrated else quantise(values)
+
+    def multiply(self, integers: UInt8[Tensor, "R D"], *, rectify: bool = False) -> Num[Tensor, "R N"]:
+        """Multiply rounded rows; `rectify` applies ReLU and rounds the result."""
+        zero, bias = (0, self.bias) if self.calibrated else (ZERO, None)
+        results = (torch.uint8, "relu") if rectify else (torch.float32, "none")
+        arguments = integers, 1.0, zero, self.packed, self.scales, self.zeros, bias, 1.0, 0
+        return ONEDNN.qlinear_pointwise(*arguments, *results, [], "")  # type: ignore[no-any-return]
 
 
 def quantise(values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[Tensor, "R 1"]]:
@@ -76,49 +98,6 @@ def quantise(values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[
     integers = values.div(scale).round_().to(torch.int8)
     # Flipping the highest bit adds 128; torch converts to signed bytes much faster than to unsigned ones.
     return integers.view(torch.uint8).bitwise_xor_(HIGHEST_BIT), scale
-
-
-class CalibratedInt8Linear(Int8Linear):
-    """A linear map of inputs with known column ranges: scale and bias are then part of the product."""
-
-    inverse_steps: Tensor
-
-    def __init__(
-        self,
-        weight: Float[Tensor, "N D"],
-        bias: Float[Tensor, " N"] | None,
-        steps: Float[Tensor, " D"],
-        *,
-        positive: bool = False,
-    ) -> None:
-        self._zero = 0 if positive else ZERO
-        super().__init__(weight * steps, bias)
-        self.register_buffer("inverse_steps", 1 / steps)
-
-    def _shift(self, bias: Tensor | None, sums: Float[Tensor, " N"]) -> Tensor:
-        """Subtract what the integer that stands for 0 adds; oneDNN can do this, but is slower."""
-        return -self._zero * sums if bias is None else bias - self._zero * sums
-
-    def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
-        """Round to integers and multiply."""
-        products = self.multiply(quantise_columns(values.flatten(0, -2), self.inverse_steps))
-        return products.view(*values.shape[:-1], -1)
-
-    def multiply(self, integers: UInt8[Tensor, "R D"]) -> Float[Tensor, "R N"]:
-        """Multiply rounded rows."""
-        return self._multiply(integers, torch.float32, "none")  # type: ignore[no-any-return]
-
-    def multiply_positive(self, integers: UInt8[Tensor, "R D"]) -> UInt8[Tensor, "R N"]:
-        """Multiply rounded rows, apply ReLU, and round the result."""
-        return self._multiply(integers, torch.uint8, "relu")  # type: ignore[no-any-return]
-
-    def _multiply(self, integers: UInt8[Tensor, "R D"], dtype: torch.dtype, after: str) -> Any:
-        arguments = integers, 1.0, 0, self.packed, self.scales, self.zeros, self.bias, 1.0, 0
-        return _onednn().qlinear_pointwise(*arguments, dtype, after, [], "")
-
-    def divide_outputs(self, steps: Float[Tensor, " N"]) -> None:
-        """Divide the outputs by these steps from now on."""
-        self.scales, self.bias = self.scales / steps, self.bias / steps
 
 
 def step_sizes(weight: Float[Tensor, "N D"], largest: Float[Tensor, " D"], levels: int) -> Float[Tensor, " D"]:
@@ -141,11 +120,14 @@ def quantise_columns(values: Float[Tensor, "R D"], inverse_steps: Float[Tensor, 
 
 
 class Int8FeedForward(nn.Module):
-    """Two linear maps with a ReLU between them, a few rows at a time."""
+    """Two linear maps with a ReLU between them, a few rows at a time; numbers between calibrated maps stay integers."""
 
     def __init__(self, inner: Int8Linear, output: Int8Linear) -> None:
         super().__init__()
         self.inner, self.output = inner, output
+        if output.calibrated:  # the inner map's results are in steps of the output map
+            steps = 1 / output.inverse_steps
+            inner.scales, inner.bias = inner.scales / steps, inner.bias / steps
 
     def forward(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
         """Transform each position."""
@@ -153,50 +135,28 @@ class Int8FeedForward(nn.Module):
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).view(states.shape)
 
     def _transform(self, rows: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
-        return self.output(F.relu(self.inner(rows), inplace=True))  # type: ignore[no-any-return]
-
-
-class CalibratedInt8FeedForward(Int8FeedForward):
-    """The same with known ranges: numbers between the maps stay integers."""
-
-    inner: CalibratedInt8Linear
-    output: CalibratedInt8Linear
-
-    def __init__(self, inner: CalibratedInt8Linear, output: CalibratedInt8Linear) -> None:
-        super().__init__(inner, output)
-        inner.divide_outputs(1 / output.inverse_steps)
-
-    def _transform(self, rows: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
-        integers = quantise_columns(rows, self.inner.inverse_steps)
-        return self.output.multiply(self.inner.multiply_positive(integers))
+        if not self.output.calibrated:
+            return self.output(F.relu(self.inner(rows), inplace=True))  # type: ignore[no-any-return]
+        return self.output.multiply(self.inner.multiply(self.inner.quantise(rows)[0], rectify=True))
 
 
 class Int8Output(nn.Module):
     """The output layer, a chunk of the vocabulary at a time."""
 
-    inverse_steps: Tensor | None
-
-    def __init__(self, weight: Float[Tensor, "V D"], chunk: int, largest: Float[Tensor, " D"] | None = None) -> None:
+    def __init__(self, weight: Float[Tensor, "V D"], chunk: int, steps: Float[Tensor, " D"] | None = None) -> None:
         super().__init__()
-        steps = None if largest is None else step_sizes(weight, largest, LEVELS)
-        self.register_buffer("inverse_steps", None if steps is None else 1 / steps)
-        self.parts = nn.ModuleList(
-            Int8Linear(part) if steps is None else CalibratedInt8Linear(part, None, steps)
-            for part in weight.split(chunk)
-        )
+        self.parts = nn.ModuleList(Int8Linear(part, None, steps) for part in weight.split(chunk))
 
     def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"] | None]:
         """Return the scores of all words in chunks, and a factor for each row, if one is left."""
-        if self.inverse_steps is None:
-            integers, scale = quantise(states)
-        else:
-            integers, scale = quantise_columns(states, self.inverse_steps), None
-        return (cast(Int8Linear, part).multiply(integers) for part in self.parts), scale
+        parts = cast(list[Int8Linear], self.parts)
+        integers, scale = parts[0].quantise(states)  # all parts have the same steps
+        return (part.multiply(integers) for part in parts), scale
 
 
 def check_int8() -> None:
     """Raise an error if torch cannot multiply int8 here."""
-    if not (torch.backends.mkldnn.is_available() and hasattr(_onednn(), "qlinear_prepack")):
+    if not (torch.backends.mkldnn.is_available() and hasattr(ONEDNN, "qlinear_prepack")):
         raise DocapsError("int8 needs a torch with oneDNN (x86 CPUs): use --precision float32 here")
 
 
@@ -204,7 +164,3 @@ def weight_levels() -> int:
     """Return the largest integer of a weight; without VNNI, sums of two products must fit into 16 bits."""
     has_vnni = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
     return LEVELS if has_vnni() else LEVELS // 2
-
-
-def _onednn() -> Any:
-    return torch.ops.onednn

@@ -7,20 +7,20 @@ Dimensions: R rows, D size, N outputs, V vocabulary.
 """
 
 import copy
+from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from docaps.model.context.qcn import HistoryCapsules, HistoryWords
+from docaps.model.context.qcn import HistoryCapsules
 from docaps.model.fast.int8 import (
     LEVELS,
     POSITIVE_LEVELS,
-    CalibratedInt8FeedForward,
-    CalibratedInt8Linear,
     Int8FeedForward,
     Int8Linear,
     Int8Output,
@@ -36,16 +36,19 @@ Ranges = Mapping[str, Float[Tensor, " D"]]
 """The largest absolute input of each column, by the name of the packed map."""
 
 
-@runtime_checkable
-class Form(Protocol):
+class Form(ABC):
     """A way to multiply: makes the modules that replace linear maps."""
 
+    @abstractmethod
     def linear(self, name: str, weight: Tensor, bias: Tensor) -> nn.Module:
         """Make a linear map."""
 
     def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> nn.Module:
         """Make two linear maps with a ReLU between them."""
+        first, second = (self.linear(name, one.weight, one.bias) for one in (inner, output))
+        return nn.Sequential(OrderedDict(inner=first, relu=nn.ReLU(inplace=True), output=second))
 
+    @abstractmethod
     def output(self, name: str, weight: Tensor) -> nn.Module:
         """Make an output layer, which returns scores in chunks, and a factor for each row, if one is left."""
 
@@ -61,16 +64,11 @@ def pack(model: TranslationModel, dtype: torch.dtype, ranges: Ranges | None = No
         return replace_maps(model, Half(dtype))
     packed = replace_maps(model, Int8(ranges or {}))
     if isinstance(packed, Transformer) and isinstance(packed.context, HistoryCapsules):
-        packed.history_table = _map_all_words(packed.context.words, packed.embeddings.source.weight)
+        # Map each word of the vocabulary once, instead of each time it occurs in a history.
+        with torch.no_grad():
+            packed.history_table = packed.context.words.map(packed.embeddings.source.weight)
+        packed.context.words.mapped = True
     return packed
-
-
-@torch.no_grad()
-def _map_all_words(words: HistoryWords, table: Float[Tensor, "V D"]) -> Float[Tensor, "V E"]:
-    """Map each word of the vocabulary once, instead of each time it occurs in a history."""
-    mapped = words.map(table)
-    words.mapped = True
-    return mapped
 
 
 def replace_maps(model: TranslationModel, form: Form) -> TranslationModel:
@@ -103,37 +101,38 @@ def _pack_attention(name: str, attention: Any, form: Form) -> None:
     attention.output = join("output", [attention.output])
 
 
-class Int8:
-    """Products of 8-bit integers."""
+class Int8(Form):
+    """Products of 8-bit integers; maps with a range are calibrated."""
 
     def __init__(self, ranges: Ranges) -> None:
         check_int8()
         self._ranges = ranges
 
     def linear(self, name: str, weight: Tensor, bias: Tensor) -> Int8Linear:
-        """Make a linear map, calibrated if it has a range."""
-        largest = self._ranges.get(name)
-        if largest is None:
-            return Int8Linear(weight, bias)
-        return CalibratedInt8Linear(weight, bias, step_sizes(weight, largest, LEVELS))
+        """Make a linear map."""
+        return Int8Linear(weight, bias, self._steps(name, weight))
 
     def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> Int8FeedForward:
         """Make both maps; what is between them is never negative, so it gets all 256 levels."""
-        largest = [self._ranges.get(f"{name}.{part}") for part in ("inner", "output")]
-        if largest[0] is None or largest[1] is None:
-            return Int8FeedForward(Int8Linear(inner.weight, inner.bias), Int8Linear(output.weight, output.bias))
-        steps = step_sizes(inner.weight, largest[0], LEVELS), step_sizes(output.weight, largest[1], POSITIVE_LEVELS)
-        return CalibratedInt8FeedForward(
-            CalibratedInt8Linear(inner.weight, inner.bias, steps[0]),
-            CalibratedInt8Linear(output.weight, output.bias, steps[1], positive=True),
+        steps = (
+            self._steps(f"{name}.inner", inner.weight),
+            self._steps(f"{name}.output", output.weight, POSITIVE_LEVELS),
+        )
+        first, second = (None, None) if steps[0] is None or steps[1] is None else steps
+        return Int8FeedForward(
+            Int8Linear(inner.weight, inner.bias, first), Int8Linear(output.weight, output.bias, second, positive=True)
         )
 
     def output(self, name: str, weight: Tensor) -> Int8Output:
         """Make the output layer; all words share one range."""
-        return Int8Output(weight, CHUNK, self._ranges.get(name))
+        return Int8Output(weight, CHUNK, self._steps(name, weight))
+
+    def _steps(self, name: str, weight: Tensor, levels: int = LEVELS) -> Tensor | None:
+        largest = self._ranges.get(name)
+        return None if largest is None else step_sizes(weight, largest, levels)
 
 
-class Half:
+class Half(Form):
     """Products in half precision."""
 
     def __init__(self, dtype: torch.dtype) -> None:
@@ -142,11 +141,6 @@ class Half:
     def linear(self, name: str, weight: Tensor, bias: Tensor) -> "HalfLinear":  # noqa: ARG002
         """Cast weight and bias."""
         return HalfLinear(weight, bias, self._dtype)
-
-    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> nn.Module:
-        """Cast both maps."""
-        both = [self.linear(name, one.weight, one.bias) for one in (inner, output)]
-        return nn.Sequential(both[0], nn.ReLU(inplace=True), both[1])
 
     def output(self, name: str, weight: Tensor) -> "HalfOutput":  # noqa: ARG002
         """Cast the output layer."""
@@ -163,10 +157,11 @@ class HalfLinear(nn.Module):
     ) -> None:
         super().__init__()
         self.dtype = dtype
-        self.blocked = weight.device.type == "cpu" and dtype == torch.bfloat16 and _has_blocks()
-        cast_weight = weight.to(dtype)
-        kept = torch.ops.mkldnn._reorder_linear_weight(cast_weight) if self.blocked else cast_weight
-        self.weight = kept  # not a buffer: a blocked weight cannot be moved
+        has_blocks = torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+        self.blocked = weight.device.type == "cpu" and dtype == torch.bfloat16 and has_blocks
+        plain = weight.to(dtype)
+        # Not a buffer: a blocked weight cannot be moved.
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(plain) if self.blocked else plain
         self.register_buffer("bias", None if bias is None else bias.to(dtype))
 
     def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
@@ -188,7 +183,3 @@ class HalfOutput(nn.Module):
     def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], None]:
         """Return the scores of all words."""
         return (part(states) for part in self.parts), None
-
-
-def _has_blocks() -> bool:
-    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

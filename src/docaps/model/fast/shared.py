@@ -27,30 +27,17 @@ class GradientParts:
     total: Float[Tensor, "A X Y"] | None = None
     """The tensor to which the gradient is added, if given."""
 
-    def add_product(self, first: Float[Tensor, "A few X"], second: Float[Tensor, "A few Y"]) -> None:
-        """Record a part of the gradient that is a product."""
-        self._begin()
-        self.products.append((first, second))
-
-    def add_line(self, slope: Float[Tensor, "A X"], offset: Float[Tensor, "A X"]) -> None:
-        """Record a part of the gradient that is linear in the matrices."""
-        self._begin()
-        self.lines.append((slope, offset))
-
-    def _begin(self) -> None:
+    def begin(self) -> "GradientParts":
         """Drop records of another backward pass that never summed them, as one that stops at other inputs."""
         current = torch._C._current_graph_task_id()
         if current != self.backward_pass:
-            self.products.clear()
-            self.lines.clear()
-            self.backward_pass = current
+            self.products, self.lines, self.backward_pass = [], [], current
+        return self
 
     def sum_up(self, matrices: Float[Tensor, "A X Y"], gradient: Float[Tensor, "A X Y"] | None) -> Tensor | None:
         """Return the whole gradient and clear the records."""
-        self._begin()
-        products, lines = list(self.products), list(self.lines)
-        self.products.clear()
-        self.lines.clear()
+        self.begin()
+        products, lines, self.products, self.lines = self.products, self.lines, [], []
         for slope, offset in lines:
             part = torch.addcmul(offset.unsqueeze(-1), matrices, slope.unsqueeze(-1))
             gradient = part if gradient is None else gradient + part
@@ -58,15 +45,15 @@ class GradientParts:
             self.total.add_(gradient)
         if not products:
             return gradient if self.total is None else None
-        over_rows, over_columns = (torch.cat(parts, dim=1) for parts in zip(*products, strict=True))
+        firsts, seconds = (torch.cat(parts, dim=1) for parts in zip(*products, strict=True))
+        factors = firsts.transpose(1, 2), seconds
         if self.total is not None:
-            self.total.baddbmm_(over_rows.transpose(1, 2), over_columns)
+            self.total.baddbmm_(*factors)
             return None
         if gradient is None:
-            return torch.bmm(over_rows.transpose(1, 2), over_columns)
-        if not lines:  # the gradient may not be overwritten
-            return torch.baddbmm(gradient, over_rows.transpose(1, 2), over_columns)
-        return gradient.baddbmm_(over_rows.transpose(1, 2), over_columns)
+            return torch.bmm(*factors)
+        # Only a sum that was made here may be overwritten.
+        return gradient.baddbmm_(*factors) if lines else torch.baddbmm(gradient, *factors)
 
 
 class Shared:
@@ -78,18 +65,15 @@ class Shared:
 
     def combine_rows(self, small: Float[Tensor, "A few X"]) -> Float[Tensor, "A few Y"]:
         """Return weighted sums of rows: small @ matrices."""
-        combined: Tensor = _Product.apply(small, self.matrices, False, self._parts)  # type: ignore[no-untyped-call]
-        return combined
+        return _Product.apply(small, self.matrices, False, self._parts)  # type: ignore[no-any-return, no-untyped-call]
 
     def compare_rows(self, small: Float[Tensor, "A few Y"]) -> Float[Tensor, "A few X"]:
         """Return inner products with all rows: small @ matrices^T."""
-        compared: Tensor = _Product.apply(small, self.matrices, True, self._parts)  # type: ignore[no-untyped-call]
-        return compared
+        return _Product.apply(small, self.matrices, True, self._parts)  # type: ignore[no-any-return, no-untyped-call]
 
     def moments(self) -> tuple[Float[Tensor, "A X"], Float[Tensor, "A X"]]:
         """Return the variance (divided by Y, not Y - 1) and the mean of each row."""
-        variance, mean = _Moments.apply(self.matrices, self._parts)  # type: ignore[no-untyped-call]
-        return variance, mean
+        return _Moments.apply(self.matrices, self._parts)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Enter(torch.autograd.Function):
@@ -123,10 +107,9 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
         small, matrices = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
-            ctx.parts.add_product(*((gradient, small) if ctx.transposed else (small, gradient)))
-        if not ctx.needs_input_grad[0]:
-            return None, None, None, None
-        return torch.bmm(gradient, matrices if ctx.transposed else matrices.transpose(1, 2)), None, None, None
+            ctx.parts.begin().products.append((gradient, small) if ctx.transposed else (small, gradient))
+        right = matrices if ctx.transposed else matrices.transpose(1, 2)
+        return torch.bmm(gradient, right) if ctx.needs_input_grad[0] else None, None, None, None
 
 
 class _Moments(torch.autograd.Function):
@@ -145,5 +128,5 @@ class _Moments(torch.autograd.Function):
     def backward(ctx: Any, of_variance: Tensor, of_mean: Tensor) -> tuple[None, None]:
         (mean,) = ctx.saved_tensors
         slope = 2 / ctx.size * of_variance  # the variance's derivative is 2 (x - mean) / size
-        ctx.parts.add_line(slope, of_mean / ctx.size - slope * mean)
+        ctx.parts.begin().lines.append((slope, of_mean / ctx.size - slope * mean))
         return None, None

@@ -17,8 +17,6 @@ from torch import Tensor
 
 from docaps.model.fast.shared import Shared
 
-Gradient = Literal["all", "last", "detached-votes"]
-
 
 def squash(vectors: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
     """Shorten each vector to below length 1, keeping its direction (Eq. 8)."""
@@ -82,7 +80,7 @@ class RoutingOptions:
     """Use p in line 20, the sum that makes a capsule."""
     guide_agreement: bool = True
     """Use p in line 27, the agreement."""
-    gradient: Gradient = "all"
+    gradient: Literal["all", "last", "detached-votes"] = "all"
     """all: through every iteration; last: results of earlier iterations are constants; detached-votes: the votes in
     line 27 are constants."""
 
@@ -104,7 +102,7 @@ def route(
     """
     algorithm = _Algorithm(words, word_mask, Shared(weight, weight_gradient), options)
     state = algorithm.start(query)
-    couplings, correlations = [], []
+    traced = []
     for iteration in range(options.rounds):
         is_last = iteration == options.rounds - 1
         if is_last and query is not None and options.gradient == "last":
@@ -112,14 +110,13 @@ def route(
         with torch.set_grad_enabled(torch.is_grad_enabled() and (is_last or options.gradient != "last")):
             coupling, capsules = algorithm.form_capsules(state)
             if trace:
-                couplings.append(coupling)
-                correlations.append(state.correlation)
+                traced.append((coupling, state.correlation))
             if not is_last:  # the updates of the last iteration would not be read
                 state = algorithm.update(state, capsules)
     if not trace:
         return Routing(capsules)
-    known = [correlation for correlation in correlations if correlation is not None]
-    return Routing(capsules, torch.stack(couplings), torch.stack(known) if known else None)
+    couplings, correlations = zip(*traced, strict=True)
+    return Routing(capsules, torch.stack(couplings), None if query is None else torch.stack(correlations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +135,8 @@ class _Algorithm:
     def __init__(
         self, words: Float[Tensor, "B N D"], word_mask: Bool[Tensor, "B N"], weight: Shared, options: RoutingOptions
     ) -> None:
-        self._words = _InputCapsules(words, word_mask, squashed=options.squash_words)
-        self._weight = weight
-        self._options = options
+        self._words = _InputCapsules(words, word_mask, options)
+        self._weight, self._options = weight, options
         self._zeros = words.new_zeros(len(words), len(weight.matrices), words.shape[1])  # (B, M, N)
 
     def start(self, query: Float[Tensor, "B D"] | None) -> _State:
@@ -156,17 +152,18 @@ class _Algorithm:
     def form_capsules(self, state: _State) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M D"]]:
         """Return c, a softmax over the capsules for each word (line 16), and the capsules v (lines 20-21)."""
         coupling = torch.softmax(state.agreement, dim=1)
-        weights = coupling
-        if state.guidance is not None and self._options.guide_capsules:
-            weights = coupling + state.guidance
-        return coupling, squash(self._vote(self._words.sum_weighted(weights)))
+        guidance = state.guidance if self._options.guide_capsules else None
+        sums = self._words.sum_weighted(coupling if guidance is None else coupling + guidance)
+        votes = self._weight.compare_rows(sums.transpose(0, 1)).transpose(0, 1)  # W_j x_j, votes of all words (line 4)
+        return coupling, squash(votes)
 
     def update(self, state: _State, capsules: Float[Tensor, "B M D"]) -> _State:
         """Update alpha with the old p, then q, then p (lines 27-31)."""
+        directions = self._vote_back(capsules)
         if state.queries is None or state.guidance is None:
-            return _State(state.agreement + self._agree(capsules))
+            return _State(state.agreement + self._words.agree(directions))
         queries = (state.queries + capsules) / 2
-        products, correlation = self._agree_and_correlate(capsules, queries)
+        products, correlation = self._words.agree_and_correlate(directions, queries)
         if self._options.guide_agreement:
             products = state.guidance * products
         return _State(state.agreement + products, queries, correlation, torch.tanh(correlation))
@@ -180,40 +177,23 @@ class _Algorithm:
         correlation = self._words.correlate(queries)
         return _State(state.agreement, queries, correlation, torch.tanh(correlation))
 
-    def _vote(self, sums: Float[Tensor, "B M D"]) -> Float[Tensor, "B M D"]:
-        """Return W_j x_j: the sum of the votes of the words whose weighted sum is x_j (line 4)."""
-        return self._weight.compare_rows(sums.transpose(0, 1)).transpose(0, 1)
-
-    def _vote_back(self, capsules: Float[Tensor, "B M D"], *, detached: bool = False) -> Float[Tensor, "B M D"]:
-        """Return W_j^T v_j."""
+    def _vote_back(self, capsules: Float[Tensor, "B M D"]) -> Float[Tensor, "B M D"]:
+        """Return W_j^T v_j; its product with u_i is the agreement of vote and capsule, W_j u_i . v_j."""
         turned = capsules.transpose(0, 1)  # (M, B, D)
-        if detached:
+        if self._options.gradient == "detached-votes":
             return torch.bmm(turned, self._weight.matrices.detach()).transpose(0, 1)
         return self._weight.combine_rows(turned).transpose(0, 1)
-
-    def _agree(self, capsules: Float[Tensor, "B M D"]) -> Float[Tensor, "B M N"]:
-        """Return the agreement of each word's vote with each capsule, W_j u_i . v_j = u_i . W_j^T v_j."""
-        detached = self._options.gradient == "detached-votes"
-        return self._words.compare(self._vote_back(capsules, detached=detached), detached=detached)
-
-    def _agree_and_correlate(
-        self, capsules: Float[Tensor, "B M D"], queries: Float[Tensor, "B M D"]
-    ) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M N"]]:
-        """Return agreement and correlation, from one product with the words where the gradient allows it."""
-        if self._options.gradient == "detached-votes":
-            return self._agree(capsules), self._words.correlate(queries)
-        return self._words.compare_and_correlate(self._vote_back(capsules), queries)
 
 
 class _InputCapsules:
     """The words u_i: what routing computes from them once, and the products with them in every iteration."""
 
-    def __init__(self, words: Float[Tensor, "B N D"], word_mask: Bool[Tensor, "B N"], *, squashed: bool) -> None:
-        self._words = Shared(words)
+    def __init__(self, words: Float[Tensor, "B N D"], word_mask: Bool[Tensor, "B N"], options: RoutingOptions) -> None:
+        self._words, self._detached = Shared(words), options.gradient == "detached-votes"
         variance, mean = self._words.moments()  # (B, N)
         size = words.shape[-1]
         factor = word_mask.to(words.dtype)
-        if squashed:
+        if options.squash_words:
             factor = factor * squash_factor(root(size * (variance + mean.square())))
         self._factor = factor.unsqueeze(1)  # (B, 1, N)
         self._inverse_deviation = inverse_deviation(variance, mean, size).unsqueeze(1)  # (B, 1, N)
@@ -222,9 +202,9 @@ class _InputCapsules:
         """Return the weighted sums of words; the mask multiplies the weights, so padding adds nothing."""
         return self._words.combine_rows(weights * self._factor)
 
-    def compare(self, directions: Float[Tensor, "B M D"], *, detached: bool = False) -> Float[Tensor, "B M N"]:
+    def agree(self, directions: Float[Tensor, "B M D"]) -> Float[Tensor, "B M N"]:
         """Return u_i . direction_j."""
-        if detached:
+        if self._detached:
             return torch.bmm(directions, self._words.matrices.detach().transpose(1, 2)) * self._factor.detach()
         return self._words.compare_rows(directions) * self._factor
 
@@ -232,10 +212,12 @@ class _InputCapsules:
         """Return the correlation of u_i and q_j (Eq. 7); u_i needs no centring, because q_j is centred."""
         return self._words.compare_rows(standardised(queries)) * self._inverse_deviation
 
-    def compare_and_correlate(
+    def agree_and_correlate(
         self, directions: Float[Tensor, "B M D"], queries: Float[Tensor, "B M D"]
     ) -> tuple[Float[Tensor, "B M N"], Float[Tensor, "B M N"]]:
-        """Do both with one product."""
+        """Do both, with one product where the gradient allows it."""
+        if self._detached:
+            return self.agree(directions), self.correlate(queries)
         both = self._words.compare_rows(torch.cat((directions, standardised(queries)), dim=1))  # (B, 2 M, N)
         products, correlations = both.chunk(2, dim=1)
         return products * self._factor, correlations * self._inverse_deviation

@@ -26,9 +26,7 @@ class CapsuleRouting(nn.Module):
 
     def __init__(self, *, size: int, capsules: int, options: RoutingOptions, spread: float | None = None) -> None:
         super().__init__()
-        self.size = size
-        self.capsules = capsules
-        self.options = options
+        self.size, self.capsules, self.options = size, capsules, options
         self.weight = nn.Parameter(torch.randn(capsules, size, size) * (spread or 1 / math.sqrt(size)))
 
     def forward(
@@ -61,8 +59,7 @@ def route_in_groups(
     query: Float[Tensor, "B D"] | None = None,
 ) -> Float[Tensor, "B M D"]:
     """Return the capsules of `route`, computed group by group."""
-    capsules: Tensor = _Recomputed.apply(words, word_mask, weight, query, options)  # type: ignore[no-untyped-call]
-    return capsules
+    return _Recomputed.apply(words, word_mask, weight, query, options)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Recomputed(torch.autograd.Function):
@@ -91,10 +88,8 @@ class _Recomputed(torch.autograd.Function):
             part = words[rows].detach().requires_grad_()
             asked = None if query is None else query[rows].detach().requires_grad_()
             with torch.enable_grad():
-                found = route(
-                    part, word_mask[rows], leaf, options=ctx.options, query=asked, weight_gradient=of_weight
-                ).capsules
-            torch.autograd.backward(found, gradient[rows])
+                found = route(part, word_mask[rows], leaf, options=ctx.options, query=asked, weight_gradient=of_weight)
+            torch.autograd.backward(found.capsules, gradient[rows])
             of_words[rows] = 0 if part.grad is None else part.grad
             if asked is not None and of_query is not None:
                 of_query[rows] = 0 if asked.grad is None else asked.grad

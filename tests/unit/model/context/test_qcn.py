@@ -17,7 +17,7 @@ from docaps.corpus.text.vocabulary import PAD
 from docaps.model.builders import build_model
 from docaps.model.context.qcn import HistoryCapsules
 from docaps.model.context.sublayer import ContextMemory, ContextSublayer
-from docaps.model.layers import Attention, Residual, sinusoids
+from docaps.model.layers import Attention, Residual, Shape, sinusoids
 from docaps.training.objective import compute_loss
 
 K, M, R, D = tiny.K, tiny.M, tiny.R, tiny.D
@@ -73,7 +73,7 @@ def groups(network: HistoryCapsules, words: Tensor, row: int) -> Iterator[list[t
             u = f.weight @ torch.cat((words[row, place, position], distance)) + f.bias
             sentence.append((place, position, oracles.squash(u) if options.squash_words else u))
         made.append(sentence)
-    return iter(made if network.scope == "sentence" else [list(chain(*made))])
+    return iter([list(chain(*made))] if network.joint else made)
 
 
 def by_loops(network: HistoryCapsules, words: Tensor, sentence: Tensor, row: int, pooling: str) -> list[Any]:
@@ -315,9 +315,8 @@ def test_a_silent_context_has_the_same_other_weights() -> None:
 @pytest.mark.parametrize("gate", [True, False])
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_the_sublayer_passes_rows_without_history_through(norm: Any, gate: bool) -> None:
-    sublayer = ContextSublayer(
-        attention=Attention(size=D, heads=2), residual=Residual(size=D, dropout=0.0, norm=norm, gate=gate)
-    ).double()
+    shape = Shape(size=D, heads=2, feed_forward=3, dropout=0.0, norm=norm)
+    sublayer = ContextSublayer(attention=Attention(shape), residual=Residual(shape, gate=gate)).double()
     states, vectors = double(2, 3, D, seed=5), double(2, 4, D, seed=6)
     mask = torch.tensor([[True, True, False, False], [False] * 4])
     found = sublayer(states, ContextMemory(vectors, mask))

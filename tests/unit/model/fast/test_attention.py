@@ -47,7 +47,7 @@ def test_short_rows_attend_by_products_in_inference(
     )
     queries, keys, values = (part.detach() for part in sample(length))
     mask = MASK if masked else None
-    expected = attend_plainly(queries, keys, values, mask)
+    expected = attend_plainly(queries, keys, values, mask, False)
     for order in ((0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3)):  # memory layouts
         parts = [part.permute(order).contiguous().permute(order) for part in (keys, values)]
         torch.testing.assert_close(attend(queries, *parts, mask), expected)

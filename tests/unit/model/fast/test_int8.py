@@ -9,8 +9,6 @@ from docaps.model.fast import int8
 from docaps.model.fast.int8 import (
     LEVELS,
     POSITIVE_LEVELS,
-    CalibratedInt8FeedForward,
-    CalibratedInt8Linear,
     Int8FeedForward,
     Int8Linear,
     Int8Output,
@@ -29,9 +27,9 @@ def largest_of(values: Tensor) -> Tensor:
     return values.abs().flatten(0, -2).amax(dim=0)
 
 
-def calibrated(weight: Tensor, bias: Tensor | None, values: Tensor, levels: int = LEVELS) -> CalibratedInt8Linear:
+def calibrated(weight: Tensor, bias: Tensor | None, values: Tensor, levels: int = LEVELS) -> Int8Linear:
     steps = step_sizes(weight, largest_of(values), levels)
-    return CalibratedInt8Linear(weight, bias, steps, positive=levels == POSITIVE_LEVELS)
+    return Int8Linear(weight, bias, steps, positive=levels == POSITIVE_LEVELS)
 
 
 def test_columns_are_rounded_by_their_steps_and_clipped() -> None:
@@ -98,7 +96,7 @@ def maps(known: bool) -> tuple[Int8FeedForward, nn.Module, Tensor]:
         return Int8FeedForward(*(Int8Linear(one.weight, one.bias) for one in (inner, output))), plain, states
     first = calibrated(inner.weight, inner.bias, states)
     second = calibrated(output.weight, output.bias, inner(states).relu(), POSITIVE_LEVELS)
-    return CalibratedInt8FeedForward(first, second), plain, states
+    return Int8FeedForward(first, second), plain, states
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -124,7 +122,7 @@ def test_a_feed_forward_network_processes_a_few_rows_at_a_time(known: bool, monk
 @torch.inference_mode()
 def test_a_calibrated_output_layer_needs_no_scale() -> None:
     weight, states = random(40, 64), random(5, 64, seed=2)
-    pieces, scale = Int8Output(weight, 16, largest_of(states))(states)
+    pieces, scale = Int8Output(weight, 16, step_sizes(weight, largest_of(states), LEVELS))(states)
     assert scale is None
     found = torch.cat(list(pieces), dim=1)
     torch.testing.assert_close(found, states @ weight.T, atol=0.6, rtol=0)
