@@ -5,12 +5,19 @@ column names is a heading and gives the order of the columns. `bars` is the form
 corpora.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from docaps.corpus.documents import Document, TextLayout
-from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions, shorten
+from docaps.corpus.formats.format import (
+    OutputDocument,
+    ReadingOptions,
+    WritingOptions,
+    group_rows,
+    layout_writer,
+    shorten,
+)
 from docaps.corpus.formats.text_input import one_line
 
 BARS = "|||"
@@ -19,7 +26,6 @@ COLUMN_NAMES = {
     "source": {"source", "src", "sourcetext", "sentence", "text"},
     "target": {"target", "tgt", "trg", "targettext", "translation", "reference", "ref"},
 }
-Row = tuple[int, str, str]  # line number, document id, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +60,6 @@ def read_heading(line: str) -> Columns | None:
     return Columns(roles.index("id"), roles.index("source"), target, tuple(one_line(cell) for cell in cells))
 
 
-def _group(
-    rows: Iterable[Row], layout: Callable[[str, int, bool], TextLayout], options: ReadingOptions
-) -> Iterator[Document]:
-    """Join consecutive rows with the same id into documents; a long one is yielded in parts."""
-    current, sentences, start, continues = "", list[str](), 1, False
-    for number, name, sentence in rows:
-        if sentences and name != current:
-            yield Document(tuple(sentences), current, layout=layout(current, start, continues))
-            sentences = []
-        if not sentences:
-            current, start, continues = name, number, name == current
-        sentences.append(sentence)
-        if options.arrival.enough(len(sentences)):
-            yield Document(tuple(sentences), current, layout=layout(current, start, continues))
-            sentences = []
-    if sentences:
-        yield Document(tuple(sentences), current, layout=layout(current, start, continues))
-
-
 def read_tsv(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield the documents of tab-separated columns; blank lines are skipped."""
     worded = ((number, line) for number, line in enumerate(lines, start=1) if line.strip(" "))
@@ -84,10 +71,10 @@ def read_tsv(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document
         raise options.empty("lines of tab-separated columns: document id, source, perhaps target")
     rows = ((number, *_cells(line, columns, number, options)) for number, line in chain([first], worded))
 
-    def layout(_: str, start: int, continues: bool) -> TextLayout:
-        return TextLayout("tsv", start, details={"columns": columns}, continues=continues)
+    def layout(_: str, line: int, continues: bool) -> TextLayout:
+        return TextLayout("tsv", line, details={"columns": columns}, continues=continues)
 
-    yield from _group(rows, layout, options)
+    return group_rows(rows, layout, options)
 
 
 def _cells(line: str, columns: Columns, number: int, options: ReadingOptions) -> tuple[str, str]:
@@ -131,29 +118,27 @@ def _format_row(cells: Sequence[str], columns: Columns | None) -> str:
 
 def read_bars(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield the documents of lines that begin with the document's id; blank lines are skipped."""
-    worded = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    first = next(worded, None)
-    if first is None:
+    return group_rows(_barred_rows(lines, options), _bars_layout, options)
+
+
+def _barred_rows(lines: Iterable[str], options: ReadingOptions) -> Iterator[tuple[int, str, str]]:
+    """Split the id off each line that is not blank."""
+    found = False
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            name, bars, sentence = line.partition(BARS)
+            if not bars or not name.strip():
+                message = f"expected a line such as: docid {BARS} sentence, found '{shorten(one_line(line))}'"
+                raise options.fault(message, number)
+            yield number, one_line(name), one_line(sentence)
+            found = True
+    if not found:
         raise options.empty("lines such as: docid ||| sentence")
-    rows = (_barred_row(line, number, options) for number, line in chain([first], worded))
-    yield from _group(rows, _bars_layout, options)
-
-
-def _barred_row(line: str, number: int, options: ReadingOptions) -> Row:
-    """Split the id off a line."""
-    name, bars, sentence = line.partition(BARS)
-    if not bars or not name.strip():
-        message = f"expected a line such as: docid {BARS} sentence, found '{shorten(one_line(line))}'"
-        raise options.fault(message, number)
-    return number, one_line(name), one_line(sentence)
 
 
 def _bars_layout(name: str, line: int = 1, continues: bool = False) -> TextLayout:
     return TextLayout("bars", line, f"{name} {BARS} ", f"\n{name} {BARS} ", "\n", continues=continues)
 
 
-def write_bars(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
-    """Write each sentence after the id of its document."""
-    for number, item in enumerate(documents, start=1):
-        layout = item.document.layout_in("bars") or _bars_layout(item.name(number).replace(BARS, "|"))
-        yield layout.fill([one_line(sentence) for sentence in item.text])
+write_bars = layout_writer("bars", lambda item, number: _bars_layout(item.name(number).replace(BARS, "|")))
+"""Write each sentence after the id of its document."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -84,13 +84,13 @@ def _check(documents: Iterator[Document], options: ReadingOptions) -> Iterator[D
         longest = max(document.sentences, key=len, default="")
         if len(longest) > LONGEST_SENTENCE:
             raise too_long(longest, options.path, document.line)
-        if document.id is not None and not (document.layout and document.layout.continues):
-            line = document.layout.line if document.layout else None
+        layout = document.layout
+        if document.id is not None and not (layout and layout.continues):
             if document.id in seen:
                 first = f"line {seen[document.id]}" if seen[document.id] else "before"
                 message = f"a second document '{document.id}' (the first: {first}): give each document its own id"
-                raise options.fault(message, line)
-            seen[document.id] = line
+                raise options.fault(message, layout and layout.line)
+            seen[document.id] = layout and layout.line
             if len(seen) > REMEMBERED_IDS:
                 del seen[next(iter(seen))]
         yield document
@@ -123,27 +123,22 @@ def iterate_parallel(
 def _pair(
     source: Path, target: Path, ones: Iterator[Document], others: Iterator[Document]
 ) -> Iterator[ParallelDocument]:
-    """Pair documents; refuse the first that do not match."""
-    number = 0
-    for number, one in enumerate(ones, start=1):
-        other = next(others, None)
-        if other is None:
-            raise _unequal_number((source, number + sum(1 for _ in ones)), (target, number - 1), source, one)
+    """Pair documents; refuse the first that do not match, or the first without a partner."""
+    for number, (one, other) in enumerate(zip_longest(ones, others), start=1):
+        if one is None or other is None:
+            more = number + sum(1 for _ in chain(ones, others))  # one of them has ended
+            here, there = (more, number - 1) if one else (number - 1, more)
+            counts = f"{here} documents in {source}, but {there} in {target}"
+            message = f"{counts}: the one that begins here has no partner, remove it or add the other side"
+            path, line = (source, one.line) if one else (target, other.line if other else None)
+            raise CorpusError(message, path=path, line=line)
         _check_pair(source, target, number, one, other)
         yield ParallelDocument(one.sentences, other.sentences, one.id, one.paragraphs)
-    if (other := next(others, None)) is not None:
-        raise _unequal_number((source, number), (target, number + 1 + sum(1 for _ in others)), target, other)
-
-
-def _unequal_number(one: tuple[Path, int], other: tuple[Path, int], path: Path, alone: Document) -> CorpusError:
-    """Return the error for different numbers of documents, at the first one without a partner."""
-    counts = f"{one[1]} documents in {one[0]}, but {other[1]} in {other[0]}"
-    message = f"{counts}: the one that begins here has no partner, remove it or add the other side"
-    return CorpusError(message, path=path, line=alone.line)
 
 
 def _check_pair(source: Path, target: Path, number: int, one: Document, other: Document) -> None:
-    """Refuse two documents that differ in id, length or sentence ids."""
+    """Refuse two documents that differ in id, length or, if both have them, sentence ids."""
+    ids = [document.layout.sentence_ids if document.layout else () for document in (one, other)]
     if one.id is not None and other.id is not None and one.id != other.id:
         what = f"document {number} is '{one.id}' in {source}, but '{other.id}' in {target}: put them in the same order"
     elif len(one.sentences) != len(other.sentences):
@@ -151,7 +146,7 @@ def _check_pair(source: Path, target: Path, number: int, one: Document, other: D
             f"document {number} (near line {one.line}) has {len(one.sentences)} sentences in {source}, but "
             f"{len(other.sentences)} in {target}: {_advice(one.format, other.format)}"
         )
-    elif (found := _first_other_id(one, other)) is not None:
+    elif found := next((pair for pair in zip(*ids, strict=False) if pair[0] != pair[1]), None):
         what = f"document {number} has the sentence ids '{found[0]}' in {source}, but '{found[1]}' in {target}"
     else:
         return
@@ -164,14 +159,6 @@ def _advice(one: str, other: str) -> str:
         return f"they were read as '{one}' and '{other}'; name the format if that is wrong"
     units = f"lines and {DOCUMENT_MARK} marks" if one == "lines" else "documents and sentences"
     return f"both sides need the same {units}"
-
-
-def _first_other_id(one: Document, other: Document) -> tuple[str, str] | None:
-    """Return the first pair of different sentence ids, if both sides have ids."""
-    if not (one.layout and other.layout and one.layout.sentence_ids and other.layout.sentence_ids):
-        return None
-    pairs = zip(one.layout.sentence_ids, other.layout.sentence_ids, strict=True)
-    return next(((here, there) for here, there in pairs if here != there), None)
 
 
 def _reading_all(iterate: Callable[Arguments, Iterator[Item]]) -> Callable[Arguments, list[Item]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from docaps.corpus.documents import Document, TextLayout
-from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions
+from docaps.corpus.formats.format import OutputDocument, ReadingOptions, layout_writer
 from docaps.corpus.formats.text_input import one_line
 
 LONGEST_BLOCK = 1000  # lines without a blank line between them: a longer block is split here
@@ -99,15 +99,12 @@ def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
         yield block
 
 
-def write_text(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
-    """Write running text with the paragraphs it had; a paragraph of another format becomes a line."""
-    for number, item in enumerate(documents):
-        layout = item.document.layout_in("text") or _make_layout(item.document, number)
-        yield layout.fill([one_line(sentence) for sentence in item.text])
-
-
-def _make_layout(document: Document, number: int) -> TextLayout:
+def _make_layout(item: OutputDocument, number: int) -> TextLayout:
     """Return a layout for a document of another format: blank lines between paragraphs."""
-    counts = document.paragraphs or (len(document.sentences),)
+    counts = item.document.paragraphs or (len(item.document.sentences),)
     gaps = [gap for count in counts for gap in ("\n\n", *(" ",) * (count - 1))]
-    return TextLayout("text", before="\n" if number else "", between=tuple(gaps[1:]))
+    return TextLayout("text", before="\n" if number > 1 else "", between=tuple(gaps[1:]))
+
+
+write_text = layout_writer("text", _make_layout)
+"""Write running text with the paragraphs it had; a paragraph of another format becomes a line."""

@@ -43,9 +43,9 @@ def format_translations(
     """
     options = WritingOptions(language=language, target_language=target_language, system=system)
     pairs = iter(translated)
-    for document, translation in pairs:
-        output = (_output(*pair) for pair in chain([(document, translation)], pairs))
-        yield from _format(output, format or document.format, options)
+    for first in pairs:
+        output = (_output(*pair) for pair in chain([first], pairs))
+        yield from _format(output, format or first[0].format, options)
 
 
 def format_of(document: Document) -> str:
@@ -67,6 +67,21 @@ def _format(documents: Iterable[OutputDocument], name: str, options: WritingOpti
     return find_format(name).write(documents, options)
 
 
+def _write(path: Path, documents: Iterable[OutputDocument], format: str, options: WritingOptions) -> None:
+    """Write a file or a directory, complete or not at all; refuse a directory if other files would be lost."""
+    if format != DIRECTORY:
+        texts = _format(documents, format, options)
+        with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+            file.writelines(texts)
+        return
+    with replacing_directory(path) as directory:
+        write_directory(directory, documents)
+        written = {file.name for file in directory.iterdir()}
+        others = sorted(file.name for file in path.iterdir() if file.name not in written) if path.exists() else []
+        if others:
+            raise CorpusError(f"the directory holds something else ({others[0]}): choose another one", path=path)
+
+
 def write_documents(
     path: Path,
     documents: Iterable[Document],
@@ -77,16 +92,11 @@ def write_documents(
     target_language: str = TARGET_LANGUAGE,
 ) -> None:
     """Write a file of documents (or a directory), complete or not at all."""
-    found = [replace(document, layout=None) for document in documents]
-    if format == DIRECTORY:
-        _replace_directory(path, map(OutputDocument, found))
-        return
-    write_text_atomically(
-        path, format_documents(found, format, side=side, language=language, target_language=target_language)
-    )
+    found = [OutputDocument(replace(document, layout=None)) for document in documents]
+    _write(path, found, format, WritingOptions(side, language, target_language))
     if format == "starts":
-        lengths = (len(document.sentences) for document in found)
-        write_text_atomically(path.with_name(path.name + STARTS_SUFFIX), format_starts(lengths))
+        starts = format_starts(len(item.document.sentences) for item in found)
+        write_text_atomically(path.with_name(path.name + STARTS_SUFFIX), starts)
 
 
 def write_translations(
@@ -103,23 +113,9 @@ def write_translations(
     first = next(pairs, None)
     if first is None:
         raise CorpusError("there is nothing to write", path=path)
-    whole = chain([first], pairs)
-    if (format or first[0].format) == DIRECTORY:
-        _replace_directory(path, (_output(*pair) for pair in whole))
-        return
-    texts = format_translations(whole, format, language=language, target_language=target_language, system=system)
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines(texts)
-
-
-def _replace_directory(path: Path, documents: Iterable[OutputDocument]) -> None:
-    """Write a directory of documents, complete or not at all; refuse if other files would be lost."""
-    with replacing_directory(path) as directory:
-        write_directory(directory, documents)
-        written = {file.name for file in directory.iterdir()}
-        others = sorted(file.name for file in path.iterdir() if file.name not in written) if path.exists() else []
-        if others:
-            raise CorpusError(f"the directory holds something else ({others[0]}): choose another one", path=path)
+    options = WritingOptions(language=language, target_language=target_language, system=system)
+    output = (_output(*pair) for pair in chain([first], pairs))
+    _write(path, output, format or first[0].format, options)
 
 
 def write_parallel(
@@ -138,8 +134,7 @@ def write_parallel(
         if format == DIRECTORY or not find_format(format).two_sided:
             raise CorpusError(f"the format '{format}' holds one side: name two files", path=source)
         both = (OutputDocument(one, pair.target) for one, pair in zip(ones, pairs, strict=True))
-        options = WritingOptions("target", language, target_language)
-        write_text_atomically(source, "".join(_format(both, format, options)))
+        _write(source, both, format, WritingOptions("target", language, target_language))
         return
     others = (Document(pair.target, pair.id, pair.paragraphs) for pair in pairs)
     write_documents(source, ones, format, language=language, target_language=target_language)
