@@ -17,7 +17,7 @@ from docaps.corpus.formats.text_input import read_raw_lines
 from docaps.errors import CorpusError
 from docaps.files import write_text_atomically
 
-UNLABELLED, PRONOUN = "unlabelled", "pronoun"
+PRONOUN = "pronoun"
 _WORD = re.compile(r"\w+")
 Element = TypeVar("Element")
 
@@ -28,7 +28,7 @@ class SetItem:
 
     id: str
     source: str
-    phenomenon: str = UNLABELLED
+    phenomenon: str = "unlabelled"
     form: str = ""
     distance: int | None = None  # how many sentences back the deciding one is; 0 is the sentence itself
     pronoun: str | None = None  # the right one
@@ -200,19 +200,15 @@ def _read_item(record: JsonRecord) -> AnyItem:
 
 def _shared_fields(record: JsonRecord) -> dict[str, Any]:
     """Read the fields of both kinds of items; all but the source may be missing."""
-    history = record.sentences("history", blank=True) if record.has("history") else ()
-    target = record.sentences("target_history", blank=True) if record.has("target_history") else ()
-    if target and len(target) != len(history):
-        found = f"{len(history)} sentences in 'history' and {len(target)} in 'target_history'"
-        raise record.fault(f"{found}; expected as many in both")
-    return {
-        "id": record.text("id") if record.has("id") else str(record.line),
-        "source": record.sentence("source"),
-        "phenomenon": record.text("phenomenon") if record.has("phenomenon") else UNLABELLED,
-        "form": record.text("form") if record.has("form") else "",
-        "distance": record.integer("distance") if record.has("distance") else None,
-        "pronoun": record.text("pronoun").lower() if record.has("pronoun") else None,
-        "document": record.text("document") if record.has("document") else None,
-        "history": history,
-        "target_history": target,
-    }
+    names = ("history", "target_history")
+    found: dict[str, Any] = {name: record.sentences(name, blank=True) for name in names if record.has(name)}
+    history, target = (len(found.get(name, ())) for name in names)
+    if target not in (0, history):
+        counts = f"{history} sentences in 'history' and {target} in 'target_history'"
+        raise record.fault(f"{counts}; expected as many in both")
+    found |= {"id": str(record.line), "source": record.sentence("source")}
+    texts = ("id", "phenomenon", "form", "pronoun", "document")
+    found |= {name: record.text(name) for name in texts if record.has(name)}
+    found |= {"distance": record.integer("distance")} if record.has("distance") else {}
+    found |= {"pronoun": found["pronoun"].lower()} if "pronoun" in found else {}
+    return found

@@ -130,7 +130,7 @@ def check_sentence(text: object, options: ReadingOptions, line: int) -> str:
     return one_line(text)
 
 
-def check_not_empty(sentences: Sequence[str], options: ReadingOptions, *, name: str | None, line: int) -> None:
+def check_not_empty(sentences: Sequence[object], options: ReadingOptions, *, name: str | None, line: int) -> None:
     """Refuse a document without sentences."""
     if not sentences:
         what = "a document" if name is None else f"document '{name}'"

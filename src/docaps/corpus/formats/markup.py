@@ -18,43 +18,31 @@ from docaps.errors import CorpusError
 
 NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
-CDATA_START, CDATA_END = "<![CDATA[", "]]>"
+CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 ATTRIBUTE = re.compile(r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def decode_entities(text: str) -> str:
     """Decode the known entities of a text; leave anything else unchanged."""
-    return ENTITY.sub(_character, text)
 
+    def decode(match: re.Match[str]) -> str:
+        name, decimal, hexadecimal = match.groups()
+        if name:
+            return NAMED[name]
+        code = int(decimal) if decimal else int(hexadecimal, 16)
+        is_text = 0 < code < 0xD800 or 0xDFFF < code <= 0x10FFFF
+        return chr(code) if is_text else match[0]
 
-def _character(match: re.Match[str]) -> str:
-    """Return the character of one entity."""
-    name, decimal, hexadecimal = match.groups()
-    if name:
-        return NAMED[name]
-    code = int(decimal) if decimal else int(hexadecimal, 16)
-    is_text = 0 < code < 0xD800 or 0xDFFF < code <= 0x10FFFF
-    return chr(code) if is_text else match[0]
+    return ENTITY.sub(decode, text)
 
 
 def decode_markup(text: str) -> str:
-    """Decode the text of an element into a sentence."""
-    return one_line("".join(_decode_parts(text)))
-
-
-def _decode_parts(text: str) -> Iterator[str]:
-    """Yield the decoded parts of a text; CDATA is not decoded."""
-    rest = text
-    while CDATA_START in rest:
-        before, _, after = rest.partition(CDATA_START)
-        inside, end, following = after.partition(CDATA_END)
-        if not end:
-            break
-        yield decode_entities(before)
-        yield inside
-        rest = following
-    yield decode_entities(rest)
+    """Decode the text of an element into a sentence; CDATA is not decoded, unless it has no end."""
+    closed, end, rest = text.rpartition("]]>")  # every CDATA before the last end is closed: the pattern is linear
+    parts = CDATA.split(closed + end)
+    decoded = [part if number % 2 else decode_entities(part) for number, part in enumerate(parts)]
+    return one_line("".join(decoded) + decode_entities(rest))
 
 
 def encode_markup(sentence: str) -> str:
@@ -69,10 +57,8 @@ def encode_attribute(value: str) -> str:
 
 def attributes_of(text: str) -> dict[str, str]:
     """Parse the attributes of a tag; their names become lower case."""
-    return {
-        match[1].lower(): decode_entities(next(value for value in match.groups()[1:] if value is not None))
-        for match in ATTRIBUTE.finditer(text)
-    }
+    # Of the three ways to quote a value one matched; the others are empty.
+    return {name.lower(): decode_entities("".join(values)) for name, *values in ATTRIBUTE.findall(text)}
 
 
 def format_attributes(attributes: dict[str, str]) -> str:
@@ -106,13 +92,11 @@ class MarkupChunk:
 
 def cut_chunks(lines: Iterable[str]) -> Iterator[MarkupChunk]:
     """Split markup after each `</doc>`; the last chunk has none."""
-    waiting: list[str] = []
-    start = 1
-    for number, whole in enumerate(lines, start=1):
-        line = whole
+    waiting, start = list[str](), 1
+    for number, line in enumerate(lines, start=1):
         while match := CLOSING.search(line):
             yield _chunk([*waiting, line[: match.end()]], start)
-            waiting, start, line = [], number, line[match.end() :]
+            waiting, start, line = [], number, line[match.end() :]  # noqa: PLW2901
         waiting.append(line)
     yield _chunk(waiting, start)
 
@@ -130,8 +114,7 @@ def _tags(text: str) -> Iterator[re.Match[str]]:
         if match[2]:
             yield match
         elif comment_end >= 0:
-            found = text.find("-->", match.end())
-            comment_end = found if found >= 0 else -1
+            comment_end = text.find("-->", match.end())
 
 
 @dataclass(slots=True)
@@ -144,18 +127,13 @@ class MarkedText:
     end: int = 0
     spans: list[tuple[int, int]] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
+    breaks: list[int] = field(default_factory=list)  # number of sentences before each paragraph
 
     @property
     def paragraphs(self) -> tuple[int, ...]:
-        """Number of sentences of each paragraph; empty if there are no paragraph tags."""
-        return tuple(count for count in self.counts if count)
-
-    def open_paragraph(self) -> None:
-        """Begin a paragraph; sentences before the first one are a paragraph of their own."""
-        if not self.counts:
-            self.counts.append(len(self.ids))
-        self.counts.append(0)
+        """Number of sentences of each paragraph, with those before the first; empty if there are no paragraph tags."""
+        edges = [0, *self.breaks, len(self.ids)] if self.breaks else []
+        return tuple(end - start for start, end in pairwise(edges) if end > start)
 
     def sentences(self, chunk: MarkupChunk) -> tuple[str, ...]:
         """Return the decoded sentences."""
@@ -236,12 +214,10 @@ class Scanner:
             document.versions.append(MarkedText(kind, attributes, match.end()))
         version = document.versions[-1]
         if name in PARAGRAPHS:
-            version.open_paragraph()
+            version.breaks.append(len(version.ids))
         elif name == "seg":
             self._segment = match
             version.ids.append(attributes.get("id", str(len(version.ids) + 1)))
-            if version.counts:
-                version.counts[-1] += 1
 
     def _close(self, name: str, match: re.Match[str], chunk: MarkupChunk) -> MarkedDocument | None:
         """Process a closing tag; `</doc>` returns the document."""

@@ -37,17 +37,14 @@ def iterate_documents(
     running_text: bool = False,
     arrival: Arrival = WHOLE,
 ) -> Iterator[Document]:
-    """Yield the documents of a file or directory, holding one at a time.
+    """Yield the documents of a file, a directory or stdin (`-`), holding one at a time.
 
-    Args:
-        path: the file or directory; `-` is stdin.
-        format: the format's name; without it the format is detected (see `registry`).
-        side: which side of a two-sided file: the source, the target (a reference), or a hypothesis.
-        language: code of the text's language, for splitting running text.
-        starts: the file of document starts, for the format `starts`.
-        running_text: whether content that looks like running text may be split into sentences.
-        arrival: when to yield a part of a long document; the layout of the next part says that it continues. Only for
-            formats with one sentence a line and for running text; others hold a whole document at a time.
+    The format is detected if it is not given (see `registry`); `running_text` allows that text which looks like running
+    text is split into sentences, by the rules of `language`. `side` chooses the text of a two-sided file: source,
+    target (a reference) or hypothesis. `starts` is the file of document starts, for the format `starts`.
+
+    `arrival` says when to yield a part of a long document; the layout of the next part says that it continues. Only for
+    formats with one sentence a line and for running text; others hold a whole document at a time.
     """
     if format is not None:
         check_name(format)
@@ -84,13 +81,13 @@ def _check(documents: Iterator[Document], options: ReadingOptions) -> Iterator[D
         longest = max(document.sentences, key=len, default="")
         if len(longest) > LONGEST_SENTENCE:
             raise too_long(longest, options.path, document.line)
-        layout = document.layout
-        if document.id is not None and not (layout and layout.continues):
+        if document.id is not None and not (document.layout and document.layout.continues):
+            line = document.layout.line if document.layout else None
             if document.id in seen:
                 first = f"line {seen[document.id]}" if seen[document.id] else "before"
                 message = f"a second document '{document.id}' (the first: {first}): give each document its own id"
-                raise options.fault(message, layout and layout.line)
-            seen[document.id] = layout and layout.line
+                raise options.fault(message, line)
+            seen[document.id] = line
             if len(seen) > REMEMBERED_IDS:
                 del seen[next(iter(seen))]
         yield document

@@ -5,7 +5,7 @@ One file is one document. Paragraphs are lines, or hard-wrapped lines with a bla
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, islice, pairwise
 
 from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.formats.format import OutputDocument, ReadingOptions, layout_writer
@@ -78,25 +78,13 @@ def _part(sentences: list[str], gaps: list[str], counts: list[int], *, continues
 def _paragraphs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the paragraphs, each after the line ends before it."""
     gap = ""
-    for block in _blocks(lines):
-        if not block[0]:
-            gap += "\n" * len(block)
-            continue
-        for paragraph in split_paragraphs(block):
-            yield gap, paragraph
-            gap = "\n"
-
-
-def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Split lines into runs of blank lines and runs of others."""
-    block: list[str] = []
-    for line in map(one_line, lines):
-        if block and (bool(block[0]) != bool(line) or len(block) == LONGEST_BLOCK):
-            yield block
-            block = []
-        block.append(line)
-    if block:
-        yield block
+    for worded, block in groupby(map(one_line, lines), key=bool):
+        if not worded:
+            gap += "\n" * sum(1 for _ in block)
+        while worded and (part := list(islice(block, LONGEST_BLOCK))):
+            for paragraph in split_paragraphs(part):
+                yield gap, paragraph
+                gap = "\n"
 
 
 def _make_layout(item: OutputDocument, number: int) -> TextLayout:

@@ -7,7 +7,7 @@ expanded, nothing is fetched.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -50,21 +50,31 @@ def read_sgml(lines: Iterable[str], options: ReadingOptions) -> Iterator[Documen
 
 def _sgml_document(marked: MarkedDocument, chunk: MarkupChunk, evaluation: bool, options: ReadingOptions) -> Document:
     """Return one document with the text around its sentences."""
-    line = chunk.line_at(marked.start)
-    version = marked.versions[0] if marked.versions else None
-    sentences = version.sentences(chunk) if version else ()
-    check_not_empty(sentences, options, name=marked.name, line=line)
-    assert version is not None
-    layout = TextLayout(
-        "sgml",
-        line,
-        before=chunk.text[marked.start : version.spans[0][0]],
-        between=version.seams(chunk),
-        after=chunk.text[version.spans[-1][1] :] + "\n",
-        sentence_ids=tuple(version.ids),
-        details={"set": marked.set_attributes, "evaluation": evaluation},
-    )
-    return Document(sentences, marked.name, version.paragraphs, layout)
+    version = next(iter(marked.versions), MarkedText("", {}, 0))
+    check_not_empty(version.spans, options, name=marked.name, line=chunk.line_at(marked.start))
+    before, after = chunk.text[marked.start : version.spans[0][0]], chunk.text[version.spans[-1][1] :] + "\n"
+    details = {"set": marked.set_attributes, "evaluation": evaluation}
+    return _make_document("sgml", marked, version, chunk, before=before, after=after, details=details)
+
+
+def _make_document(
+    format: str, marked: MarkedDocument, version: MarkedText, chunk: MarkupChunk, **around: Any
+) -> Document:
+    """Return the document of one text, with the fields of its layout that say what is around the sentences."""
+    line, seams, ids = chunk.line_at(marked.start), version.seams(chunk), tuple(version.ids)
+    layout = TextLayout(format, line, between=seams, sentence_ids=ids, **around)
+    return Document(version.sentences(chunk), marked.name, version.paragraphs, layout)
+
+
+def _format_paragraphs(sentences: Sequence[str], paragraphs: Sequence[int]) -> str:
+    """Return the markup for the sentences of a document of another format."""
+    ends = set(accumulate(paragraphs)) - {len(sentences)}
+    lines = ["<p>"]
+    for number, sentence in enumerate(sentences, start=1):
+        lines.append(f'<seg id="{number}">{encode_markup(sentence)}</seg>')
+        if number in ends:
+            lines += ["</p>", "<p>"]
+    return "\n".join([*lines, "</p>", ""])
 
 
 def write_sgml(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:
@@ -76,10 +86,13 @@ def write_sgml(documents: Iterable[OutputDocument], options: WritingOptions) -> 
             kind = {"source": "srcset", "target": "refset", "hypothesis": "tstset"}[options.side]
             kind, details = kind if item.translation is None else "tstset", dict(layout.details) if layout else {}
             yield _open_set(kind, details, options)
-        layout = layout or _sgml_layout(item, number)
-        if kind != "srcset":
-            layout = _with_system(layout, options.system)
-        yield layout.fill([encode_markup(sentence) for sentence in item.text])
+        system = {} if kind == "srcset" else {"sysid": options.system}
+        if layout:
+            layout = _with_system(layout, options.system) if system else layout
+            yield layout.fill([encode_markup(sentence) for sentence in item.text])
+        else:
+            tag = format_attributes({**system, "docid": item.name(number)})
+            yield f"<doc{tag}>\n{_format_paragraphs(item.text, item.document.paragraphs)}</doc>\n"
     if kind:
         yield f"</{kind}>\n" + ("</mteval>\n" if details.get("evaluation") else "")
 
@@ -92,18 +105,6 @@ def _open_set(kind: str, details: dict[str, Any], options: WritingOptions) -> st
         attributes["trglang"] = found.pop("trglang", options.target_language)
     start = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n' if details.get("evaluation") else ""
     return f"{start}<{kind}{format_attributes(attributes | found)}>\n"
-
-
-def _sgml_layout(item: OutputDocument, number: int) -> TextLayout:
-    """Return the markup for a document of another format."""
-    document = item.document
-    ends = set(accumulate(document.paragraphs or (len(document.sentences),)))
-    seams = [
-        ("</seg>\n</p>\n<p>\n" if place in ends else "</seg>\n") + f'<seg id="{place + 1}">'
-        for place in range(1, len(document.sentences))
-    ]
-    before = f'<doc docid={encode_attribute(item.name(number))}>\n<p>\n<seg id="1">'
-    return TextLayout("sgml", before=before, between=tuple(seams), after="</seg>\n</p>\n</doc>\n")
 
 
 def _with_system(layout: TextLayout, system: str) -> TextLayout:
@@ -150,21 +151,11 @@ def _xml_document(marked: MarkedDocument, chunk: MarkupChunk, options: ReadingOp
     """Return one side of a document."""
     line = chunk.line_at(marked.start)
     version = _choose(marked, options, line)
-    sentences = version.sentences(chunk)
-    check_not_empty(sentences, options, name=marked.name, line=line)
-    layout = TextLayout(
-        "xml",
-        line,
-        before=chunk.text[: marked.end].removeprefix("\n"),
-        between=version.seams(chunk),
-        after=after,
-        sentence_ids=tuple(version.ids),
-        details={
-            "opening": chunk.text[version.start : version.spans[0][0]],
-            "closing": chunk.text[version.spans[-1][1] : version.end],
-        },
-    )
-    return Document(sentences, marked.name, version.paragraphs, layout)
+    check_not_empty(version.spans, options, name=marked.name, line=line)
+    opening = chunk.text[version.start : version.spans[0][0]]
+    closing = chunk.text[version.spans[-1][1] : version.end]
+    before, details = chunk.text[: marked.end].removeprefix("\n"), {"opening": opening, "closing": closing}
+    return _make_document("xml", marked, version, chunk, before=before, after=after, details=details)
 
 
 def _choose(marked: MarkedDocument, options: ReadingOptions, line: int) -> MarkedText:
@@ -215,16 +206,8 @@ def _format_document(item: OutputDocument, number: int, options: WritingOptions)
             ("src", {"lang": options.language}, item.document.sentences),
             (kind, {**system, "lang": options.target_language}, item.translation),
         ]
-    inner = "".join(_format_text(kind, attributes, text, item.document.paragraphs) for kind, attributes, text in texts)
+    inner = "".join(
+        f"<{kind}{format_attributes(attributes)}>\n{_format_paragraphs(text, item.document.paragraphs)}</{kind}>\n"
+        for kind, attributes, text in texts
+    )
     return f"<doc id={encode_attribute(item.name(number))}>\n{inner}</doc>\n"
-
-
-def _format_text(kind: str, attributes: dict[str, str], sentences: tuple[str, ...], paragraphs: tuple[int, ...]) -> str:
-    """Format one text of a document."""
-    ends = set(accumulate(paragraphs)) - {len(sentences)}
-    lines = [f"<{kind}{format_attributes(attributes)}>", "<p>"]
-    for number, sentence in enumerate(sentences, start=1):
-        lines.append(f'<seg id="{number}">{encode_markup(sentence)}</seg>')
-        if number in ends:
-            lines += ["</p>", "<p>"]
-    return "\n".join([*lines, "</p>", f"</{kind}>", ""])
