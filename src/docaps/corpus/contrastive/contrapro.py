@@ -144,7 +144,12 @@ def _read_lines(stem: str, options: SetOptions) -> list[ContrastiveItem]:
     contexts, size = [list[str](), list[str]()], 0
     if not options.without_history:
         contexts = read_columns(context_paths, blank=True)
-        size = _context_size(paths[0], len(sources), context_paths[0], len(contexts[0]), options.context_lines)
+        size, rest = divmod(len(contexts[0]), len(sources))
+        if rest or options.context_lines not in (None, size):
+            expected = "the same number" if options.context_lines is None else options.context_lines
+            context = f"{len(contexts[0]):,} lines of context for the {len(sources):,} lines of {paths[0]}"
+            message = f"{context}, expected {expected} for each: extract them anew, or correct --context-lines"
+            raise CorpusError(message, path=context_paths[0])
     found = []
     for number, (source, right) in enumerate(zip(sources, targets, strict=True)):
         one, other = (tuple(lines[size * number : size * (number + 1)]) for lines in contexts)
@@ -153,16 +158,6 @@ def _read_lines(stem: str, options: SetOptions) -> list[ContrastiveItem]:
         line = ContrastiveItem(id="", source=source, phenomenon=PRONOUN, right=right, wrong=())
         found.append(replace(line, history=one[first:], target_history=other[first:]))
     return found
-
-
-def _context_size(path: Path, lines: int, context_path: Path, context: int, wanted: int | None) -> int:
-    """Return the number of context lines of each line, which must be the same for all, and the one given."""
-    size = context // lines
-    if context != lines * size or (wanted is not None and wanted != size):
-        expected = f"{wanted} for each" if wanted is not None else "the same number for each"
-        message = f"{context:,} lines of context for the {lines:,} lines of {path}, expected {expected}"
-        raise CorpusError(f"{message}: extract them anew, or correct --context-lines", path=context_path)
-    return size
 
 
 def _label(lines: list[ContrastiveItem], labels: Path, texts: Path) -> list[AnyItem]:

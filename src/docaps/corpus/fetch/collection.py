@@ -20,6 +20,7 @@ from docaps.files import read_json, write_json
 from docaps.runs.directory import now
 
 FETCHED, IN_PLACE, MISSING = "fetched", "in place", "missing"
+MOST_OTHERS = 5  # other files to name
 
 
 @dataclass
@@ -96,15 +97,6 @@ def _measure(source: Path, target: Path) -> dict[str, Any]:
     return {"documents": count, "sentences": sentences, "average_document_length": sentences / count}
 
 
-def _other_files(found: Collection, most: int = 5) -> list[str]:
-    """List other files in the directory: they may be the missing ones, packed or under other names."""
-    own = {name + ending for name in found.states for ending in ("", ".partial", ".partial.json")} | {"fetch.json"}
-    if not found.folder.is_dir():
-        return []
-    others = sorted(path.name for path in found.folder.iterdir() if path.name not in own and path.name[0] != ".")
-    return [*others[:most], "..."] if len(others) > most else others
-
-
 def explain_missing(found: Collection) -> str:
     """Return instructions for the missing files: which to put where, and from which page."""
     lines = [found.fault] if found.fault else []
@@ -116,8 +108,12 @@ def explain_missing(found: Collection) -> str:
             original = f" (there: {known[name].url.rpartition('/')[2]})" if name in known else ""
             lines.append(f"  {found.folder / name}{original}")
         lines.append(f"    from {' or '.join(pages)}")
-    if others := ", ".join(_other_files(found)):
-        lines.append(f"In {found.folder} there is also {others}: unpack archives, and give files these names.")
+    own = {name + ending for name in found.states for ending in ("", ".partial", ".partial.json")} | {"fetch.json"}
+    here = found.folder.iterdir() if found.folder.is_dir() else ()
+    # Other files may be the missing ones, packed or under other names.
+    if others := sorted(path.name for path in here if path.name not in own and path.name[0] != "."):
+        some = ", ".join([*others[:MOST_OTHERS], *["..."] * (len(others) > MOST_OTHERS)])
+        lines.append(f"In {found.folder} there is also {some}: unpack archives, and give files these names.")
     lines.append("One sentence a line, a line <d> before each document, the same lines on both sides.")
     lines.append("Then type the same command again; or give the files' addresses with --from or --catalogue.")
     return "\n".join(lines)

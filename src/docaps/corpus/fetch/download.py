@@ -13,7 +13,7 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from io import RawIOBase
 from pathlib import Path
@@ -226,9 +226,8 @@ def _transfer(address: RemoteFile, partial: PartialDownload, timeout: float) -> 
         task_name = f"fetch {partial.final.name} (bytes)"
         with progress.start(task_name, origin.total) as task, partial.path.open("ab", 0) as file:
             task.advance(offset)
-            while chunk := _receive(response):
-                _keep(chunk, file, partial)
-                task.advance(len(chunk))
+            for count in _receive(response, file, partial):
+                task.advance(count)
     if origin.total is not None and partial.size != origin.total:
         raise TemporaryError(f"the connection broke after {partial.size:,} of {origin.total:,} bytes")
 
@@ -262,20 +261,23 @@ def _begin(address: RemoteFile, response: http.client.HTTPResponse, partial: Par
     return origin
 
 
-def _receive(response: http.client.HTTPResponse) -> bytes:
-    """Return the next bytes, none at the end."""
-    try:
-        return response.read(CHUNK)
-    except (OSError, http.client.HTTPException) as fault:
-        raise TemporaryError(f"the connection broke ({_reason(fault)})") from None
+def _receive(response: http.client.HTTPResponse, file: RawIOBase, partial: PartialDownload) -> Iterator[int]:
+    """Append the bytes of a response to a file, and yield how many.
 
-
-def _keep(chunk: bytes, file: RawIOBase, partial: PartialDownload) -> None:
-    """Write received bytes unbuffered, so that a full disk is noticed here and everything before is kept."""
-    rest = memoryview(chunk)
-    try:
-        while rest:
-            rest = rest[file.write(rest) or 0 :]
-    except OSError as fault:
-        kept = f"{partial.size:,} bytes are kept: the same command goes on from there"
-        raise FetchError(f"cannot be written: {fault.strerror}. {kept}", path=partial.path) from None
+    They are written unbuffered, so that a full disk is noticed here and everything before is kept.
+    """
+    while True:
+        try:
+            chunk = response.read(CHUNK)
+        except (OSError, http.client.HTTPException) as fault:
+            raise TemporaryError(f"the connection broke ({_reason(fault)})") from None
+        if not chunk:
+            return
+        rest = memoryview(chunk)
+        try:
+            while rest:
+                rest = rest[file.write(rest) or 0 :]
+        except OSError as fault:
+            kept = f"{partial.size:,} bytes are kept: the same command goes on from there"
+            raise FetchError(f"cannot be written: {fault.strerror}. {kept}", path=partial.path) from None
+        yield len(chunk)

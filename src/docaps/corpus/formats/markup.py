@@ -50,11 +50,6 @@ def encode_markup(sentence: str) -> str:
     return escape(NOT_XML.sub("\ufffd", one_line(sentence)), quote=False)
 
 
-def encode_attribute(value: str) -> str:
-    """Encode the value of an attribute, with its quotes."""
-    return f'"{escape(NOT_XML.sub(chr(0xFFFD), value))}"'
-
-
 def attributes_of(text: str) -> dict[str, str]:
     """Parse the attributes of a tag; their names become lower case."""
     # Of the three ways to quote a value one matched; the others are empty.
@@ -62,8 +57,9 @@ def attributes_of(text: str) -> dict[str, str]:
 
 
 def format_attributes(attributes: dict[str, str]) -> str:
-    """Format attributes for a tag."""
-    return "".join(f" {name}={encode_attribute(value)}" for name, value in attributes.items())
+    """Format attributes for a tag, each after a space."""
+    encoded = {name: escape(NOT_XML.sub("\ufffd", value)) for name, value in attributes.items()}
+    return "".join(f' {name}="{value}"' for name, value in encoded.items())
 
 
 CLOSING = re.compile(r"</doc\s*>", re.IGNORECASE)

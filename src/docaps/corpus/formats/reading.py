@@ -139,23 +139,18 @@ def _check_pair(source: Path, target: Path, number: int, one: Document, other: D
     if one.id is not None and other.id is not None and one.id != other.id:
         what = f"document {number} is '{one.id}' in {source}, but '{other.id}' in {target}: put them in the same order"
     elif len(one.sentences) != len(other.sentences):
-        what = (
-            f"document {number} (near line {one.line}) has {len(one.sentences)} sentences in {source}, but "
-            f"{len(other.sentences)} in {target}: {_advice(one.format, other.format)}"
-        )
+        units = f"lines and {DOCUMENT_MARK} marks" if one.format == "lines" else "documents and sentences"
+        advice = f"both sides need the same {units}"
+        if one.format != other.format:
+            advice = f"they were read as '{one.format}' and '{other.format}'; name the format if that is wrong"
+        where = f"document {number} (near line {one.line})"
+        counts = f"{len(one.sentences)} sentences in {source}, but {len(other.sentences)} in {target}"
+        what = f"{where} has {counts}: {advice}"
     elif found := next((pair for pair in zip(*ids, strict=False) if pair[0] != pair[1]), None):
         what = f"document {number} has the sentence ids '{found[0]}' in {source}, but '{found[1]}' in {target}"
     else:
         return
     raise CorpusError(what, path=target, line=other.line)
-
-
-def _advice(one: str, other: str) -> str:
-    """Return the advice for two sides of different lengths, read in these formats."""
-    if one != other:
-        return f"they were read as '{one}' and '{other}'; name the format if that is wrong"
-    units = f"lines and {DOCUMENT_MARK} marks" if one == "lines" else "documents and sentences"
-    return f"both sides need the same {units}"
 
 
 def _reading_all(iterate: Callable[Arguments, Iterator[Item]]) -> Callable[Arguments, list[Item]]:

@@ -80,8 +80,7 @@ class _ZstandardFile(io.RawIOBase):
         self._error = zstandard.ZstdError
         self._decompressor = zstandard.ZstdDecompressor()
         self._frame = self._decompressor.decompressobj()
-        self._within = False
-        self._packed = self._ready = b""
+        self._ready = b""
 
     def readable(self) -> bool:
         return True
@@ -89,28 +88,20 @@ class _ZstandardFile(io.RawIOBase):
     def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
         """Read decompressed bytes into `buffer`; 0 is the end."""
         while not self._ready:
-            if not self._unpack():
+            packed = self._frame.unused_data or self._file.read1(READ_SIZE)
+            if not packed and self._frame.eof:
                 return 0
+            if not packed:
+                raise DamageError("it ends too early")
+            if self._frame.eof:
+                self._frame = self._decompressor.decompressobj()
+            try:
+                self._ready = self._frame.decompress(packed)
+            except self._error as fault:
+                raise DamageError(str(fault)) from None
         size = min(len(buffer), len(self._ready))
         buffer[:size], self._ready = self._ready[:size], self._ready[size:]
         return size
-
-    def _unpack(self) -> bool:
-        """Decompress the next bytes; False at the end of the file."""
-        packed = self._packed or self._file.read1(READ_SIZE)
-        if not packed:
-            if self._within:
-                raise DamageError("it ends too early")
-            return False
-        try:
-            self._ready = self._frame.decompress(packed)
-        except self._error as fault:
-            raise DamageError(str(fault)) from None
-        self._within = not self._frame.eof
-        self._packed = b"" if self._within else self._frame.unused_data
-        if not self._within:
-            self._frame = self._decompressor.decompressobj()
-        return True
 
 
 def unpack(file: io.BufferedReader) -> BinaryIO:
@@ -305,11 +296,8 @@ def _decode(line: bytes, path: Path, number: int) -> str:
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as fault:
-        raise CorpusError(
-            f"not UTF-8 at byte {fault.start + 1} of the line (0x{line[fault.start]:02x}): convert it to UTF-8 first",
-            path=path,
-            line=number,
-        ) from None
+        found = f"not UTF-8 at byte {fault.start + 1} of the line (0x{line[fault.start]:02x})"
+        raise CorpusError(f"{found}: convert it to UTF-8 first", path=path, line=number) from None
     if "\0" in text:
         raise CorpusError("the line holds a NUL byte: remove it, or give a text file", path=path, line=number)
     text = text.removesuffix("\r\n") if text.endswith("\n") else text.removesuffix("\r")

@@ -21,7 +21,6 @@ from docaps.corpus.formats.markup import (
     MarkupChunk,
     Scanner,
     cut_chunks,
-    encode_attribute,
     encode_markup,
     format_attributes,
 )
@@ -111,7 +110,7 @@ def _with_system(layout: TextLayout, system: str) -> TextLayout:
     """Add the translating system to the document's tag."""
     tag = FIRST_TAG.search(layout.before)
     assert tag is not None
-    named = SYSTEM.sub("", tag[0]).replace("<doc", f"<doc sysid={encode_attribute(system)}", 1)
+    named = SYSTEM.sub("", tag[0]).replace("<doc", f"<doc{format_attributes({'sysid': system})}", 1)
     return replace(layout, before=layout.before[: tag.start()] + named + layout.before[tag.end() :])
 
 
@@ -210,4 +209,4 @@ def _format_document(item: OutputDocument, number: int, options: WritingOptions)
         f"<{kind}{format_attributes(attributes)}>\n{_format_paragraphs(text, item.document.paragraphs)}</{kind}>\n"
         for kind, attributes, text in texts
     )
-    return f"<doc id={encode_attribute(item.name(number))}>\n{inner}</doc>\n"
+    return f"<doc{format_attributes({'id': item.name(number)})}>\n{inner}</doc>\n"
