@@ -15,14 +15,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from docaps.corpus.contrastive.contrastive_set import (
-    PRONOUN,
-    AnyItem,
-    ContrastiveItem,
-    ContrastiveSet,
-    SetOptions,
-    with_pronoun,
-)
+from docaps.corpus.contrastive.contrastive_set import PRONOUN, ContrastiveItem, ContrastiveSet, SetOptions, find_pronoun
 from docaps.corpus.contrastive.records import JsonRecord, read_columns, read_record_list, read_sentences, same_sentence
 from docaps.corpus.formats.format import shorten
 from docaps.errors import CorpusError
@@ -160,10 +153,9 @@ def _read_lines(stem: str, options: SetOptions) -> list[ContrastiveItem]:
     return found
 
 
-def _label(lines: list[ContrastiveItem], labels: Path, texts: Path) -> list[AnyItem]:
+def _label(lines: list[ContrastiveItem], labels: Path, texts: Path) -> list[ContrastiveItem]:
     """Return the items of lines, labelled by the published file, which gives the number of lines of each item."""
-    items: list[AnyItem] = []
-    start = 0
+    items, start = list[ContrastiveItem](), 0
     for number, record in enumerate(read_record_list(labels), start=1):
         label = _make_item(record, number)
         own = lines[start : start + 1 + len(label.wrong)]
@@ -181,10 +173,9 @@ def _label(lines: list[ContrastiveItem], labels: Path, texts: Path) -> list[AnyI
     return items
 
 
-def _group(lines: list[ContrastiveItem], texts: Path) -> list[AnyItem]:
+def _group(lines: list[ContrastiveItem], texts: Path) -> list[ContrastiveItem]:
     """Return the items of lines without labels: a reference is followed by other translations of its sentence."""
-    items: list[AnyItem] = []
-    start = 0
+    items, start = list[ContrastiveItem](), 0
     for end in range(1, len(lines) + 1):
         reference = lines[start]
         if end < len(lines) and lines[end] == replace(reference, right=lines[end].right) != reference:
@@ -193,6 +184,7 @@ def _group(lines: list[ContrastiveItem], texts: Path) -> list[AnyItem]:
             message = f"no contrastive line after the reference {shorten(reference.right)!r}"
             raise CorpusError(f"{message}: extract the lines with their contrastive ones", path=texts, line=end)
         wrong = tuple(line.right for line in lines[start + 1 : end])
-        items.append(with_pronoun(replace(reference, id=str(len(items) + 1), wrong=wrong)))
+        pronoun = find_pronoun(reference.right, wrong)
+        items.append(replace(reference, id=str(len(items) + 1), wrong=wrong, pronoun=pronoun))
         start = end
     return items

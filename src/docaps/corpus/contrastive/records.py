@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from docaps.corpus.formats.format import NO_TEXT, shorten
-from docaps.corpus.formats.text_input import LONGEST_SENTENCE, one_line, read_lines, read_text_file
+from docaps.corpus.formats.text_input import check_length, one_line, read_lines, read_text_file
 from docaps.errors import CorpusError
 
 _WORD, _SPACE = re.compile(r"\w+"), re.compile(r"[ \t\r\n]*")
@@ -23,15 +23,8 @@ def read_sentences(path: Path, *, blank: bool = False) -> list[str]:
     for number, sentence in enumerate(sentences, start=1):
         if not sentence and not blank:
             raise CorpusError("a blank line, expected a sentence", path=path, line=number)
-        check_length(sentence, path, number)
+        check_length(sentence, path, number, "remove it")
     return sentences
-
-
-def check_length(text: str, path: Path, line: int) -> None:
-    """Refuse a text that is too long for a sentence."""
-    if len(text) > LONGEST_SENTENCE:
-        message = f"a sentence of {len(text):,} characters, expected at most {LONGEST_SENTENCE:,}: remove it"
-        raise CorpusError(message, path=path, line=line)
 
 
 def read_columns(paths: Sequence[Path], *, blank: bool = False) -> list[list[str]]:
@@ -109,7 +102,7 @@ class JsonRecord:
         """Return a sentence on one line; refuse what is not text, too long or blank."""
         if found := NO_TEXT.search(text):
             raise self.fault(f"the field '{name}' holds the character U+{ord(found[0]):04X}, which is no text")
-        check_length(text, self.path, self.line)
+        check_length(text, self.path, self.line, "remove it")
         if not blank and not text.strip():
             raise self.fault(f"the field '{name}' is blank, expected a sentence")
         return one_line(text)

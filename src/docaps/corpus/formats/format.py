@@ -33,6 +33,20 @@ class ReadingOptions:
         """Return the error for a file without documents."""
         return self.fault(f"the file is empty: expected {expected}")
 
+    def check_sentence(self, text: object, line: int) -> str:
+        """Return a sentence on one line; refuse what is not text, for formats that can spell any character."""
+        if not isinstance(text, str):
+            raise self.fault(f"expected a sentence, found {shorten(repr(text))}", line)
+        if found := NO_TEXT.search(text):
+            raise self.fault(f"a sentence holds the character U+{ord(found[0]):04X}, which is no text: remove it", line)
+        return one_line(text)
+
+    def check_not_empty(self, sentences: Sequence[object], *, name: str | None, line: int) -> None:
+        """Refuse a document without sentences."""
+        if not sentences:
+            what = "a document" if name is None else f"document '{name}'"
+            raise self.fault(f"{what} without sentences: remove it", line)
+
 
 @dataclass(frozen=True, slots=True)
 class WritingOptions:
@@ -119,22 +133,6 @@ def group_rows(
             sentences = []
     if sentences:
         yield document()
-
-
-def check_sentence(text: object, options: ReadingOptions, line: int) -> str:
-    """Return a sentence on one line; refuse what is not text, for formats that can spell any character."""
-    if not isinstance(text, str):
-        raise options.fault(f"expected a sentence, found {shorten(repr(text))}", line)
-    if found := NO_TEXT.search(text):
-        raise options.fault(f"a sentence holds the character U+{ord(found[0]):04X}, which is no text: remove it", line)
-    return one_line(text)
-
-
-def check_not_empty(sentences: Sequence[object], options: ReadingOptions, *, name: str | None, line: int) -> None:
-    """Refuse a document without sentences."""
-    if not sentences:
-        what = "a document" if name is None else f"document '{name}'"
-        raise options.fault(f"{what} without sentences: remove it", line)
 
 
 def shorten(text: str, limit: int = 60) -> str:

@@ -8,14 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from docaps.corpus.documents import Document, TextLayout
-from docaps.corpus.formats.format import (
-    OutputDocument,
-    ReadingOptions,
-    WritingOptions,
-    check_not_empty,
-    check_sentence,
-    shorten,
-)
+from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions, shorten
 from docaps.corpus.formats.text_input import one_line
 from docaps.errors import CorpusError
 
@@ -57,11 +50,11 @@ def _document(record: dict[str, Any], number: int, options: ReadingOptions) -> D
     name, found, counts = record.get("id"), record.get(key), record.get("paragraphs", [])
     if name is not None and type(name) not in (str, int):
         raise unexpected("id", "a text")
-    name = None if name is None else check_sentence(str(name), options, number)
+    name = None if name is None else options.check_sentence(str(name), number)
     if not isinstance(found, list):
         raise unexpected(key, "a list of sentences")
-    sentences = tuple(check_sentence(sentence, options, number) for sentence in found)
-    check_not_empty(sentences, options, name=name, line=number)
+    sentences = tuple(options.check_sentence(sentence, number) for sentence in found)
+    options.check_not_empty(sentences, name=name, line=number)
     counts = counts if isinstance(counts, list) else [counts]
     valid = all(isinstance(count, int) and count > 0 for count in counts)
     if not valid or (counts and sum(counts) != len(sentences)):

@@ -7,7 +7,7 @@ while it is read.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
@@ -74,12 +74,12 @@ VERSIONS = ("src", "ref", "hyp")
 PARAGRAPHS = ("p", "hl")
 
 
-@dataclass(frozen=True, slots=True)
 class MarkupChunk:
     """The text of a file up to and including a `</doc>` (the last chunk: what follows the last one)."""
 
-    text: str
-    line: int
+    def __init__(self, lines: Sequence[str], line: int) -> None:
+        self.text = EMPTY_SEGMENT.sub(r"<\1\2></\1>", "\n".join(lines))
+        self.line = line
 
     def line_at(self, position: int) -> int:
         """Return the line of the file on which a character of this chunk is."""
@@ -91,14 +91,10 @@ def cut_chunks(lines: Iterable[str]) -> Iterator[MarkupChunk]:
     waiting, start = list[str](), 1
     for number, line in enumerate(lines, start=1):
         while match := CLOSING.search(line):
-            yield _chunk([*waiting, line[: match.end()]], start)
+            yield MarkupChunk([*waiting, line[: match.end()]], start)
             waiting, start, line = [], number, line[match.end() :]  # noqa: PLW2901
         waiting.append(line)
-    yield _chunk(waiting, start)
-
-
-def _chunk(lines: list[str], start: int) -> MarkupChunk:
-    return MarkupChunk(EMPTY_SEGMENT.sub(r"<\1\2></\1>", "\n".join(lines)), start)
+    yield MarkupChunk(waiting, start)
 
 
 def _tags(text: str) -> Iterator[re.Match[str]]:
@@ -118,7 +114,6 @@ class MarkedText:
     """One text of a document: the spans of its sentences in the chunk, their ids and paragraphs."""
 
     kind: str
-    attributes: dict[str, str]
     start: int
     end: int = 0
     spans: list[tuple[int, int]] = field(default_factory=list)
@@ -130,14 +125,6 @@ class MarkedText:
         """Number of sentences of each paragraph, with those before the first; empty if there are no paragraph tags."""
         edges = [0, *self.breaks, len(self.ids)] if self.breaks else []
         return tuple(end - start for start, end in pairwise(edges) if end > start)
-
-    def sentences(self, chunk: MarkupChunk) -> tuple[str, ...]:
-        """Return the decoded sentences."""
-        return tuple(decode_markup(chunk.text[start:end]) for start, end in self.spans)
-
-    def seams(self, chunk: MarkupChunk) -> tuple[str, ...]:
-        """Return the text between the sentences."""
-        return tuple(chunk.text[one[1] : other[0]] for one, other in pairwise(self.spans))
 
 
 @dataclass(slots=True)
@@ -207,7 +194,7 @@ class Scanner:
             raise self._fault(f"a <{name}> outside of any <doc>", chunk, match.start())
         if name in VERSIONS or not document.versions:
             kind = name if name in VERSIONS else document.set_kind or ""
-            document.versions.append(MarkedText(kind, attributes, match.end()))
+            document.versions.append(MarkedText(kind, match.end()))
         version = document.versions[-1]
         if name in PARAGRAPHS:
             version.breaks.append(len(version.ids))

@@ -11,15 +11,7 @@ from docaps.corpus.formats.folder import check_partners, read_directory
 from docaps.corpus.formats.format import SOURCE_LANGUAGE, TARGET_LANGUAGE, ReadingOptions, Side
 from docaps.corpus.formats.lines import DOCUMENT_MARK, find_starts
 from docaps.corpus.formats.registry import DIRECTORY, check_name, detect, find_format
-from docaps.corpus.formats.text_input import (
-    LONGEST_SENTENCE,
-    STDIN,
-    WHOLE,
-    Arrival,
-    check_lengths,
-    read_raw_lines,
-    too_long,
-)
+from docaps.corpus.formats.text_input import STDIN, WHOLE, Arrival, check_length, check_lengths, read_raw_lines
 from docaps.errors import CorpusError
 
 REMEMBERED_IDS = 1_000_000  # endless input must not fill the memory
@@ -78,9 +70,7 @@ def _check(documents: Iterator[Document], options: ReadingOptions) -> Iterator[D
     """Pass on documents; refuse a sentence that is too long to be one, and a second document with the same id."""
     seen: dict[str, int | None] = {}
     for document in documents:
-        longest = max(document.sentences, key=len, default="")
-        if len(longest) > LONGEST_SENTENCE:
-            raise too_long(longest, options.path, document.line)
+        check_length(max(document.sentences, key=len, default=""), options.path, document.line)
         if document.id is not None and not (document.layout and document.layout.continues):
             line = document.layout.line if document.layout else None
             if document.id in seen:
@@ -155,12 +145,7 @@ def _check_pair(source: Path, target: Path, number: int, one: Document, other: D
 
 def _reading_all(iterate: Callable[Arguments, Iterator[Item]]) -> Callable[Arguments, list[Item]]:
     """Return a function with the same arguments that returns a list of all that `iterate` yields."""
-
-    @wraps(iterate)
-    def read(*args: Arguments.args, **options: Arguments.kwargs) -> list[Item]:
-        return list(iterate(*args, **options))
-
-    return read
+    return wraps(iterate)(lambda *args, **options: list(iterate(*args, **options)))
 
 
 read_documents = _reading_all(iterate_documents)

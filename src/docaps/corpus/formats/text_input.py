@@ -23,6 +23,7 @@ from docaps.errors import CorpusError
 STDIN = Path("-")
 LONGEST_LINE = 16 * 2**20  # bytes
 LONGEST_SENTENCE = 20_000  # characters
+SPLIT_IT = "split or remove it (running text: name the format 'text')"
 PAUSE_SECONDS = 0.5
 READ_SIZE = 4096  # compressed bytes at a time: even the densest unpack to some 100 MB
 
@@ -55,15 +56,15 @@ def one_line(text: str) -> str:
 def check_lengths(lines: Iterable[str], path: Path) -> Iterator[str]:
     """Pass on lines of one sentence each; refuse one that is too long for a sentence."""
     for number, line in enumerate(lines, start=1):
-        if len(line) > LONGEST_SENTENCE:
-            raise too_long(line, path, number)
+        check_length(line, path, number)
         yield line
 
 
-def too_long(text: str, path: Path, line: int) -> CorpusError:
-    """Return the error for a text that is too long for a sentence."""
-    message = f"a sentence of {len(text):,} characters, expected at most {LONGEST_SENTENCE:,}: split or remove it"
-    return CorpusError(f"{message} (running text: name the format 'text')", path=path, line=line)
+def check_length(text: str, path: Path, line: int, advice: str = SPLIT_IT) -> None:
+    """Refuse a text that is too long for a sentence."""
+    if len(text) > LONGEST_SENTENCE:
+        found = f"a sentence of {len(text):,} characters, expected at most {LONGEST_SENTENCE:,}"
+        raise CorpusError(f"{found}: {advice}", path=path, line=line)
 
 
 class DamageError(Exception):

@@ -9,18 +9,19 @@ expanded, nothing is fetched.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 from xml.parsers import expat
 
 from docaps.corpus.documents import Document, TextLayout
-from docaps.corpus.formats.format import OutputDocument, ReadingOptions, Side, WritingOptions, check_not_empty
+from docaps.corpus.formats.format import OutputDocument, ReadingOptions, Side, WritingOptions
 from docaps.corpus.formats.markup import (
     MarkedDocument,
     MarkedText,
     MarkupChunk,
     Scanner,
     cut_chunks,
+    decode_markup,
     encode_markup,
     format_attributes,
 )
@@ -49,8 +50,8 @@ def read_sgml(lines: Iterable[str], options: ReadingOptions) -> Iterator[Documen
 
 def _sgml_document(marked: MarkedDocument, chunk: MarkupChunk, evaluation: bool, options: ReadingOptions) -> Document:
     """Return one document with the text around its sentences."""
-    version = next(iter(marked.versions), MarkedText("", {}, 0))
-    check_not_empty(version.spans, options, name=marked.name, line=chunk.line_at(marked.start))
+    version = next(iter(marked.versions), MarkedText("", 0))
+    options.check_not_empty(version.spans, name=marked.name, line=chunk.line_at(marked.start))
     before, after = chunk.text[marked.start : version.spans[0][0]], chunk.text[version.spans[-1][1] :] + "\n"
     details = {"set": marked.set_attributes, "evaluation": evaluation}
     return _make_document("sgml", marked, version, chunk, before=before, after=after, details=details)
@@ -60,9 +61,11 @@ def _make_document(
     format: str, marked: MarkedDocument, version: MarkedText, chunk: MarkupChunk, **around: Any
 ) -> Document:
     """Return the document of one text, with the fields of its layout that say what is around the sentences."""
-    line, seams, ids = chunk.line_at(marked.start), version.seams(chunk), tuple(version.ids)
+    seams = tuple(chunk.text[one[1] : other[0]] for one, other in pairwise(version.spans))
+    line, ids = chunk.line_at(marked.start), tuple(version.ids)
+    sentences = tuple(decode_markup(chunk.text[start:end]) for start, end in version.spans)
     layout = TextLayout(format, line, between=seams, sentence_ids=ids, **around)
-    return Document(version.sentences(chunk), marked.name, version.paragraphs, layout)
+    return Document(sentences, marked.name, version.paragraphs, layout)
 
 
 def _format_paragraphs(sentences: Sequence[str], paragraphs: Sequence[int]) -> str:
@@ -150,7 +153,7 @@ def _xml_document(marked: MarkedDocument, chunk: MarkupChunk, options: ReadingOp
     """Return one side of a document."""
     line = chunk.line_at(marked.start)
     version = _choose(marked, options, line)
-    check_not_empty(version.spans, options, name=marked.name, line=line)
+    options.check_not_empty(version.spans, name=marked.name, line=line)
     opening = chunk.text[version.start : version.spans[0][0]]
     closing = chunk.text[version.spans[-1][1] : version.end]
     before, details = chunk.text[: marked.end].removeprefix("\n"), {"opening": opening, "closing": closing}

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.formats.folder import write_directory
-from docaps.corpus.formats.format import SOURCE_LANGUAGE, TARGET_LANGUAGE, OutputDocument, Side, WritingOptions
+from docaps.corpus.formats.format import OutputDocument, Side, WritingOptions
 from docaps.corpus.formats.lines import STARTS_SUFFIX, format_starts
 from docaps.corpus.formats.registry import DIRECTORY, find_format
 from docaps.errors import CorpusError
@@ -16,36 +17,32 @@ from docaps.files import replacing, replacing_directory, write_text_atomically
 Translated = tuple[Document, Sequence[str]]
 
 
+class Languages(TypedDict, total=False):
+    """The codes of both languages, for formats that name them; the defaults are those of `WritingOptions`."""
+
+    language: str
+    target_language: str
+
+
 def format_documents(
-    documents: Iterable[Document],
-    format: str = "lines",
-    *,
-    side: Side = "source",
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
+    documents: Iterable[Document], format: str = "lines", *, side: Side = "source", **codes: Unpack[Languages]
 ) -> str:
     """Return documents as text: by default one sentence a line, each document after its `<d>` mark."""
     output = (OutputDocument(replace(document, layout=None)) for document in documents)
-    return "".join(_format(output, format, WritingOptions(side, language, target_language)))
+    return "".join(_format(output, format, WritingOptions(side, **codes)))
 
 
 def format_translations(
-    translated: Iterable[Translated],
-    format: str | None = None,
-    *,
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
-    system: str = "docaps",
+    translated: Iterable[Translated], format: str | None = None, *, system: str = "docaps", **codes: Unpack[Languages]
 ) -> Iterator[str]:
     """Yield the text of a file of translations, one document at a time.
 
     Without a name, the format is the one the first document was read in.
     """
-    options = WritingOptions(language=language, target_language=target_language, system=system)
     pairs = iter(translated)
     for first in pairs:
         output = (_output(*pair) for pair in chain([first], pairs))
-        yield from _format(output, format or first[0].format, options)
+        yield from _format(output, format or first[0].format, WritingOptions(system=system, **codes))
 
 
 def format_of(document: Document) -> str:
@@ -88,12 +85,11 @@ def write_documents(
     format: str = "lines",
     *,
     side: Side = "source",
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
+    **codes: Unpack[Languages],
 ) -> None:
     """Write a file of documents (or a directory), complete or not at all."""
     found = [OutputDocument(replace(document, layout=None)) for document in documents]
-    _write(path, found, format, WritingOptions(side, language, target_language))
+    _write(path, found, format, WritingOptions(side, **codes))
     if format == "starts":
         starts = format_starts(len(item.document.sentences) for item in found)
         write_text_atomically(path.with_name(path.name + STARTS_SUFFIX), starts)
@@ -104,28 +100,20 @@ def write_translations(
     translated: Iterable[Translated],
     format: str | None = None,
     *,
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
     system: str = "docaps",
+    **codes: Unpack[Languages],
 ) -> None:
     """Write a file of translations (a directory, if the source was one), complete or not at all."""
     pairs = iter(translated)
     first = next(pairs, None)
     if first is None:
         raise CorpusError("there is nothing to write", path=path)
-    options = WritingOptions(language=language, target_language=target_language, system=system)
     output = (_output(*pair) for pair in chain([first], pairs))
-    _write(path, output, format or first[0].format, options)
+    _write(path, output, format or first[0].format, WritingOptions(system=system, **codes))
 
 
 def write_parallel(
-    source: Path,
-    target: Path,
-    documents: Iterable[ParallelDocument],
-    format: str = "lines",
-    *,
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
+    source: Path, target: Path, documents: Iterable[ParallelDocument], format: str = "lines", **codes: Unpack[Languages]
 ) -> None:
     """Write the two sides of documents to two files, or to one if both names are the same."""
     pairs = list(documents)
@@ -134,8 +122,8 @@ def write_parallel(
         if format == DIRECTORY or not find_format(format).two_sided:
             raise CorpusError(f"the format '{format}' holds one side: name two files", path=source)
         both = (OutputDocument(one, pair.target) for one, pair in zip(ones, pairs, strict=True))
-        _write(source, both, format, WritingOptions("target", language, target_language))
+        _write(source, both, format, WritingOptions("target", **codes))
         return
     others = (Document(pair.target, pair.id, pair.paragraphs) for pair in pairs)
-    write_documents(source, ones, format, language=language, target_language=target_language)
-    write_documents(target, others, format, side="target", language=language, target_language=target_language)
+    write_documents(source, ones, format, **codes)
+    write_documents(target, others, format, side="target", **codes)
