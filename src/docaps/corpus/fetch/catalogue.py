@@ -52,8 +52,7 @@ class KnownCorpus(BaseModel, extra="forbid", frozen=True):
 
     def pages(self, name: str) -> list[str]:
         """Return the web pages that offer a file."""
-        part, _ = self.names()[name]
-        return self.parts[part].pages
+        return self.parts[self.names()[name][0]].pages
 
     def addresses(self) -> dict[str, RemoteFile]:
         """Return the addresses in the catalogue of docaps, by file name."""

@@ -33,9 +33,7 @@ DOCUMENT_TAG = re.compile(r"\s*<doc\b([^>]*)>", re.IGNORECASE)
 
 def read_marked(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield the documents of lines with `<d>` marks, a long one in parts; lines without any are one document."""
-    sentences: list[str] = []
-    number = 0
-    layout = TextLayout("lines")
+    sentences, number, layout = list[str](), 0, TextLayout("lines")
     for number, line in enumerate(map(one_line, lines), start=1):
         if is_mark(line):
             if number > 1 and (sentences or not layout.continues):
@@ -76,8 +74,7 @@ write_marked = layout_writer("lines", lambda *_: TextLayout("lines", before=f"{D
 
 def read_blank(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield documents separated by blank lines, each as soon as it ends."""
-    sentences: list[str] = []
-    found, continues, gap, layout = False, False, 0, TextLayout("blank")
+    sentences, found, continues, gap, layout = list[str](), False, False, 0, TextLayout("blank")
     for number, line in enumerate(map(one_line, lines), start=1):
         if is_mark(line):
             message = f"a {DOCUMENT_MARK} mark among documents with blank lines between them: name the format 'lines'"
@@ -112,8 +109,7 @@ write_blank = layout_writer(
 
 def read_tags(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield the talks; a talk ends where tag lines follow its text and text follows those."""
-    before, sentences, tags = list[str](), list[str](), list[str]()
-    start = 1
+    before, sentences, tags, start = list[str](), list[str](), list[str](), 1
     for number, line in enumerate(lines, start=1):
         if TAG_LINE.match(line):
             tags.append(line)
@@ -146,10 +142,8 @@ def _talk_id(tags: list[str]) -> str | None:
     for line in tags:
         if match := TALK_ID.match(line):
             return decode_entities(match[1].strip())
-    for line in tags:
-        if (match := DOCUMENT_TAG.match(line)) and "docid" in (found := attributes_of(match[1])):
-            return found["docid"]
-    return None
+    attributes = [attributes_of(match[1]) for line in tags if (match := DOCUMENT_TAG.match(line))]
+    return next((found["docid"] for found in attributes if "docid" in found), None)
 
 
 def _escape_tag(sentence: str) -> str:

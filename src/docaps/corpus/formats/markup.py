@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
+from typing import Any
 
+from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.formats.format import ReadingOptions
 from docaps.corpus.formats.text_input import one_line
 from docaps.errors import CorpusError
@@ -131,6 +133,7 @@ class MarkedText:
 class MarkedDocument:
     """A `<doc>` of a chunk: its position, its attributes, and one text or several."""
 
+    chunk: MarkupChunk
     start: int
     attributes: dict[str, str]
     set_kind: str | None
@@ -143,6 +146,19 @@ class MarkedDocument:
     def name(self) -> str | None:
         """The document's id (`docid` in SGML, `id` in XML)."""
         return self.attributes.get("docid", self.attributes.get("id"))
+
+    @property
+    def line(self) -> int:
+        """The line of the file on which the document begins."""
+        return self.chunk.line_at(self.start)
+
+    def read(self, format: str, version: MarkedText, **around: Any) -> Document:
+        """Return the document of one text; `around` are the fields of its layout for what is around the sentences."""
+        text = self.chunk.text
+        sentences = tuple(decode_markup(text[start:end]) for start, end in version.spans)
+        seams = tuple(text[one[1] : other[0]] for one, other in pairwise(version.spans))
+        layout = TextLayout(format, self.line, between=seams, sentence_ids=tuple(version.ids), **around)
+        return Document(sentences, self.name, version.paragraphs, layout)
 
 
 class Scanner:
@@ -183,7 +199,7 @@ class Scanner:
             if self._document:
                 message = f"document '{self._document.name}' is not closed: </doc> missing before this <doc>"
                 raise self._fault(message, chunk, match.start())
-            self._document = MarkedDocument(match.start(), attributes, *self._set, self.sets)
+            self._document = MarkedDocument(chunk, match.start(), attributes, *self._set, self.sets)
         elif name in (*VERSIONS, *PARAGRAPHS, "seg"):
             self._open_part(name, attributes, match, chunk)
 

@@ -9,22 +9,13 @@ expanded, nothing is fetched.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 from xml.parsers import expat
 
 from docaps.corpus.documents import Document, TextLayout
-from docaps.corpus.formats.format import OutputDocument, ReadingOptions, Side, WritingOptions
-from docaps.corpus.formats.markup import (
-    MarkedDocument,
-    MarkedText,
-    MarkupChunk,
-    Scanner,
-    cut_chunks,
-    decode_markup,
-    encode_markup,
-    format_attributes,
-)
+from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions
+from docaps.corpus.formats.markup import MarkedDocument, Scanner, cut_chunks, encode_markup, format_attributes
 
 HEADING = '<?xml version="1.0" encoding="utf-8"?>\n<dataset id="documents">\n<collection id="documents">\n'
 ENDING = "</collection>\n</dataset>\n"
@@ -41,31 +32,20 @@ def read_sgml(lines: Iterable[str], options: ReadingOptions) -> Iterator[Documen
         if marked and wanted is None and (options.side == "source" or marked.set_kind != "srcset"):
             wanted = marked.set_number
         if marked and marked.set_number == wanted:
-            yield _sgml_document(marked, chunk, scanner.evaluation, options)
+            yield _sgml_document(marked, scanner.evaluation, options)
     if wanted is None and scanner.sets:
         raise options.fault("holds only a <srcset> or empty sets: expected a <refset> or <tstset>")
     if wanted is None:
         raise options.empty("<doc> elements with <seg> in them")
 
 
-def _sgml_document(marked: MarkedDocument, chunk: MarkupChunk, evaluation: bool, options: ReadingOptions) -> Document:
+def _sgml_document(marked: MarkedDocument, evaluation: bool, options: ReadingOptions) -> Document:
     """Return one document with the text around its sentences."""
-    version = next(iter(marked.versions), MarkedText("", 0))
-    options.check_not_empty(version.spans, name=marked.name, line=chunk.line_at(marked.start))
-    before, after = chunk.text[marked.start : version.spans[0][0]], chunk.text[version.spans[-1][1] :] + "\n"
+    spans = marked.versions[0].spans if marked.versions else []
+    options.check_not_empty(spans, name=marked.name, line=marked.line)
+    before, after = marked.chunk.text[marked.start : spans[0][0]], marked.chunk.text[spans[-1][1] :] + "\n"
     details = {"set": marked.set_attributes, "evaluation": evaluation}
-    return _make_document("sgml", marked, version, chunk, before=before, after=after, details=details)
-
-
-def _make_document(
-    format: str, marked: MarkedDocument, version: MarkedText, chunk: MarkupChunk, **around: Any
-) -> Document:
-    """Return the document of one text, with the fields of its layout that say what is around the sentences."""
-    seams = tuple(chunk.text[one[1] : other[0]] for one, other in pairwise(version.spans))
-    line, ids = chunk.line_at(marked.start), tuple(version.ids)
-    sentences = tuple(decode_markup(chunk.text[start:end]) for start, end in version.spans)
-    layout = TextLayout(format, line, between=seams, sentence_ids=ids, **around)
-    return Document(sentences, marked.name, version.paragraphs, layout)
+    return marked.read("sgml", marked.versions[0], before=before, after=after, details=details)
 
 
 def _format_paragraphs(sentences: Sequence[str], paragraphs: Sequence[int]) -> str:
@@ -139,39 +119,29 @@ def check_xml(lines: Iterable[str], options: ReadingOptions) -> Iterator[str]:
 def read_xml(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield one side of each document."""
     scanner = Scanner(options)
-    waiting: tuple[MarkedDocument, MarkupChunk] | None = None
+    waiting: MarkedDocument | None = None
     for chunk in cut_chunks(check_xml(lines, options)):
         marked = scanner.scan(chunk)
         if waiting:
-            yield _xml_document(*waiting, options, after="</doc>\n" if marked else f"</doc>{chunk.text}\n")
-        waiting = (marked, chunk) if marked else None
+            yield _xml_document(waiting, options, after="</doc>\n" if marked else f"</doc>{chunk.text}\n")
+        waiting = marked
     if waiting is None and scanner.documents == 0:
         raise options.empty("<dataset> with <doc> elements in it")
 
 
-def _xml_document(marked: MarkedDocument, chunk: MarkupChunk, options: ReadingOptions, *, after: str) -> Document:
-    """Return one side of a document."""
-    line = chunk.line_at(marked.start)
-    version = _choose(marked, options, line)
-    options.check_not_empty(version.spans, name=marked.name, line=line)
-    opening = chunk.text[version.start : version.spans[0][0]]
-    closing = chunk.text[version.spans[-1][1] : version.end]
-    before, details = chunk.text[: marked.end].removeprefix("\n"), {"opening": opening, "closing": closing}
-    return _make_document("xml", marked, version, chunk, before=before, after=after, details=details)
-
-
-def _choose(marked: MarkedDocument, options: ReadingOptions, line: int) -> MarkedText:
-    """Return the text of a side: <src>; the first <ref>, else a <hyp>; the last <hyp>, else a <ref>."""
-    kinds = {kind: [one for one in marked.versions if one.kind == kind] for kind in ("src", "ref", "hyp")}
-    order: dict[Side, list[MarkedText]] = {
-        "source": kinds["src"],
-        "target": [*kinds["ref"], *kinds["hyp"]],
-        "hypothesis": [*reversed(kinds["hyp"]), *kinds["ref"]],
-    }
-    if not order[options.side]:
+def _xml_document(marked: MarkedDocument, options: ReadingOptions, *, after: str) -> Document:
+    """Return one side of a document: <src>; the first <ref>, else a <hyp>; the last <hyp>, else a <ref>."""
+    text, line = marked.chunk.text, marked.line
+    src, ref, hyp = ([one for one in marked.versions if one.kind == kind] for kind in ("src", "ref", "hyp"))
+    order = {"source": src, "target": ref + hyp, "hypothesis": hyp[::-1] + ref}[options.side]
+    if not order:
         wanted = "<src>" if options.side == "source" else "<ref> or <hyp>"
         raise options.fault(f"document '{marked.name}' has no {wanted}", line)
-    return order[options.side][0]
+    version, spans = order[0], order[0].spans
+    options.check_not_empty(spans, name=marked.name, line=line)
+    details = {"opening": text[version.start : spans[0][0]], "closing": text[spans[-1][1] : version.end]}
+    before = text[: marked.end].removeprefix("\n")
+    return marked.read("xml", version, before=before, after=after, details=details)
 
 
 def write_xml(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:
