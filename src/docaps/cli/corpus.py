@@ -43,21 +43,20 @@ def corpus(
     from docaps.corpus.store import open_store
 
     limits = sorted(set(limit)) if limit else LIMITS
-    filters: Mapping[str, Mapping[str, int]] = {}
     if target is not None:
         name, unit, counted = f"{source}, {target}", "words", _count_raw((source, target), train, format, starts)
         description = {"paths": [str(source), str(target)], "unit": unit, **describe(counted, limits)}
     else:
         _check_prepared(source, {"--train": train, "--format": format, "--starts": starts})
         store = open_store(source)
-        name, unit, parts, filters = str(source), "pieces", count_store(store), read_filters(store)
+        name, unit, parts = str(source), "pieces", count_store(store)
         description = {"paths": [str(source)], "unit": unit, **describe(combine(parts.values()), limits)}
         description["parts"] = {part: describe(found, limits) for part, found in parts.items()}
-        description |= {"filters": filters} if filters else {}
+        description |= {"filters": filters} if (filters := read_filters(store)) else {}
     if json:
         print_json(description)
-        return
-    _print(f"{name}; tokens are {UNITS[unit]}", description, filters)
+    else:
+        _print(f"{name}; tokens are {UNITS[unit]}", description)
 
 
 def _count_raw(
@@ -87,7 +86,7 @@ def _check_prepared(path: Path, options: Mapping[str, object]) -> None:
             raise CorpusError(f"{name} goes with raw files, and this is a prepared corpus", path=path)
 
 
-def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Mapping[str, int]]) -> None:
+def _print(title: str, description: Mapping[str, Any]) -> None:
     """Print the tables and the histogram."""
     from docaps.cli.histogram import draw_histogram
 
@@ -102,7 +101,7 @@ def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Map
     _print_longest(description)
     typer.echo("\n".join(["", "Sentences by length", *draw_histogram(description["histogram"]), ""]))
     _print_limits(parts)
-    if filters:
+    if filters := description.get("filters"):
         names = list(dict.fromkeys(part for counts in filters.values() for part in counts))
         rows = [[name, *(f"{counts.get(part, 0):,}" for part in names)] for name, counts in filters.items()]
         print_table("Dropped by the cleaning filters", ["filter", *names], rows)
@@ -125,12 +124,10 @@ def _side(side: Mapping[str, Any]) -> list[str]:
 def _print_longest(description: Mapping[str, Any]) -> None:
     """Print the position of the longest sentences."""
     for side in ("source", "target"):
-        place = description[side]["longest"]
-        if not place["length"]:
-            continue
-        part = f"{place['part']}, " if place.get("part") else ""
-        where = f"{part}document {place['document']:,}, sentence {place['sentence']:,}"
-        typer.echo(f"Longest {side} sentence: {place['length']:,} tokens ({where})")
+        if (place := description[side]["longest"])["length"]:
+            part = f"{place['part']}, " if place.get("part") else ""
+            where = f"{part}document {place['document']:,}, sentence {place['sentence']:,}"
+            typer.echo(f"Longest {side} sentence: {place['length']:,} tokens ({where})")
 
 
 def _print_limits(parts: Mapping[str, Mapping[str, Any]]) -> None:

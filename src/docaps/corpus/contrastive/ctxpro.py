@@ -33,16 +33,12 @@ def _find_pair(path: Path) -> tuple[Path, Path]:
     folder = path.parent
     jsons = [folder / f"{stem}{ITEMS}", folder.parent / "jsons" / f"{stem}{ITEMS}"]
     inputs = [folder / f"{stem}{INPUTS}", folder / stem, folder.parent / "inputs" / stem]
-    return _first_of(jsons, path), _first_of(inputs, path)
-
-
-def _first_of(candidates: list[Path], path: Path) -> Path:
-    """Return the first path that is a file."""
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
-    looked = ", ".join(map(str, candidates))
-    raise CorpusError(f"ctxpro has a JSON file and a file of inputs; none of these is there: {looked}", path=path)
+    for candidates in (jsons, inputs):
+        if not any(map(Path.is_file, candidates)):
+            looked = ", ".join(map(str, candidates))
+            message = f"ctxpro has a JSON file and a file of inputs; none of these is there: {looked}"
+            raise CorpusError(message, path=path)
+    return next(filter(Path.is_file, jsons)), next(filter(Path.is_file, inputs))
 
 
 def _read_pair(path: Path, inputs: Path) -> ContrastiveSet:

@@ -36,12 +36,11 @@ def _load_reader(name: str) -> SetReader:
     entries = plugins.entries(GROUP)
     if name not in entries:
         raise CorpusError(f"no contrastive set '{name}': choose {', '.join([*SETS, *entries])}")
-    reader = plugins.load(entries[name])
+    reader: SetReader = plugins.load(entries[name])
     if not callable(reader):
         package, value = plugins.package(entries[name]), entries[name].value
         raise ConfigError(f"{package} adds a contrastive set {name!r}, but {value} is not a function, found {reader!r}")
-    checked: SetReader = reader
-    return checked
+    return reader
 
 
 def _read_jsonl(path: Path, options: SetOptions) -> ContrastiveSet:  # noqa: ARG001

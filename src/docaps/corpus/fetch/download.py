@@ -262,10 +262,7 @@ def _begin(address: RemoteFile, response: http.client.HTTPResponse, partial: Par
 
 
 def _receive(response: http.client.HTTPResponse, file: RawIOBase, partial: PartialDownload) -> Iterator[int]:
-    """Append the bytes of a response to a file, and yield how many.
-
-    They are written unbuffered, so that a full disk is noticed here and everything before is kept.
-    """
+    """Append a response to a file, unbuffered so that a full disk is noticed here; yield the number of bytes."""
     while True:
         try:
             chunk = response.read(CHUNK)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from html import escape
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
 from docaps.corpus.documents import Document, TextLayout
@@ -34,27 +34,21 @@ DOCUMENT_TAG = re.compile(r"\s*<doc\b([^>]*)>", re.IGNORECASE)
 def read_marked(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield the documents of lines with `<d>` marks, a long one in parts; lines without any are one document."""
     sentences, number, layout = list[str](), 0, TextLayout("lines")
-    for number, line in enumerate(map(one_line, lines), start=1):
-        if is_mark(line):
-            if number > 1 and (sentences or not layout.continues):
-                yield _marked_document(sentences, options, layout)
-            sentences, layout = [], TextLayout("lines", number, f"{DOCUMENT_MARK}\n")
+    ended_lines = chain(map(one_line, lines), [DOCUMENT_MARK])  # the end of the file is the end of a document
+    for number, line in enumerate(ended_lines, start=1):
+        if not is_mark(line):
+            sentences.append(line)
+            if options.arrival.enough(len(sentences)):
+                yield Document(tuple(sentences), layout=layout)
+                sentences, layout = [], TextLayout("lines", number + 1, continues=True)
             continue
-        sentences.append(line)
-        if options.arrival.enough(len(sentences)):
+        if sentences:
             yield Document(tuple(sentences), layout=layout)
-            sentences, layout = [], TextLayout("lines", number + 1, continues=True)
-    if number == 0:
+        elif number > 1 and not layout.continues:
+            raise options.fault(f"a document without sentences: remove this {DOCUMENT_MARK} line", layout.line)
+        sentences, layout = [], TextLayout("lines", number, f"{DOCUMENT_MARK}\n")
+    if number == 1:
         raise options.empty("one sentence a line")
-    if sentences or not layout.continues:
-        yield _marked_document(sentences, options, layout)
-
-
-def _marked_document(sentences: list[str], options: ReadingOptions, layout: TextLayout) -> Document:
-    """Return the document of the lines after a mark."""
-    if not sentences:
-        raise options.fault(f"a document without sentences: remove this {DOCUMENT_MARK} line", layout.line)
-    return Document(tuple(sentences), layout=layout)
 
 
 def is_mark(line: str) -> bool:
