@@ -262,7 +262,7 @@ def _begin(address: RemoteFile, response: http.client.HTTPResponse, partial: Par
 
 
 def _receive(response: http.client.HTTPResponse, file: RawIOBase, partial: PartialDownload) -> Iterator[int]:
-    """Append a response to a file, unbuffered so that a full disk is noticed here; yield the number of bytes."""
+    """Append a response to a file, unbuffered so that a full disk costs nothing received before; yield byte counts."""
     while True:
         try:
             chunk = response.read(CHUNK)

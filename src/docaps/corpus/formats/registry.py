@@ -45,6 +45,7 @@ from docaps.corpus.formats.lines import (
     write_starts,
     write_tags,
 )
+from docaps.corpus.formats.markup import SETS
 from docaps.corpus.formats.text import SENTENCE_END, read_text, write_text
 from docaps.corpus.formats.wmt import read_sgml, read_xml, write_sgml, write_xml
 from docaps.errors import ConfigError, CorpusError
@@ -73,7 +74,7 @@ SAMPLE_LINES, SAMPLE_CHARACTERS = 10_000, 2**20
 PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)+", re.IGNORECASE | re.DOTALL)
 ELEMENT = re.compile(r"<([A-Za-z]\w*)[\s/>]")
 SEGMENT = re.compile(r"<seg[\s>]", re.IGNORECASE)
-SGML_ROOTS = ("mteval", "srcset", "refset", "tstset")
+ROOTS = {**dict.fromkeys(TAGS, "tags"), **dict.fromkeys(("mteval", *SETS), "sgml"), "dataset": "xml"}
 OTHER_ROOTS = ("html", "tmx", "xliff")
 BARRED_LINE = re.compile(rf"\s*\S+\s+{re.escape(BARS)}(?:\s|$)")
 SPREAD_OBJECT = re.compile(r'\s*\{\s*"')
@@ -149,7 +150,8 @@ def detect_sample(sample: Sequence[str], path: Path, *, running_text: bool) -> s
     element = ELEMENT.match(text, prolog.end() if prolog else 0)
     root = element[1].lower() if element else ""
     foreign = text.lstrip().startswith("<?xml") or root in OTHER_ROOTS
-    if found := _detect_markup(root, text) or (None if foreign else _detect_lines(worded)) or _detect_plugin(sample):
+    markup = "sgml" if root == "doc" and SEGMENT.search(text) else ROOTS.get(root)
+    if found := markup or (None if foreign else _detect_lines(worded)) or _detect_plugin(sample):
         return found
     if foreign:
         what = f"XML that begins with {f'<{root}>' if root else 'no element'}: expected <dataset>, <mteval> or <srcset>"
@@ -161,15 +163,6 @@ def detect_sample(sample: Sequence[str], path: Path, *, running_text: bool) -> s
         return "text"
     has_inner_blank = "\n\n" in "\n".join(line.strip() for line in sample).strip()
     return "blank" if has_inner_blank else "lines"
-
-
-def _detect_markup(root: str, text: str) -> str | None:
-    """Return the format of markup by its first element."""
-    if root == "dataset":
-        return "xml"
-    if root in SGML_ROOTS or (root == "doc" and SEGMENT.search(text)):
-        return "sgml"
-    return "tags" if root in TAGS else None
 
 
 def _detect_lines(worded: Sequence[str]) -> str | None:

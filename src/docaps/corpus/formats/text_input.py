@@ -254,10 +254,8 @@ def _unpack_text(file: io.BufferedReader, path: Path) -> BinaryIO:
         start = cast(io.BufferedReader, unpacked).peek(TAR_END)[:TAR_END]
     except (*DAMAGED_GZIP, DamageError) as fault:
         raise _damaged(fault, path, 1) from None
-    found = next((name for magic, name in FOREIGN.items() if start.startswith(magic)), None)
-    if start[TAR_START:] == TAR_MAGIC:
-        found = "a tar archive"
-    if found:
+    tar = "a tar archive" if start[TAR_START:] == TAR_MAGIC else None
+    if found := next((name for magic, name in FOREIGN.items() if start.startswith(magic)), tar):
         raise CorpusError(f"this is {found}, not a text file: unpack or convert it first", path=path)
     return unpacked
 
