@@ -22,6 +22,7 @@ from docaps.corpus.formats.text_input import STDIN, WHOLE, one_line, read_lines
 from docaps.errors import CorpusError
 
 DOCUMENT_MARK = "<d>"
+"""The line before each document in the format `lines`."""
 EMPTY_SENTENCE = "\u200b"  # a zero-width space stands for an empty sentence where an empty line ends the document
 STARTS_SUFFIX = ".starts"
 COMPRESSED = (".gz", ".zst")

@@ -52,6 +52,7 @@ from docaps.errors import ConfigError, CorpusError
 
 GROUP = "docaps.formats"
 DIRECTORY = "directory"
+"""The format of a directory with one file for each document."""
 FORMATS = {
     found.name: found
     for found in (
@@ -67,8 +68,9 @@ FORMATS = {
         Format("text", "running text, split into sentences", read_text, write_text, free=True),
     )
 }
+"""The built-in formats of one file, by name."""
 NAMES = (*FORMATS, DIRECTORY)
-"""The built-in formats."""
+"""The names of the built-in formats."""
 
 SAMPLE_LINES, SAMPLE_CHARACTERS = 10_000, 2**20
 PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)+", re.IGNORECASE | re.DOTALL)

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, cast
 from docaps.errors import CorpusError
 
 STDIN = Path("-")
+"""The path that stands for stdin."""
 LONGEST_LINE = 16 * 2**20  # bytes
 LONGEST_SENTENCE = 20_000  # characters
 SPLIT_IT = "split or remove it (running text: name the format 'text')"
