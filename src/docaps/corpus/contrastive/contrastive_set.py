@@ -58,6 +58,7 @@ class GenerativeItem(SetItem):
 
 
 AnyItem = ContrastiveItem | GenerativeItem
+"""An item of either kind."""
 FIELDS = tuple(field.name for kind in (ContrastiveItem, GenerativeItem) for field in fields(kind))
 
 

@@ -57,3 +57,4 @@ SETS: dict[str, SetReader] = {
     "minidocs": lambda path, options: _read_jsonl(path / "contrastive.jsonl" if path.is_dir() else path, options),
     "jsonl": _read_jsonl,
 }
+"""The built-in readers, by name."""
