@@ -1,6 +1,6 @@
 """`docaps corpus`: statistics of a corpus, with a histogram of sentence lengths."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,24 +39,24 @@ def corpus(
     Examples: docaps corpus data/ted/dev.en data/ted/dev.de --train data/ted/train.en data/ted/train.de;
     docaps corpus data/ted-prepared --limit 60
     """
-    from docaps.corpus.statistics import LIMITS, combine, describe
+    from docaps.corpus.statistics import LIMITS, combine, count_store, describe, read_filters
+    from docaps.corpus.store import open_store
 
     limits = sorted(set(limit)) if limit else LIMITS
-    filters: Mapping[str, Mapping[str, int]] = {}
     if target is not None:
-        pair = (source, target)
-        name, unit, parts = f"{source}, {target}", "words", {ALL: _count_raw(pair, train, format, starts)}
-        description = {"paths": [str(source), str(target)], "unit": unit, **describe(parts[ALL], limits)}
+        name, unit, counted = f"{source}, {target}", "words", _count_raw((source, target), train, format, starts)
+        description = {"paths": [str(source), str(target)], "unit": unit, **describe(counted, limits)}
     else:
         _check_prepared(source, {"--train": train, "--format": format, "--starts": starts})
-        name, unit, (parts, filters) = str(source), "pieces", _count_prepared(source)
+        store = open_store(source)
+        name, unit, parts = str(source), "pieces", count_store(store)
         description = {"paths": [str(source)], "unit": unit, **describe(combine(parts.values()), limits)}
         description["parts"] = {part: describe(found, limits) for part, found in parts.items()}
-        description |= {"filters": filters} if filters else {}
+        description |= {"filters": filters} if (filters := read_filters(store)) else {}
     if json:
         print_json(description)
-        return
-    _print(f"{name}; tokens are {UNITS[unit]}", description, filters)
+    else:
+        _print(f"{name}; tokens are {UNITS[unit]}", description)
 
 
 def _count_raw(
@@ -86,17 +86,10 @@ def _check_prepared(path: Path, options: Mapping[str, object]) -> None:
             raise CorpusError(f"{name} goes with raw files, and this is a prepared corpus", path=path)
 
 
-def _count_prepared(path: Path) -> tuple[dict[str, "Statistics"], dict[str, dict[str, int]]]:
-    """Count the parts of a prepared corpus, and read what its cleaning filters dropped."""
-    from docaps.corpus.statistics import count_store, read_filters
-    from docaps.corpus.store import open_store
-
-    store = open_store(path)
-    return count_store(store), read_filters(store)
-
-
-def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Mapping[str, int]]) -> None:
+def _print(title: str, description: Mapping[str, Any]) -> None:
     """Print the tables and the histogram."""
+    from docaps.cli.histogram import draw_histogram
+
     parts = {**description.get("parts", {}), ALL: description}
     header = ["part", "documents", "sentences", "average length", "one sentence", "ratio"]
     typer.echo(title)
@@ -106,9 +99,9 @@ def _print(title: str, description: Mapping[str, Any], filters: Mapping[str, Map
     header = ["side", "tokens", "types", "unknown", "average", "longest", "empty"]
     print_table("Sentences", header, [[name, *_side(side)] for name, side in sides])
     _print_longest(description)
-    _print_histogram(description["histogram"])
+    typer.echo("\n".join(["", "Sentences by length", *draw_histogram(description["histogram"]), ""]))
     _print_limits(parts)
-    if filters:
+    if filters := description.get("filters"):
         names = list(dict.fromkeys(part for counts in filters.values() for part in counts))
         rows = [[name, *(f"{counts.get(part, 0):,}" for part in names)] for name, counts in filters.items()]
         print_table("Dropped by the cleaning filters", ["filter", *names], rows)
@@ -131,19 +124,10 @@ def _side(side: Mapping[str, Any]) -> list[str]:
 def _print_longest(description: Mapping[str, Any]) -> None:
     """Print the position of the longest sentences."""
     for side in ("source", "target"):
-        place = description[side]["longest"]
-        if not place["length"]:
-            continue
-        part = f"{place['part']}, " if place.get("part") else ""
-        where = f"{part}document {place['document']:,}, sentence {place['sentence']:,}"
-        typer.echo(f"Longest {side} sentence: {place['length']:,} tokens ({where})")
-
-
-def _print_histogram(bins: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the lengths of sentences."""
-    from docaps.cli.histogram import draw_histogram
-
-    typer.echo("\n".join(["", "Sentences by length", *draw_histogram(bins), ""]))
+        if (place := description[side]["longest"])["length"]:
+            part = f"{place['part']}, " if place.get("part") else ""
+            where = f"{part}document {place['document']:,}, sentence {place['sentence']:,}"
+            typer.echo(f"Longest {side} sentence: {place['length']:,} tokens ({where})")
 
 
 def _print_limits(parts: Mapping[str, Mapping[str, Any]]) -> None:

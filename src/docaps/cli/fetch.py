@@ -5,15 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docaps.cli.console import (
-    JsonOption,
-    OverwriteOption,
-    command_name,
-    print_json,
-    print_next,
-    print_table,
-    quote,
-)
+from docaps.cli.console import JsonOption, OverwriteOption, command_name, print_json, print_next, print_table, quote
 
 if TYPE_CHECKING:
     from docaps.corpus.fetch import Collection
@@ -47,23 +39,20 @@ def fetch(
     from docaps.errors import FetchError
 
     wanted = known_corpus(corpus)
-    folder = out or Path("data") / corpus
     addresses = find_addresses(wanted, pattern, catalogue)
     retries = RetryPolicy(attempts=attempts, timeout=timeout)
-    found = collect(wanted, addresses, folder, overwrite=overwrite, retries=retries)
+    found = collect(wanted, addresses, out or Path("data") / corpus, overwrite=overwrite, retries=retries)
     if json:
         _print_json(found)
-    if found.missing:
-        raise FetchError(explain_missing(found))
-    if found.fault:
-        raise FetchError(found.fault)
+    if found.missing or found.fault:
+        raise FetchError(explain_missing(found) if found.missing else str(found.fault))
     if not json:
         _print(found)
 
 
 def _print_json(found: "Collection") -> None:
     """Print the state of every file and the size of every part."""
-    fetched = found.record.get("files", {})
+    fetched = found.read_record().get("files", {})
     files = {name: {"state": state, **fetched.get(name, {})} for name, state in found.states.items()}
     summary = {"corpus": found.corpus.name, "path": str(found.folder), "files": files, "parts": found.parts}
     print_json({**summary, "missing": found.missing, "fault": found.fault})
@@ -81,9 +70,6 @@ def _print(found: "Collection") -> None:
     sides = {part: [quote(found.folder / f"{part}.{language}") for language in ("en", "de")] for part in found.parts}
     options = " ".join(f"--{part} {source} {target}" for part, (source, target) in sides.items())
     prepared = quote(found.folder.with_name(found.folder.name + "-prepared"))
-    print_next(
-        [
-            ("look at it", f"{command_name()} corpus {' '.join(sides['train'])}"),
-            ("prepare", f"{command_name()} prepare --recipe paper {options} --out {prepared}"),
-        ]
-    )
+    look = f"{command_name()} corpus {' '.join(sides['train'])}"
+    prepare = f"{command_name()} prepare --recipe paper {options} --out {prepared}"
+    print_next([("look at it", look), ("prepare", prepare)])

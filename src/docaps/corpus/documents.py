@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 
@@ -26,10 +27,8 @@ class TextLayout:
         """Return the text with sentences in the gaps of the layout."""
         if isinstance(self.between, str):
             return self.before + self.between.join(sentences) + self.after
-        parts = [self.before]
-        for sentence, gap in zip(sentences, (*self.between, self.after), strict=True):
-            parts += (sentence, gap)
-        return "".join(parts)
+        gaps = (*self.between, self.after)
+        return self.before + "".join(chain.from_iterable(zip(sentences, gaps, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,5 @@ def count_sentences(documents: Sequence[Document | ParallelDocument]) -> int:
 
 
 def all_sentences(documents: Sequence[Document]) -> Iterator[str]:
-    """Yield the sentences of all documents."""
-    for document in documents:
-        yield from document.sentences
+    """Iterate over the sentences of all documents."""
+    return chain.from_iterable(document.sentences for document in documents)

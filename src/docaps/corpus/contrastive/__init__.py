@@ -6,13 +6,15 @@ from docaps.corpus.contrastive.contrastive_set import (
     ContrastiveSet,
     GenerativeItem,
     SetOptions,
+    read_any_items,
+    read_items,
     spread,
     spread_documents,
     with_nearest_history,
     with_other_histories,
     without_history,
+    write_items,
 )
-from docaps.corpus.contrastive.jsonl import read_any_items, read_items, write_items
 from docaps.corpus.contrastive.sets import SETS, read_set
 
 __all__ = [

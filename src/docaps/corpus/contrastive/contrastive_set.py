@@ -1,16 +1,23 @@
-"""Contrastive sets: items whose translation depends on the document, and controls of their history."""
+"""Contrastive sets: items whose translation depends on the document, controls of their history, and their JSON Lines.
 
-import dataclasses
+JSON Lines is the format that docaps writes, and the one for a set of your own: one item a line.
+"""
+
+import difflib
+import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from docaps.corpus.contrastive.records import JsonRecord, parse_record
+from docaps.corpus.formats.text_input import read_raw_lines
 from docaps.errors import CorpusError
+from docaps.files import write_text_atomically
 
-UNLABELLED, PRONOUN = "unlabelled", "pronoun"
+PRONOUN = "pronoun"
 _WORD = re.compile(r"\w+")
 Element = TypeVar("Element")
 
@@ -21,7 +28,7 @@ class SetItem:
 
     id: str
     source: str
-    phenomenon: str = UNLABELLED
+    phenomenon: str = "unlabelled"
     form: str = ""
     distance: int | None = None  # how many sentences back the deciding one is; 0 is the sentence itself
     pronoun: str | None = None  # the right one
@@ -51,6 +58,8 @@ class GenerativeItem(SetItem):
 
 
 AnyItem = ContrastiveItem | GenerativeItem
+"""An item of either kind."""
+FIELDS = tuple(field.name for kind in (ContrastiveItem, GenerativeItem) for field in fields(kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,7 @@ def with_pronoun(item: AnyItem) -> AnyItem:
     """Add the pronoun to an item about pronouns whose translations differ in nothing else."""
     if item.pronoun is not None or item.phenomenon != PRONOUN or not isinstance(item, ContrastiveItem):
         return item
-    return dataclasses.replace(item, pronoun=find_pronoun(item.right, item.wrong))
+    return replace(item, pronoun=find_pronoun(item.right, item.wrong))
 
 
 def find_pronoun(right: str, wrong: tuple[str, ...]) -> str | None:
@@ -96,7 +105,7 @@ def find_pronoun(right: str, wrong: tuple[str, ...]) -> str | None:
 
 def without_history(items: Sequence[AnyItem]) -> list[AnyItem]:
     """Remove the history of each item."""
-    return [dataclasses.replace(item, history=(), target_history=()) for item in items]
+    return [replace(item, history=(), target_history=()) for item in items]
 
 
 def with_other_histories(items: Sequence[AnyItem], seed: int = 1) -> list[AnyItem]:
@@ -110,20 +119,14 @@ def with_other_histories(items: Sequence[AnyItem], seed: int = 1) -> list[AnyIte
         while documents[number := rng.randrange(len(items))] == own:
             pass
         given = items[number]
-        shuffled.append(dataclasses.replace(item, history=given.history, target_history=given.target_history))
+        shuffled.append(replace(item, history=given.history, target_history=given.target_history))
     return shuffled
 
 
 def with_nearest_history(items: Sequence[AnyItem], count: int) -> list[AnyItem]:
     """Keep only the last `count` sentences of each history."""
-    return [
-        dataclasses.replace(item, history=_last(item.history, count), target_history=_last(item.target_history, count))
-        for item in items
-    ]
-
-
-def _last(sentences: tuple[str, ...], count: int) -> tuple[str, ...]:
-    return sentences[-count:] if count else ()
+    last = slice(-count, None) if count else slice(0)
+    return [replace(item, history=item.history[last], target_history=item.target_history[last]) for item in items]
 
 
 def spread(items: Sequence[Element], limit: int | None) -> list[Element]:
@@ -143,3 +146,70 @@ def spread_documents(items: Sequence[AnyItem], limit: int | None) -> list[AnyIte
     wanted = max(limit * len(groups) // len(items), min(2, len(groups)))
     chosen = sorted(Random(1).sample(range(len(groups)), wanted))  # sets are periodic: every tenth may be of one kind
     return [item for number in chosen for item in list(groups.values())[number]]
+
+
+def write_items(path: Path, items: Iterable[AnyItem]) -> None:
+    """Write one item a line as JSON, without the unknown fields."""
+    known = ({name: v for name, v in asdict(item).items() if v not in (None, "")} for item in items)
+    write_text_atomically(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in known))
+
+
+def read_items(path: Path) -> list[ContrastiveItem]:
+    """Read items that all have a right translation and wrong ones."""
+    items = []
+    for record in _records(path):
+        item = _read_item(record)
+        if not isinstance(item, ContrastiveItem):
+            raise record.fault("the field 'right' is missing: here every item needs 'right' and 'wrong'")
+        items.append(item)
+    return items
+
+
+def read_any_items(path: Path) -> list[AnyItem]:
+    """Read items of both kinds."""
+    return [_read_item(record) for record in _records(path)]
+
+
+def _records(path: Path) -> Iterator[JsonRecord]:
+    """Yield the records of a file; blank lines are skipped."""
+    found = False
+    for number, line in enumerate(read_raw_lines(path), start=1):
+        if line.strip():
+            yield parse_record(line, path, number)
+            found = True
+    if not found:
+        raise CorpusError("no contrastive items: the file is empty; expected one JSON object a line", path=path)
+
+
+def _read_item(record: JsonRecord) -> AnyItem:
+    """Return the item of a record; refuse a misspelt field, and ignore other unknown ones."""
+    for name in record.values:
+        if name not in FIELDS and (near := difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.8)):
+            raise record.fault(f"unknown field '{name}': did you mean '{near[0]}'?")
+    shared = _shared_fields(record)
+    if record.has("expected"):
+        if record.has("right") or record.has("wrong"):
+            raise record.fault("both 'expected' and 'right' or 'wrong': give the one or the others")
+        single = isinstance(record.values["expected"], str)
+        expected = (record.sentence("expected"),) if single else record.sentences("expected")
+        return GenerativeItem(expected=expected, **shared)
+    right, wrong = record.sentence("right"), record.sentences("wrong")
+    if right in wrong:
+        raise record.fault(f"a wrong translation is the right one: {right!r}; no model can distinguish them")
+    return ContrastiveItem(right=right, wrong=wrong, **shared)
+
+
+def _shared_fields(record: JsonRecord) -> dict[str, Any]:
+    """Read the fields of both kinds of items; all but the source may be missing."""
+    names = ("history", "target_history")
+    found: dict[str, Any] = {name: record.sentences(name, blank=True) for name in names if record.has(name)}
+    history, target = (len(found.get(name, ())) for name in names)
+    if target not in (0, history):
+        counts = f"{history} sentences in 'history' and {target} in 'target_history'"
+        raise record.fault(f"{counts}; expected as many in both")
+    found |= {"id": str(record.line), "source": record.sentence("source")}
+    texts = ("id", "phenomenon", "form", "pronoun", "document")
+    found |= {name: record.text(name) for name in texts if record.has(name)}
+    found |= {"distance": record.integer("distance")} if record.has("distance") else {}
+    found |= {"pronoun": found["pronoun"].lower()} if "pronoun" in found else {}
+    return found

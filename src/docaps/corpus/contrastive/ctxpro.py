@@ -22,9 +22,8 @@ def read_ctxpro(path: Path, options: SetOptions) -> ContrastiveSet:
     pair = f".{options.source_language}-{options.target_language}."
     names = sorted(name for name in path.iterdir() if name.suffix == ITEMS and pair in name.name)
     if not names:
-        raise CorpusError(
-            f"no files of ctxpro here: expected some such as gender.opensubtitles{pair}dev.json", path=path
-        )
+        message = f"no files of ctxpro here: expected some such as gender.opensubtitles{pair}dev.json"
+        raise CorpusError(message, path=path)
     return join_sets([_read_pair(*_find_pair(name)) for name in names])
 
 
@@ -34,38 +33,27 @@ def _find_pair(path: Path) -> tuple[Path, Path]:
     folder = path.parent
     jsons = [folder / f"{stem}{ITEMS}", folder.parent / "jsons" / f"{stem}{ITEMS}"]
     inputs = [folder / f"{stem}{INPUTS}", folder / stem, folder.parent / "inputs" / stem]
-    return _first_of(jsons, path), _first_of(inputs, path)
-
-
-def _first_of(candidates: list[Path], path: Path) -> Path:
-    """Return the first path that is a file."""
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
-    looked = ", ".join(map(str, candidates))
-    raise CorpusError(f"ctxpro has a JSON file and a file of inputs; none of these is there: {looked}", path=path)
+    for candidates in (jsons, inputs):
+        if not any(map(Path.is_file, candidates)):
+            looked = ", ".join(map(str, candidates))
+            message = f"ctxpro has a JSON file and a file of inputs; none of these is there: {looked}"
+            raise CorpusError(message, path=path)
+    return next(filter(Path.is_file, jsons)), next(filter(Path.is_file, inputs))
 
 
 def _read_pair(path: Path, inputs: Path) -> ContrastiveSet:
-    """Read items and their inputs."""
+    """Read items and their inputs; refuse the first item without an input, or input without an item."""
     records, lines = read_record_list(path), read_sentences(inputs)
-    _check_counts(records, path, lines, inputs)
-    phenomenon = path.name.removeprefix("mini.").split(".")[0]
-    items = [
-        _make_item(record, line, inputs, number, phenomenon)
-        for number, (record, line) in enumerate(zip(records, lines, strict=True), start=1)
-    ]
-    return ContrastiveSet(tuple(items), {path.name: len(items)})
-
-
-def _check_counts(records: list[JsonRecord], path: Path, lines: list[str], inputs: Path) -> None:
-    """Refuse items without inputs and inputs without items, at the first one."""
     if len(records) > len(lines):
         message = f"item {len(lines) + 1:,} of {len(records):,} has no input: {inputs} has {len(lines):,} lines"
         raise records[len(lines)].fault(f"{message}; get both files anew")
     if len(lines) > len(records):
         message = f"no item for this line: {path} has {len(records):,} items, and this file {len(lines):,} lines"
         raise CorpusError(f"{message}; get both files anew", path=inputs, line=len(records) + 1)
+    phenomenon = path.name.removeprefix("mini.").split(".")[0]
+    pairs = enumerate(zip(records, lines, strict=True), start=1)
+    items = tuple(_make_item(record, line, inputs, number, phenomenon) for number, (record, line) in pairs)
+    return ContrastiveSet(items, {path.name: len(items)})
 
 
 def _make_item(record: JsonRecord, line: str, inputs: Path, number: int, phenomenon: str) -> GenerativeItem:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from docaps.corpus.contrastive.contrastive_set import ContrastiveItem, ContrastiveSet, SetOptions, join_sets
-from docaps.corpus.contrastive.records import check_counts, read_sentences
+from docaps.corpus.contrastive.records import read_columns
 from docaps.errors import CorpusError
 
 SEPARATOR = "<sep>"
@@ -40,19 +40,12 @@ def _read_three(path: Path) -> ContrastiveSet:
     if not match:
         raise CorpusError(f"not a file name of MT-GenEval: expected one such as {_EXPECTED}", path=path)
     languages = {"2to1": match["source"], "original": match["target"], "flipped": match["target"]}
-    paths = [
-        path.with_name(
-            f"{match['start']}-{role}-{match['part']}.{match['source']}_{match['target']}.{language}{match['end']}"
-        )
-        for role, language in languages.items()
-    ]
-    columns = [read_sentences(name) for name in paths]
-    check_counts(paths, [len(column) for column in columns])
-    items = [
-        _make_item(f"{match['part']}-{number}", *texts, path=paths[0], line=number)
-        for number, texts in enumerate(zip(*columns, strict=True), start=1)
-    ]
-    return ContrastiveSet(tuple(items), {paths[0].name: len(items)})
+    middle = f"{match['part']}.{match['source']}_{match['target']}"
+    names = [f"{match['start']}-{role}-{middle}.{language}{match['end']}" for role, language in languages.items()]
+    paths = [path.with_name(name) for name in names]
+    rows = enumerate(zip(*read_columns(paths), strict=True), start=1)
+    items = tuple(_make_item(f"{match['part']}-{number}", *texts, path=paths[0], line=number) for number, texts in rows)
+    return ContrastiveSet(items, {paths[0].name: len(items)})
 
 
 def _make_item(name: str, source: str, right: str, wrong: str, *, path: Path, line: int) -> ContrastiveItem:

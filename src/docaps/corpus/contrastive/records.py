@@ -2,16 +2,17 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from docaps.corpus.formats.format import NO_TEXT, shorten
-from docaps.corpus.formats.text_input import LONGEST_SENTENCE, one_line, read_lines, read_text_file
+from docaps.corpus.formats.text_input import check_length, one_line, read_lines, read_text_file
 from docaps.errors import CorpusError
 
-_WORD = re.compile(r"\w+")
+_WORD, _SPACE = re.compile(r"\w+"), re.compile(r"[ \t\r\n]*")
+Value = TypeVar("Value")
 
 
 def read_sentences(path: Path, *, blank: bool = False) -> list[str]:
@@ -22,19 +23,14 @@ def read_sentences(path: Path, *, blank: bool = False) -> list[str]:
     for number, sentence in enumerate(sentences, start=1):
         if not sentence and not blank:
             raise CorpusError("a blank line, expected a sentence", path=path, line=number)
-        check_length(sentence, path, number)
+        check_length(sentence, path, number, "remove it")
     return sentences
 
 
-def check_length(text: str, path: Path, line: int) -> None:
-    """Refuse a text that is too long for a sentence."""
-    if len(text) > LONGEST_SENTENCE:
-        message = f"a sentence of {len(text):,} characters, expected at most {LONGEST_SENTENCE:,}: remove it"
-        raise CorpusError(message, path=path, line=line)
-
-
-def check_counts(paths: Sequence[Path], counts: Sequence[int]) -> None:
-    """Refuse files of different lengths, at the first line without a partner."""
+def read_columns(paths: Sequence[Path], *, blank: bool = False) -> list[list[str]]:
+    """Read files whose lines belong together; refuse different lengths, at the first line without a partner."""
+    columns = [read_sentences(path, blank=blank) for path in paths]
+    counts = [len(column) for column in columns]
     short, long = (counts.index(limit(counts)) for limit in (min, max))
     if short != long:
         message = (
@@ -42,6 +38,7 @@ def check_counts(paths: Sequence[Path], counts: Sequence[int]) -> None:
             f"{counts[long]:,}: expected as many in both; get both files anew"
         )
         raise CorpusError(message, path=paths[long], line=counts[short] + 1)
+    return columns
 
 
 def same_sentence(one: str, other: str) -> bool:
@@ -68,54 +65,47 @@ class JsonRecord:
 
     def text(self, name: str) -> str:
         """Return a field that must be a string."""
-        return self._string(self._need(name), name)
+        return self._get(name, str, "a string")
 
     def sentence(self, name: str) -> str:
         """Return a field that must be a sentence with words in it."""
-        return self._sentence(self._need(name), name)
+        return self._check_sentence(self.text(name), name)
 
     def sentences(self, name: str, *, blank: bool = False) -> tuple[str, ...]:
         """Return a field that must be a list of sentences; `blank` allows blank ones and an empty list."""
-        value = self._need(name)
-        if not isinstance(value, list) or not (value or blank) or not all(isinstance(part, str) for part in value):
-            raise self._unexpected(name, "a list of strings" if blank else "a non-empty list of strings")
-        return tuple(self._sentence(part, name, blank=blank) for part in value)
+        expected = "a list of strings" if blank else "a non-empty list of strings"
+        values = self._get(name, list, expected, lambda v: (v or blank) and all(isinstance(part, str) for part in v))
+        return tuple(self._check_sentence(part, name, blank=blank) for part in values)
 
     def integer(self, name: str) -> int:
         """Return a field that must be an integer, 0 or more."""
-        value = self._need(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self._unexpected(name, "an integer, 0 or more")
-        return value
+        return self._get(name, int, "an integer, 0 or more", lambda value: value >= 0)
 
     def records(self, name: str) -> list["JsonRecord"]:
         """Return a field that must be a list of objects."""
-        value = self._need(name)
-        if not isinstance(value, list) or not value or not all(isinstance(part, dict) for part in value):
-            raise self._unexpected(name, "a non-empty list of objects")
-        return [JsonRecord(part, self.path, self.line) for part in value]
+        expected = "a non-empty list of objects"
+        values = self._get(name, list, expected, lambda v: v and all(isinstance(part, dict) for part in v))
+        return [JsonRecord(part, self.path, self.line) for part in values]
 
-    def _need(self, name: str) -> Any:
+    def _get(
+        self, name: str, kind: type[Value], expected: str, valid: Callable[[Value], object] = lambda _: True
+    ) -> Value:
+        """Return a field that must be there and valid."""
         if not self.has(name):
             raise self.fault(f"the field '{name}' is missing")
-        return self.values[name]
+        value = self.values[name]
+        if type(value) is kind and valid(value):  # a bool is no int here
+            return value
+        raise self.fault(f"the field '{name}' is {shorten(json.dumps(value))}, expected {expected}")
 
-    def _string(self, value: Any, name: str) -> str:
-        if not isinstance(value, str):
-            raise self._unexpected(name, "a string")
-        return value
-
-    def _sentence(self, value: Any, name: str, *, blank: bool = False) -> str:
-        text = self._string(value, name)
+    def _check_sentence(self, text: str, name: str, *, blank: bool = False) -> str:
+        """Return a sentence on one line; refuse what is not text, too long or blank."""
         if found := NO_TEXT.search(text):
             raise self.fault(f"the field '{name}' holds the character U+{ord(found[0]):04X}, which is no text")
-        check_length(text, self.path, self.line)
+        check_length(text, self.path, self.line, "remove it")
         if not blank and not text.strip():
             raise self.fault(f"the field '{name}' is blank, expected a sentence")
         return one_line(text)
-
-    def _unexpected(self, name: str, expected: str) -> CorpusError:
-        return self.fault(f"the field '{name}' is {shorten(json.dumps(self.values[name]))}, expected {expected}")
 
 
 def parse_record(text: str, path: Path, line: int) -> JsonRecord:
@@ -130,8 +120,7 @@ def parse_record(text: str, path: Path, line: int) -> JsonRecord:
 
 def read_record_list(path: Path) -> list[JsonRecord]:
     """Read a file that is one JSON list of objects."""
-    text = read_text_file(path)
-    records = [_as_record(value, path, line) for value, line in _list_values(text, path)]
+    records = [_as_record(value, path, line) for value, line in _list_values(read_text_file(path), path)]
     if not records:
         raise CorpusError("the list is empty: expected a JSON list of objects", path=path)
     return records
@@ -146,9 +135,13 @@ def _list_values(text: str, path: Path) -> Iterator[tuple[Any, int]]:
         line, counted = line + text.count("\n", counted, position), position
         return line
 
-    position, expected = _skip(text, 0), "["
-    while position < len(text) and text[position] == expected:
-        position, expected = _skip(text, position + 1), ","
+    def skip(position: int) -> int:
+        space = _SPACE.match(text, position)
+        return space.end() if space else position
+
+    position, expected = skip(0), "["
+    while text[position : position + 1] == expected:
+        position, expected = skip(position + 1), ","
         if text[position : position + 1] == "]":
             break
         try:
@@ -157,20 +150,13 @@ def _list_values(text: str, path: Path) -> Iterator[tuple[Any, int]]:
             at = fault.pos if isinstance(fault, json.JSONDecodeError) else position
             raise CorpusError(f"not valid JSON: {_reason(fault)}", path=path, line=line_of(at)) from None
         yield value, line_of(position)
-        position = _skip(text, end)
+        position = skip(end)
     closed = text[position : position + 1] == "]"
-    position = _skip(text, position + 1) if closed else position
+    position = skip(position + 1) if closed else position
     if not closed or position < len(text):
         rest = shorten(text[position : position + 60])
         found = f"found {rest!r}" if position < len(text) else "the file ends too early"
         raise CorpusError(f"not one JSON list of objects: {found}", path=path, line=line_of(position))
-
-
-def _skip(text: str, position: int) -> int:
-    """Return the position of the next character that is not white space."""
-    while position < len(text) and text[position] in " \t\r\n":
-        position += 1
-    return position
 
 
 def _as_record(value: Any, path: Path, line: int) -> JsonRecord:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from docaps.corpus.contrastive.contrapro import read_contrapro
-from docaps.corpus.contrastive.contrastive_set import ContrastiveSet, SetOptions, with_pronoun
+from docaps.corpus.contrastive.contrastive_set import ContrastiveSet, SetOptions, read_any_items, with_pronoun
 from docaps.corpus.contrastive.ctxpro import read_ctxpro
-from docaps.corpus.contrastive.jsonl import read_any_items
 from docaps.corpus.contrastive.mtgeneval import read_mt_geneval
 from docaps.errors import ConfigError, CorpusError
 
@@ -37,20 +36,15 @@ def _load_reader(name: str) -> SetReader:
     entries = plugins.entries(GROUP)
     if name not in entries:
         raise CorpusError(f"no contrastive set '{name}': choose {', '.join([*SETS, *entries])}")
-    reader = plugins.load(entries[name])
+    reader: SetReader = plugins.load(entries[name])
     if not callable(reader):
         package, value = plugins.package(entries[name]), entries[name].value
         raise ConfigError(f"{package} adds a contrastive set {name!r}, but {value} is not a function, found {reader!r}")
-    checked: SetReader = reader
-    return checked
-
-
-def _read_minidocs(path: Path, options: SetOptions) -> ContrastiveSet:
-    """Read the items of a corpus of mini-documents, given the file or the corpus."""
-    return _read_jsonl(path / "contrastive.jsonl" if path.is_dir() else path, options)
+    return reader
 
 
 def _read_jsonl(path: Path, options: SetOptions) -> ContrastiveSet:  # noqa: ARG001
+    """Read JSON Lines."""
     items = tuple(map(with_pronoun, read_any_items(path)))
     return ContrastiveSet(items, {path.name: len(items)})
 
@@ -59,6 +53,8 @@ SETS: dict[str, SetReader] = {
     CONTRAPRO: read_contrapro,
     "mt-geneval": read_mt_geneval,
     "ctxpro": read_ctxpro,
-    "minidocs": _read_minidocs,
+    # the items of a corpus of mini-documents, given the file or the corpus
+    "minidocs": lambda path, options: _read_jsonl(path / "contrastive.jsonl" if path.is_dir() else path, options),
     "jsonl": _read_jsonl,
 }
+"""The built-in readers, by name."""

@@ -13,27 +13,24 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from docaps.config.faults import SettingsFile, describe_faults
-from docaps.corpus.fetch.connection import check_url
-from docaps.corpus.fetch.download import RemoteFile
+from docaps.corpus.fetch.download import RemoteFile, check_url
 from docaps.errors import ConfigError, FetchError
 
 LANGUAGES = ("en", "de")
 PLACEHOLDERS = ("corpus", "part", "language")
 
 
-class KnownPart(BaseModel):
+class KnownPart(BaseModel, extra="forbid", frozen=True):
     """One part of a public corpus: its size in the paper, and where to get it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     sentences: int
     average: float
     pages: list[str]
@@ -41,10 +38,9 @@ class KnownPart(BaseModel):
     de: str | None = None
 
 
-class KnownCorpus(BaseModel):
+class KnownCorpus(BaseModel, extra="forbid", frozen=True):
     """A public corpus."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     title: str
     base: str
@@ -56,8 +52,7 @@ class KnownCorpus(BaseModel):
 
     def pages(self, name: str) -> list[str]:
         """Return the web pages that offer a file."""
-        part, _ = self.names()[name]
-        return self.parts[part].pages
+        return self.parts[self.names()[name][0]].pages
 
     def addresses(self) -> dict[str, RemoteFile]:
         """Return the addresses in the catalogue of docaps, by file name."""
@@ -86,51 +81,45 @@ def _nearest(name: str, known: list[str]) -> str:
     return f"did you mean {found[0]!r}?" if found else f"known: {', '.join(known)}"
 
 
-class CatalogueEntry(BaseModel):
+class CatalogueEntry(BaseModel, extra="forbid", frozen=True):
     """One file of a user's catalogue."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     url: str
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     size: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("size", "bytes"))
     time: str | None = None
 
 
-class Catalogue(BaseModel):
+class Catalogue(BaseModel, extra="forbid", frozen=True):
     """A user's catalogue."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     files: dict[str, CatalogueEntry]
     corpus: str | None = None
 
 
 def find_addresses(corpus: KnownCorpus, pattern: str | None, catalogue: Path | None) -> dict[str, RemoteFile]:
-    """Return the known addresses: from the user's catalogue, else the pattern, else the catalogue of docaps."""
+    """Return the known addresses: from the user's catalogue, else the pattern, else the catalogue of docaps.
+
+    Invalid addresses, and one address for two files, are refused.
+    """
     found = corpus.addresses()
     if pattern is not None:
         found |= {name: RemoteFile(url) for name, url in expand(pattern, corpus).items()}
     if catalogue is not None:
         found |= read_catalogue(catalogue, corpus)
     ordered = {name: found[name] for name in corpus.names() if name in found}
-    _check(ordered)
-    return ordered
-
-
-def _check(addresses: Mapping[str, RemoteFile]) -> None:
-    """Refuse invalid addresses, and one address for two files."""
-    names: dict[str, str] = {}
-    for name, address in addresses.items():
+    owners: dict[str, str] = {}
+    for name, address in ordered.items():
         check_url(address.url)
-        other = names.setdefault(address.url, name)
-        if other != name:
+        if (other := owners.setdefault(address.url, name)) != name:
             raise FetchError(f"{other} and {name} have the same address: {address.url}")
+    return ordered
 
 
 def expand(pattern: str, corpus: KnownCorpus) -> dict[str, str]:
     """Fill a pattern, such as https://host/{corpus}/{part}.{language}, for every file of a corpus."""
     wanted = set(re.findall(r"\{(.*?)\}", pattern))
-    unknown = sorted(wanted - set(PLACEHOLDERS))
-    if unknown:
+    if unknown := sorted(wanted - set(PLACEHOLDERS)):
         known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
         raise FetchError(f"--from {pattern}: unknown placeholder {{{unknown[0]}}}; known: {known}")
     if not {"part", "language"} <= wanted:
@@ -143,9 +132,9 @@ def expand(pattern: str, corpus: KnownCorpus) -> dict[str, str]:
 
 def read_catalogue(path: Path, corpus: KnownCorpus) -> dict[str, RemoteFile]:
     """Read the addresses of a user's catalogue."""
-    text = _read_text(path)
+    text, values = _parse(path)
     try:
-        found = Catalogue.model_validate(_parse(path, text))
+        found = Catalogue.model_validate(values)
     except ValidationError as fault:
         raise ConfigError(describe_faults(fault, Catalogue, layers=[SettingsFile(path, text)])) from None
     if found.corpus not in (None, corpus.name):
@@ -155,25 +144,20 @@ def read_catalogue(path: Path, corpus: KnownCorpus) -> dict[str, RemoteFile]:
         if name not in known:
             raise ConfigError(f"{name}: no file of {corpus.name}; {_nearest(name, known)}", path=path)
     return {
-        name: RemoteFile(entry.url, entry.sha256.lower() if entry.sha256 else None, entry.size)
+        name: RemoteFile(entry.url, entry.sha256 and entry.sha256.lower(), entry.size)
         for name, entry in found.files.items()
     }
 
 
-def _read_text(path: Path) -> str:
-    """Read the text of a catalogue."""
+def _parse(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return the text of a catalogue and its values: JSON or TOML, by the file's name."""
+    kind = "a JSON object" if path.suffix == ".json" else "TOML"
     try:
-        return path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
+        return text, dict(json.loads(text)) if path.suffix == ".json" else tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError("no such catalogue", path=path) from None
     except (UnicodeDecodeError, OSError) as fault:
         raise ConfigError(f"cannot be read: {fault}", path=path) from None
-
-
-def _parse(path: Path, text: str) -> Mapping[str, Any]:
-    """Parse JSON or TOML, by the file's name."""
-    try:
-        return dict(json.loads(text)) if path.suffix == ".json" else tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as fault:
-        kind = "a JSON object" if path.suffix == ".json" else "TOML"
+    except (TypeError, ValueError) as fault:
         raise ConfigError(f"not valid as {kind}: {fault}", path=path) from None

@@ -16,10 +16,11 @@ from docaps.corpus.fetch.catalogue import LANGUAGES, KnownCorpus
 from docaps.corpus.fetch.download import RemoteFile, RetryPolicy, download
 from docaps.corpus.formats import read_parallel
 from docaps.errors import CorpusError, FetchError
-from docaps.files import read_json, sha256, write_json
+from docaps.files import read_json, write_json
 from docaps.runs.directory import now
 
 FETCHED, IN_PLACE, MISSING = "fetched", "in place", "missing"
+MOST_OTHERS = 5  # other files to name
 
 
 @dataclass
@@ -37,10 +38,17 @@ class Collection:
         """Names of the missing files."""
         return [name for name, state in self.states.items() if state == MISSING]
 
-    @property
-    def record(self) -> dict[str, Any]:
-        """The record of what was fetched into this directory, now or before."""
-        return _read_record(self.folder / "fetch.json", self.corpus)
+    def read_record(self) -> dict[str, Any]:
+        """Read what was fetched into this directory, now or before; refuse the directory of another corpus."""
+        path = self.folder / "fetch.json"
+        if not path.exists():
+            return {}
+        found = read_json(path, error=FetchError)
+        if not isinstance(found, dict) or not isinstance(found.get("files"), dict):
+            raise FetchError("does not describe a fetched corpus: choose another --out", path=path)
+        if (other := found.get("corpus")) != self.corpus.name:
+            raise FetchError(f"belongs to {other}, not to {self.corpus.name}: choose another --out", path=path)
+        return found
 
 
 def collect(
@@ -48,7 +56,7 @@ def collect(
 ) -> Collection:
     """Fetch the missing files with a known address, then read all complete parts as parallel documents."""
     found = Collection(corpus, folder)
-    _read_record(folder / "fetch.json", corpus)
+    found.read_record()
     for name in corpus.names():
         found.states[name] = _settle(found, name, addresses.get(name), overwrite, retries)
     for part in corpus.parts:
@@ -61,40 +69,21 @@ def collect(
 def _settle(found: Collection, name: str, address: RemoteFile | None, overwrite: bool, retries: RetryPolicy) -> str:
     """Check or fetch one file and return its state; after an error nothing more is fetched."""
     path = found.folder / name
-    replaced = overwrite and address is not None and found.fault is None
-    if path.exists() and not replaced:
-        if address is not None and not overwrite:
-            _check_in_place(path, address)
-        return IN_PLACE
-    if address is None or found.fault is not None:
-        return MISSING
+    state = IN_PLACE if path.exists() else MISSING
+    if state == IN_PLACE and address is not None and not overwrite and (fault := address.mismatch(path)):
+        raise FetchError(f"{fault}: give --overwrite to fetch it again", path=path)
+    if address is None or found.fault is not None or (state == IN_PLACE and not overwrite):
+        return state
     try:
-        _fetch(found, name, address, retries)
+        digest = download(address, path, retries)
     except FetchError as fault:
         found.fault = str(fault)
-        return IN_PLACE if path.exists() else MISSING
-    return FETCHED
-
-
-def _fetch(found: Collection, name: str, address: RemoteFile, retries: RetryPolicy) -> None:
-    """Fetch one file and record it."""
-    path = found.folder / name
-    digest = download(address, path, retries)
+        return state
     entry = {"url": address.url, "bytes": path.stat().st_size, "sha256": digest, "time": now()}
-    files = {**found.record.get("files", {}), name: entry}
+    files = {**found.read_record().get("files", {}), name: entry}
     write_json(found.folder / "fetch.json", {"corpus": found.corpus.name, "files": files})
     progress.say(f"{path}: {entry['bytes']:,} bytes, SHA-256 {digest}")
-
-
-def _check_in_place(path: Path, address: RemoteFile) -> None:
-    """Refuse a file whose size or hash differs from the catalogue."""
-    fault = None
-    if address.size not in (None, path.stat().st_size):
-        fault = f"has {path.stat().st_size:,} bytes, expected {address.size:,}"
-    elif address.sha256 is not None and sha256(path) != address.sha256:
-        fault = f"its SHA-256 is {sha256(path)}, expected {address.sha256}"
-    if fault:
-        raise FetchError(f"{fault}: give --overwrite to fetch it again", path=path)
+    return FETCHED
 
 
 def _measure(source: Path, target: Path) -> dict[str, Any]:
@@ -104,51 +93,27 @@ def _measure(source: Path, target: Path) -> dict[str, Any]:
     except CorpusError as fault:
         advice = "Put the right file in its place, then type the same command again (or fetch it again: --overwrite)"
         raise FetchError(f"{fault}. {advice}") from None
-    sentences = count_sentences(documents)
-    return {
-        "documents": len(documents),
-        "sentences": sentences,
-        "average_document_length": sentences / len(documents),
-    }
-
-
-def _read_record(path: Path, corpus: KnownCorpus) -> dict[str, Any]:
-    """Read the record of earlier fetches; refuse the directory of another corpus."""
-    if not path.exists():
-        return {}
-    found = read_json(path, error=FetchError)
-    if not isinstance(found, dict) or not isinstance(found.get("files"), dict):
-        raise FetchError("does not describe a fetched corpus: choose another --out", path=path)
-    if found.get("corpus") != corpus.name:
-        raise FetchError(f"belongs to {found.get('corpus')}, not to {corpus.name}: choose another --out", path=path)
-    return found
-
-
-def _other_files(found: Collection, most: int = 5) -> list[str]:
-    """List other files in the directory: they may be the missing ones, packed or under other names."""
-    own = {name + ending for name in found.states for ending in ("", ".partial", ".partial.json")} | {"fetch.json"}
-    if not found.folder.is_dir():
-        return []
-    others = sorted(path.name for path in found.folder.iterdir() if path.name not in own and path.name[0] != ".")
-    return [*others[:most], "..."] if len(others) > most else others
+    count, sentences = len(documents), count_sentences(documents)
+    return {"documents": count, "sentences": sentences, "average_document_length": sentences / count}
 
 
 def explain_missing(found: Collection) -> str:
     """Return instructions for the missing files: which to put where, and from which page."""
     lines = [found.fault] if found.fault else []
-    lines.append(
-        f"{found.corpus.name}: {len(found.missing)} of {len(found.states)} files missing. Put them here, plain or gzip:"
-    )
+    count = f"{len(found.missing)} of {len(found.states)} files missing"
+    lines.append(f"{found.corpus.name}: {count}. Put them here, plain or gzip:")
     known = found.corpus.addresses()
     for pages, names in itertools.groupby(found.missing, key=found.corpus.pages):
         for name in names:
             original = f" (there: {known[name].url.rpartition('/')[2]})" if name in known else ""
             lines.append(f"  {found.folder / name}{original}")
         lines.append(f"    from {' or '.join(pages)}")
-    if others := _other_files(found):
-        lines.append(
-            f"In {found.folder} there is also {', '.join(others)}: unpack archives, and give files these names."
-        )
+    own = {name + ending for name in found.states for ending in ("", ".partial", ".partial.json")} | {"fetch.json"}
+    here = found.folder.iterdir() if found.folder.is_dir() else ()
+    # Other files may be the missing ones, packed or under other names.
+    if others := sorted(path.name for path in here if path.name not in own and path.name[0] != "."):
+        some = ", ".join([*others[:MOST_OTHERS], *["..."] * (len(others) > MOST_OTHERS)])
+        lines.append(f"In {found.folder} there is also {some}: unpack archives, and give files these names.")
     lines.append("One sentence a line, a line <d> before each document, the same lines on both sides.")
     lines.append("Then type the same command again; or give the files' addresses with --from or --catalogue.")
     return "\n".join(lines)

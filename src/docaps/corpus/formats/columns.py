@@ -5,12 +5,18 @@ column names is a heading and gives the order of the columns. `bars` is the form
 corpora.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from docaps.corpus.documents import Document, TextLayout
-from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions, shorten
+from docaps.corpus.formats.format import (
+    OutputDocument,
+    ReadingOptions,
+    WritingOptions,
+    group_rows,
+    layout_writer,
+    shorten,
+)
 from docaps.corpus.formats.text_input import one_line
 
 BARS = "|||"
@@ -19,141 +25,97 @@ COLUMN_NAMES = {
     "source": {"source", "src", "sourcetext", "sentence", "text"},
     "target": {"target", "tgt", "trg", "targettext", "translation", "reference", "ref"},
 }
-Row = tuple[int, str, str]  # line number, document id, sentence
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Which column holds what, and the heading if there is one."""
-
-    id: int
-    source: int
-    target: int | None
-    heading: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, str, str]:
-        """The heading's names for id, source and target."""
-        target = "target" if self.target is None else self.heading[self.target]
-        return self.heading[self.id], self.heading[self.source], target
-
-    @property
-    def count(self) -> int:
-        """Number of columns."""
-        return 2 if self.target is None else 3
+ROLES = tuple(COLUMN_NAMES)
 
 
-def read_heading(line: str) -> Columns | None:
-    """Parse a line of column names; None if it is not one."""
-    cells = line.split("\t")
-    names = ["".join(letter for letter in cell.casefold() if letter.isalnum()) for cell in cells]
-    roles = [next((role for role, known in COLUMN_NAMES.items() if name in known), None) for name in names]
-    if sorted(str(role) for role in roles) not in (["id", "source"], ["id", "source", "target"]):
-        return None
-    target = roles.index("target") if "target" in roles else None
-    return Columns(roles.index("id"), roles.index("source"), target, tuple(one_line(cell) for cell in cells))
-
-
-def _group(
-    rows: Iterable[Row], layout: Callable[[str, int, bool], TextLayout], options: ReadingOptions
-) -> Iterator[Document]:
-    """Join consecutive rows with the same id into documents; a long one is yielded in parts."""
-    current, sentences, start, continues = "", list[str](), 1, False
-    for number, name, sentence in rows:
-        if sentences and name != current:
-            yield Document(tuple(sentences), current, layout=layout(current, start, continues))
-            sentences = []
-        if not sentences:
-            current, start, continues = name, number, name == current
-        sentences.append(sentence)
-        if options.arrival.enough(len(sentences)):
-            yield Document(tuple(sentences), current, layout=layout(current, start, continues))
-            sentences = []
-    if sentences:
-        yield Document(tuple(sentences), current, layout=layout(current, start, continues))
+def read_heading(line: str) -> tuple[str, ...]:
+    """Return what each column of a line of column names holds; empty if it is not such a line."""
+    names = ["".join(filter(str.isalnum, cell.casefold())) for cell in line.split("\t")]
+    roles = tuple(role for name in names for role, known in COLUMN_NAMES.items() if name in known)
+    return roles if len(roles) == len(names) and sorted(roles) in (["id", "source"], ["id", "source", "target"]) else ()
 
 
 def read_tsv(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield the documents of tab-separated columns; blank lines are skipped."""
     worded = ((number, line) for number, line in enumerate(lines, start=1) if line.strip(" "))
     first = next(worded, None)
-    columns = Columns(0, 1, 2 if first and first[1].count("\t") > 1 else None)
-    if first and (heading := read_heading(first[1])):
-        columns, first = heading, next(worded, None)
+    roles, heading = ROLES[: 3 if first and first[1].count("\t") > 1 else 2], list[str]()
+    if first and (found := read_heading(first[1])):
+        roles, heading, first = found, [one_line(cell) for cell in first[1].split("\t")], next(worded, None)
     if first is None:
         raise options.empty("lines of tab-separated columns: document id, source, perhaps target")
-    rows = ((number, *_cells(line, columns, number, options)) for number, line in chain([first], worded))
+    rows = ((number, *_cells(line, roles, number, options)) for number, line in chain([first], worded))
 
-    def layout(_: str, start: int, continues: bool) -> TextLayout:
-        return TextLayout("tsv", start, details={"columns": columns}, continues=continues)
+    def layout(_: str, line: int, continues: bool) -> TextLayout:
+        return TextLayout("tsv", line, details={"roles": roles, "heading": heading}, continues=continues)
 
-    yield from _group(rows, layout, options)
+    return group_rows(rows, layout, options)
 
 
-def _cells(line: str, columns: Columns, number: int, options: ReadingOptions) -> tuple[str, str]:
+def _cells(line: str, roles: Sequence[str], number: int, options: ReadingOptions) -> tuple[str, str]:
     """Return the document id and the sentence of one side of a line."""
-    cells = [one_line(cell) for cell in line.split("\t")]
-    wanted = columns.source if options.side == "source" else columns.target
-    if len(cells) != columns.count:
-        names = " and ".join(("document id, source", "target")[: columns.count - 1])
-        message = f"{len(cells)} tab-separated columns, expected {names}: '{shorten(one_line(line))}'"
-    elif wanted is None:
+    cells = dict(zip(roles, map(one_line, line.split("\t")), strict=False))
+    sentence = cells.get("source" if options.side == "source" else "target")
+    if (count := line.count("\t") + 1) != len(roles):
+        names = " and ".join(("document id, source", "target")[: len(roles) - 1])
+        message = f"{count} tab-separated columns, expected {names}: '{shorten(one_line(line))}'"
+    elif sentence is None:
         message = "no target column: expected document id, source, target"
-    elif not cells[columns.id]:
-        message = f"no document id before '{shorten(cells[wanted])}'"
+    elif not cells["id"]:
+        message = f"no document id before '{shorten(sentence)}'"
     else:
-        return cells[columns.id], cells[wanted]
+        return cells["id"], sentence
     raise options.fault(message, number)
 
 
 def write_tsv(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:
-    """Write one sentence a line: document id, source and, if there is one, translation."""
+    """Write one sentence a line: document id, source and, if there is one, translation, in the order of the input."""
     for number, item in enumerate(documents, start=1):
         document, texts = item.document, [item.document.sentences]
         layout = document.layout_in("tsv")
-        columns = layout.details["columns"] if layout else None
+        roles, heading = (layout.details["roles"], layout.details["heading"]) if layout else (ROLES, ())
+        order = roles if len(roles) == len(ROLES) else ROLES
         if item.translation is not None:
             texts.append(item.translation)
         elif options.side != "source":
             texts = [("",) * len(document.sentences), document.sentences]
-        if number == 1 and columns and columns.heading:
-            yield _format_row(columns.names, columns)
+        if number == 1 and heading:
+            yield _format_row({"target": "target", **dict(zip(roles, heading, strict=True))}, order)
         name = item.name(number)
-        yield "".join(_format_row([name, *cells], columns) for cells in zip(*texts, strict=True))
+        rows = (dict(zip(ROLES, (name, *cells), strict=False)) for cells in zip(*texts, strict=True))
+        yield "".join(_format_row(row, order) for row in rows)
 
 
-def _format_row(cells: Sequence[str], columns: Columns | None) -> str:
-    """Format one line, with the columns in the order of the input."""
-    places = (columns.id, columns.source, columns.target) if columns and columns.target is not None else (0, 1, 2)
-    ordered = sorted(zip(places, cells, strict=False))
-    return "\t".join(one_line(cell) for _, cell in ordered) + "\n"
+def _format_row(cells: Mapping[str, str], order: Sequence[str]) -> str:
+    """Format one line."""
+    return "\t".join(one_line(cells[role]) for role in order if role in cells) + "\n"
 
 
 def read_bars(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield the documents of lines that begin with the document's id; blank lines are skipped."""
-    worded = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    first = next(worded, None)
-    if first is None:
+    return group_rows(_barred_rows(lines, options), _bars_layout, options)
+
+
+def _barred_rows(lines: Iterable[str], options: ReadingOptions) -> Iterator[tuple[int, str, str]]:
+    """Split the id off each line that is not blank."""
+    found = False
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            name, bars, sentence = line.partition(BARS)
+            if not bars or not name.strip():
+                message = f"expected a line such as: docid {BARS} sentence, found '{shorten(one_line(line))}'"
+                raise options.fault(message, number)
+            yield number, one_line(name), one_line(sentence)
+            found = True
+    if not found:
         raise options.empty("lines such as: docid ||| sentence")
-    rows = (_barred_row(line, number, options) for number, line in chain([first], worded))
-    yield from _group(rows, _bars_layout, options)
-
-
-def _barred_row(line: str, number: int, options: ReadingOptions) -> Row:
-    """Split the id off a line."""
-    name, bars, sentence = line.partition(BARS)
-    if not bars or not name.strip():
-        message = f"expected a line such as: docid {BARS} sentence, found '{shorten(one_line(line))}'"
-        raise options.fault(message, number)
-    return number, one_line(name), one_line(sentence)
 
 
 def _bars_layout(name: str, line: int = 1, continues: bool = False) -> TextLayout:
     return TextLayout("bars", line, f"{name} {BARS} ", f"\n{name} {BARS} ", "\n", continues=continues)
 
 
-def write_bars(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
-    """Write each sentence after the id of its document."""
-    for number, item in enumerate(documents, start=1):
-        layout = item.document.layout_in("bars") or _bars_layout(item.name(number).replace(BARS, "|"))
-        yield layout.fill([one_line(sentence) for sentence in item.text])
+write_bars = layout_writer("bars", lambda item, number: _bars_layout(item.name(number).replace(BARS, "|")))
+"""Write each sentence after the id of its document."""

@@ -60,8 +60,7 @@ def check_partners(source: Path, target: Path) -> None:
     """Refuse two directories if a document of one is missing in the other."""
     sides = {folder: {id_of(file): file.name for file in list_files(folder)} for folder in (source, target)}
     for here, there in ((source, target), (target, source)):
-        missing = sorted(sides[here].keys() - sides[there].keys())
-        if missing:
+        if missing := sorted(sides[here].keys() - sides[there].keys()):
             message = f"no document of this name in {there}: add it there, or remove this one"
             raise CorpusError(message, path=here / sides[here][missing[0]])
 

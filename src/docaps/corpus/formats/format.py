@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from docaps.corpus.documents import Document
+from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.formats.text_input import WHOLE, Arrival, one_line
 from docaps.errors import CorpusError
 
@@ -32,6 +32,20 @@ class ReadingOptions:
     def empty(self, expected: str) -> CorpusError:
         """Return the error for a file without documents."""
         return self.fault(f"the file is empty: expected {expected}")
+
+    def check_sentence(self, text: object, line: int) -> str:
+        """Return a sentence on one line; refuse what is not text, for formats that can spell any character."""
+        if not isinstance(text, str):
+            raise self.fault(f"expected a sentence, found {shorten(repr(text))}", line)
+        if found := NO_TEXT.search(text):
+            raise self.fault(f"a sentence holds the character U+{ord(found[0]):04X}, which is no text: remove it", line)
+        return one_line(text)
+
+    def check_not_empty(self, sentences: Sequence[object], *, name: str | None, line: int) -> None:
+        """Refuse a document without sentences."""
+        if not sentences:
+            what = "a document" if name is None else f"document '{name}'"
+            raise self.fault(f"{what} without sentences: remove it", line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +75,6 @@ class OutputDocument:
         return str(number) if self.document.id is None else one_line(self.document.id)
 
 
-Reader = Callable[[Iterable[str], ReadingOptions], Iterator[Document]]
 Writer = Callable[[Iterable[OutputDocument], WritingOptions], Iterator[str]]
 
 
@@ -75,27 +88,51 @@ class Format:
 
     name: str
     summary: str
-    read: Reader
+    read: Callable[[Iterable[str], ReadingOptions], Iterator[Document]]
     write: Writer
     two_sided: bool = False
     free: bool = False
     detect: Callable[[Sequence[str]], bool] | None = None
 
 
-def check_sentence(text: object, options: ReadingOptions, line: int) -> str:
-    """Return a sentence on one line; refuse what is not text, for formats that can spell any character."""
-    if not isinstance(text, str):
-        raise options.fault(f"expected a sentence, found {shorten(repr(text))}", line)
-    if found := NO_TEXT.search(text):
-        raise options.fault(f"a sentence holds the character U+{ord(found[0]):04X}, which is no text: remove it", line)
-    return one_line(text)
+def layout_writer(
+    format: str, make_layout: Callable[[OutputDocument, int], TextLayout], encode: Callable[[str], str] = one_line
+) -> Writer:
+    """Return a writer that fills sentences into the layout that was read, or into a new one for the n-th document."""
+
+    def write(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
+        for number, item in enumerate(documents, start=1):
+            layout = item.document.layout_in(format) or make_layout(item, number)
+            yield layout.fill([encode(sentence) for sentence in item.text])
+
+    return write
 
 
-def check_not_empty(sentences: Sequence[str], options: ReadingOptions, *, name: str | None, line: int) -> None:
-    """Refuse a document without sentences."""
-    if not sentences:
-        what = "a document" if name is None else f"document '{name}'"
-        raise options.fault(f"{what} without sentences: remove it", line)
+def group_rows(
+    rows: Iterable[tuple[int, str, str]],
+    layout: Callable[[str, int, bool], TextLayout],
+    options: ReadingOptions,
+    *,
+    named: bool = True,
+) -> Iterator[Document]:
+    """Join consecutive rows (line, document name, sentence) with the same name into documents, a long one in parts."""
+    current, sentences, start, continues = "", list[str](), 1, False
+
+    def document() -> Document:
+        return Document(tuple(sentences), current if named else None, layout=layout(current, start, continues))
+
+    for number, name, sentence in rows:
+        if sentences and name != current:
+            yield document()
+            sentences = []
+        if not sentences:
+            current, start, continues = name, number, name == current
+        sentences.append(sentence)
+        if options.arrival.enough(len(sentences)):
+            yield document()
+            sentences = []
+    if sentences:
+        yield document()
 
 
 def shorten(text: str, limit: int = 60) -> str:

@@ -8,15 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from docaps.corpus.documents import Document, TextLayout
-from docaps.corpus.formats.format import (
-    OutputDocument,
-    ReadingOptions,
-    WritingOptions,
-    check_not_empty,
-    check_sentence,
-    shorten,
-)
+from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions, shorten
 from docaps.corpus.formats.text_input import one_line
+from docaps.errors import CorpusError
 
 OWN_KEYS = ("id", "source", "target", "paragraphs")
 
@@ -47,36 +41,26 @@ def _parse(line: str, number: int, options: ReadingOptions) -> dict[str, Any]:
 
 
 def _document(record: dict[str, Any], number: int, options: ReadingOptions) -> Document:
-    """Return one side of a record."""
+    """Return one side of a record; its id is a text or a number."""
+
+    def unexpected(name: str, expected: str) -> CorpusError:
+        return options.fault(f'"{name}" must be {expected}, found {shorten(json.dumps(record.get(name)))}', number)
+
     key = "source" if options.side == "source" else "target"
-    name = _name(record.get("id"), number, options)
-    found = record.get(key)
+    name, found, counts = record.get("id"), record.get(key), record.get("paragraphs", [])
+    if name is not None and type(name) not in (str, int):
+        raise unexpected("id", "a text")
+    name = None if name is None else options.check_sentence(str(name), number)
     if not isinstance(found, list):
-        raise options.fault(f'"{key}" must be a list of sentences, found {shorten(json.dumps(found))}', number)
-    sentences = tuple(check_sentence(sentence, options, number) for sentence in found)
-    check_not_empty(sentences, options, name=name, line=number)
-    paragraphs = _paragraphs(record.get("paragraphs", []), len(sentences), number, options)
-    others = {key: value for key, value in record.items() if key not in OWN_KEYS}
-    return Document(sentences, name, paragraphs, TextLayout("jsonl", number, details=others))
-
-
-def _name(value: object, number: int, options: ReadingOptions) -> str | None:
-    """Return a document's id, a text or a number in the record."""
-    if value is None or isinstance(value, str):
-        return value and check_sentence(value, options, number)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise options.fault(f'"id" must be a text, found {shorten(json.dumps(value))}', number)
-
-
-def _paragraphs(value: object, sentences: int, number: int, options: ReadingOptions) -> tuple[int, ...]:
-    """Return the number of sentences of each paragraph."""
-    counts = value if isinstance(value, list) else [value]
+        raise unexpected(key, "a list of sentences")
+    sentences = tuple(options.check_sentence(sentence, number) for sentence in found)
+    options.check_not_empty(sentences, name=name, line=number)
+    counts = counts if isinstance(counts, list) else [counts]
     valid = all(isinstance(count, int) and count > 0 for count in counts)
-    if not valid or (counts and sum(counts) != sentences):
-        message = f'"paragraphs" must be numbers that add up to {sentences}, found {shorten(json.dumps(value))}'
-        raise options.fault(message, number)
-    return tuple(counts)
+    if not valid or (counts and sum(counts) != len(sentences)):
+        raise unexpected("paragraphs", f"numbers that add up to {len(sentences)}")
+    others = {key: value for key, value in record.items() if key not in OWN_KEYS}
+    return Document(sentences, name, tuple(counts), TextLayout("jsonl", number, details=others))
 
 
 def write_jsonl(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:

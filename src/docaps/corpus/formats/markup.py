@@ -7,54 +7,44 @@ while it is read.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
+from typing import Any
 
+from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.formats.format import ReadingOptions
 from docaps.corpus.formats.text_input import one_line
 from docaps.errors import CorpusError
 
 NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
-CDATA_START, CDATA_END = "<![CDATA[", "]]>"
+CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 ATTRIBUTE = re.compile(r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def decode_entities(text: str) -> str:
     """Decode the known entities of a text; leave anything else unchanged."""
-    return ENTITY.sub(_character, text)
 
+    def decode(match: re.Match[str]) -> str:
+        name, decimal, hexadecimal = match.groups()
+        if name:
+            return NAMED[name]
+        code = int(decimal) if decimal else int(hexadecimal, 16)
+        is_text = 0 < code < 0xD800 or 0xDFFF < code <= 0x10FFFF
+        return chr(code) if is_text else match[0]
 
-def _character(match: re.Match[str]) -> str:
-    """Return the character of one entity."""
-    name, decimal, hexadecimal = match.groups()
-    if name:
-        return NAMED[name]
-    code = int(decimal) if decimal else int(hexadecimal, 16)
-    is_text = 0 < code < 0xD800 or 0xDFFF < code <= 0x10FFFF
-    return chr(code) if is_text else match[0]
+    return ENTITY.sub(decode, text)
 
 
 def decode_markup(text: str) -> str:
-    """Decode the text of an element into a sentence."""
-    return one_line("".join(_decode_parts(text)))
-
-
-def _decode_parts(text: str) -> Iterator[str]:
-    """Yield the decoded parts of a text; CDATA is not decoded."""
-    rest = text
-    while CDATA_START in rest:
-        before, _, after = rest.partition(CDATA_START)
-        inside, end, following = after.partition(CDATA_END)
-        if not end:
-            break
-        yield decode_entities(before)
-        yield inside
-        rest = following
-    yield decode_entities(rest)
+    """Decode the text of an element into a sentence; CDATA is not decoded, unless it has no end."""
+    closed, end, rest = text.rpartition("]]>")  # every CDATA before the last end is closed: the pattern is linear
+    parts = CDATA.split(closed + end)
+    decoded = [part if number % 2 else decode_entities(part) for number, part in enumerate(parts)]
+    return one_line("".join(decoded) + decode_entities(rest))
 
 
 def encode_markup(sentence: str) -> str:
@@ -62,22 +52,16 @@ def encode_markup(sentence: str) -> str:
     return escape(NOT_XML.sub("\ufffd", one_line(sentence)), quote=False)
 
 
-def encode_attribute(value: str) -> str:
-    """Encode the value of an attribute, with its quotes."""
-    return f'"{escape(NOT_XML.sub(chr(0xFFFD), value))}"'
-
-
 def attributes_of(text: str) -> dict[str, str]:
     """Parse the attributes of a tag; their names become lower case."""
-    return {
-        match[1].lower(): decode_entities(next(value for value in match.groups()[1:] if value is not None))
-        for match in ATTRIBUTE.finditer(text)
-    }
+    # Of the three ways to quote a value one matched; the others are empty.
+    return {name.lower(): decode_entities("".join(values)) for name, *values in ATTRIBUTE.findall(text)}
 
 
 def format_attributes(attributes: dict[str, str]) -> str:
-    """Format attributes for a tag."""
-    return "".join(f" {name}={encode_attribute(value)}" for name, value in attributes.items())
+    """Format attributes for a tag, each after a space."""
+    encoded = {name: escape(NOT_XML.sub("\ufffd", value)) for name, value in attributes.items()}
+    return "".join(f' {name}="{value}"' for name, value in encoded.items())
 
 
 CLOSING = re.compile(r"</doc\s*>", re.IGNORECASE)
@@ -92,12 +76,12 @@ VERSIONS = ("src", "ref", "hyp")
 PARAGRAPHS = ("p", "hl")
 
 
-@dataclass(frozen=True, slots=True)
 class MarkupChunk:
     """The text of a file up to and including a `</doc>` (the last chunk: what follows the last one)."""
 
-    text: str
-    line: int
+    def __init__(self, lines: Sequence[str], line: int) -> None:
+        self.text = EMPTY_SEGMENT.sub(r"<\1\2></\1>", "\n".join(lines))
+        self.line = line
 
     def line_at(self, position: int) -> int:
         """Return the line of the file on which a character of this chunk is."""
@@ -106,19 +90,13 @@ class MarkupChunk:
 
 def cut_chunks(lines: Iterable[str]) -> Iterator[MarkupChunk]:
     """Split markup after each `</doc>`; the last chunk has none."""
-    waiting: list[str] = []
-    start = 1
-    for number, whole in enumerate(lines, start=1):
-        line = whole
+    waiting, start = list[str](), 1
+    for number, line in enumerate(lines, start=1):
         while match := CLOSING.search(line):
-            yield _chunk([*waiting, line[: match.end()]], start)
-            waiting, start, line = [], number, line[match.end() :]
+            yield MarkupChunk([*waiting, line[: match.end()]], start)
+            waiting, start, line = [], number, line[match.end() :]  # noqa: PLW2901
         waiting.append(line)
-    yield _chunk(waiting, start)
-
-
-def _chunk(lines: list[str], start: int) -> MarkupChunk:
-    return MarkupChunk(EMPTY_SEGMENT.sub(r"<\1\2></\1>", "\n".join(lines)), start)
+    yield MarkupChunk(waiting, start)
 
 
 def _tags(text: str) -> Iterator[re.Match[str]]:
@@ -130,8 +108,7 @@ def _tags(text: str) -> Iterator[re.Match[str]]:
         if match[2]:
             yield match
         elif comment_end >= 0:
-            found = text.find("-->", match.end())
-            comment_end = found if found >= 0 else -1
+            comment_end = text.find("-->", match.end())
 
 
 @dataclass(slots=True)
@@ -139,37 +116,24 @@ class MarkedText:
     """One text of a document: the spans of its sentences in the chunk, their ids and paragraphs."""
 
     kind: str
-    attributes: dict[str, str]
     start: int
     end: int = 0
     spans: list[tuple[int, int]] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
+    breaks: list[int] = field(default_factory=list)  # number of sentences before each paragraph
 
     @property
     def paragraphs(self) -> tuple[int, ...]:
-        """Number of sentences of each paragraph; empty if there are no paragraph tags."""
-        return tuple(count for count in self.counts if count)
-
-    def open_paragraph(self) -> None:
-        """Begin a paragraph; sentences before the first one are a paragraph of their own."""
-        if not self.counts:
-            self.counts.append(len(self.ids))
-        self.counts.append(0)
-
-    def sentences(self, chunk: MarkupChunk) -> tuple[str, ...]:
-        """Return the decoded sentences."""
-        return tuple(decode_markup(chunk.text[start:end]) for start, end in self.spans)
-
-    def seams(self, chunk: MarkupChunk) -> tuple[str, ...]:
-        """Return the text between the sentences."""
-        return tuple(chunk.text[one[1] : other[0]] for one, other in pairwise(self.spans))
+        """Number of sentences of each paragraph, with those before the first; empty if there are no paragraph tags."""
+        edges = [0, *self.breaks, len(self.ids)] if self.breaks else []
+        return tuple(end - start for start, end in pairwise(edges) if end > start)
 
 
 @dataclass(slots=True)
 class MarkedDocument:
     """A `<doc>` of a chunk: its position, its attributes, and one text or several."""
 
+    chunk: MarkupChunk
     start: int
     attributes: dict[str, str]
     set_kind: str | None
@@ -182,6 +146,19 @@ class MarkedDocument:
     def name(self) -> str | None:
         """The document's id (`docid` in SGML, `id` in XML)."""
         return self.attributes.get("docid", self.attributes.get("id"))
+
+    @property
+    def line(self) -> int:
+        """The line of the file on which the document begins."""
+        return self.chunk.line_at(self.start)
+
+    def read(self, format: str, version: MarkedText, **around: Any) -> Document:
+        """Return the document of one text; `around` are the fields of its layout for what is around the sentences."""
+        text = self.chunk.text
+        sentences = tuple(decode_markup(text[start:end]) for start, end in version.spans)
+        seams = tuple(text[one[1] : other[0]] for one, other in pairwise(version.spans))
+        layout = TextLayout(format, self.line, between=seams, sentence_ids=tuple(version.ids), **around)
+        return Document(sentences, self.name, version.paragraphs, layout)
 
 
 class Scanner:
@@ -222,7 +199,7 @@ class Scanner:
             if self._document:
                 message = f"document '{self._document.name}' is not closed: </doc> missing before this <doc>"
                 raise self._fault(message, chunk, match.start())
-            self._document = MarkedDocument(match.start(), attributes, *self._set, self.sets)
+            self._document = MarkedDocument(chunk, match.start(), attributes, *self._set, self.sets)
         elif name in (*VERSIONS, *PARAGRAPHS, "seg"):
             self._open_part(name, attributes, match, chunk)
 
@@ -233,15 +210,13 @@ class Scanner:
             raise self._fault(f"a <{name}> outside of any <doc>", chunk, match.start())
         if name in VERSIONS or not document.versions:
             kind = name if name in VERSIONS else document.set_kind or ""
-            document.versions.append(MarkedText(kind, attributes, match.end()))
+            document.versions.append(MarkedText(kind, match.end()))
         version = document.versions[-1]
         if name in PARAGRAPHS:
-            version.open_paragraph()
+            version.breaks.append(len(version.ids))
         elif name == "seg":
             self._segment = match
             version.ids.append(attributes.get("id", str(len(version.ids) + 1)))
-            if version.counts:
-                version.counts[-1] += 1
 
     def _close(self, name: str, match: re.Match[str], chunk: MarkupChunk) -> MarkedDocument | None:
         """Process a closing tag; `</doc>` returns the document."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -11,15 +11,7 @@ from docaps.corpus.formats.folder import check_partners, read_directory
 from docaps.corpus.formats.format import SOURCE_LANGUAGE, TARGET_LANGUAGE, ReadingOptions, Side
 from docaps.corpus.formats.lines import DOCUMENT_MARK, find_starts
 from docaps.corpus.formats.registry import DIRECTORY, check_name, detect, find_format
-from docaps.corpus.formats.text_input import (
-    LONGEST_SENTENCE,
-    STDIN,
-    WHOLE,
-    Arrival,
-    check_lengths,
-    read_raw_lines,
-    too_long,
-)
+from docaps.corpus.formats.text_input import STDIN, WHOLE, Arrival, check_length, check_lengths, read_raw_lines
 from docaps.errors import CorpusError
 
 REMEMBERED_IDS = 1_000_000  # endless input must not fill the memory
@@ -37,17 +29,14 @@ def iterate_documents(
     running_text: bool = False,
     arrival: Arrival = WHOLE,
 ) -> Iterator[Document]:
-    """Yield the documents of a file or directory, holding one at a time.
+    """Yield the documents of a file, a directory or stdin (`-`), holding one at a time.
 
-    Args:
-        path: the file or directory; `-` is stdin.
-        format: the format's name; without it the format is detected (see `registry`).
-        side: which side of a two-sided file: the source, the target (a reference), or a hypothesis.
-        language: code of the text's language, for splitting running text.
-        starts: the file of document starts, for the format `starts`.
-        running_text: whether content that looks like running text may be split into sentences.
-        arrival: when to yield a part of a long document; the layout of the next part says that it continues. Only for
-            formats with one sentence a line and for running text; others hold a whole document at a time.
+    The format is detected if it is not given (see `registry`); `running_text` allows that text which looks like running
+    text is split into sentences, by the rules of `language`. `side` chooses the text of a two-sided file: source,
+    target (a reference) or hypothesis. `starts` is the file of document starts, for the format `starts`.
+
+    `arrival` says when to yield a part of a long document; the layout of the next part says that it continues. Only for
+    formats with one sentence a line and for running text; others hold a whole document at a time.
     """
     if format is not None:
         check_name(format)
@@ -81,9 +70,7 @@ def _check(documents: Iterator[Document], options: ReadingOptions) -> Iterator[D
     """Pass on documents; refuse a sentence that is too long to be one, and a second document with the same id."""
     seen: dict[str, int | None] = {}
     for document in documents:
-        longest = max(document.sentences, key=len, default="")
-        if len(longest) > LONGEST_SENTENCE:
-            raise too_long(longest, options.path, document.line)
+        check_length(max(document.sentences, key=len, default=""), options.path, document.line)
         if document.id is not None and not (document.layout and document.layout.continues):
             line = document.layout.line if document.layout else None
             if document.id in seen:
@@ -123,65 +110,42 @@ def iterate_parallel(
 def _pair(
     source: Path, target: Path, ones: Iterator[Document], others: Iterator[Document]
 ) -> Iterator[ParallelDocument]:
-    """Pair documents; refuse the first that do not match."""
-    number = 0
-    for number, one in enumerate(ones, start=1):
-        other = next(others, None)
-        if other is None:
-            raise _unequal_number((source, number + sum(1 for _ in ones)), (target, number - 1), source, one)
+    """Pair documents; refuse the first that do not match, or the first without a partner."""
+    for number, (one, other) in enumerate(zip_longest(ones, others), start=1):
+        if one is None or other is None:
+            more = number + sum(1 for _ in chain(ones, others))  # one of them has ended
+            here, there = (more, number - 1) if one else (number - 1, more)
+            counts = f"{here} documents in {source}, but {there} in {target}"
+            message = f"{counts}: the one that begins here has no partner, remove it or add the other side"
+            path, line = (source, one.line) if one else (target, other.line if other else None)
+            raise CorpusError(message, path=path, line=line)
         _check_pair(source, target, number, one, other)
         yield ParallelDocument(one.sentences, other.sentences, one.id, one.paragraphs)
-    if (other := next(others, None)) is not None:
-        raise _unequal_number((source, number), (target, number + 1 + sum(1 for _ in others)), target, other)
-
-
-def _unequal_number(one: tuple[Path, int], other: tuple[Path, int], path: Path, alone: Document) -> CorpusError:
-    """Return the error for different numbers of documents, at the first one without a partner."""
-    counts = f"{one[1]} documents in {one[0]}, but {other[1]} in {other[0]}"
-    message = f"{counts}: the one that begins here has no partner, remove it or add the other side"
-    return CorpusError(message, path=path, line=alone.line)
 
 
 def _check_pair(source: Path, target: Path, number: int, one: Document, other: Document) -> None:
-    """Refuse two documents that differ in id, length or sentence ids."""
+    """Refuse two documents that differ in id, length or, if both have them, sentence ids."""
+    ids = [document.layout.sentence_ids if document.layout else () for document in (one, other)]
     if one.id is not None and other.id is not None and one.id != other.id:
         what = f"document {number} is '{one.id}' in {source}, but '{other.id}' in {target}: put them in the same order"
     elif len(one.sentences) != len(other.sentences):
-        what = (
-            f"document {number} (near line {one.line}) has {len(one.sentences)} sentences in {source}, but "
-            f"{len(other.sentences)} in {target}: {_advice(one.format, other.format)}"
-        )
-    elif (found := _first_other_id(one, other)) is not None:
+        units = f"lines and {DOCUMENT_MARK} marks" if one.format == "lines" else "documents and sentences"
+        advice = f"both sides need the same {units}"
+        if one.format != other.format:
+            advice = f"they were read as '{one.format}' and '{other.format}'; name the format if that is wrong"
+        where = f"document {number} (near line {one.line})"
+        counts = f"{len(one.sentences)} sentences in {source}, but {len(other.sentences)} in {target}"
+        what = f"{where} has {counts}: {advice}"
+    elif found := next((pair for pair in zip(*ids, strict=False) if pair[0] != pair[1]), None):
         what = f"document {number} has the sentence ids '{found[0]}' in {source}, but '{found[1]}' in {target}"
     else:
         return
     raise CorpusError(what, path=target, line=other.line)
 
 
-def _advice(one: str, other: str) -> str:
-    """Return the advice for two sides of different lengths, read in these formats."""
-    if one != other:
-        return f"they were read as '{one}' and '{other}'; name the format if that is wrong"
-    units = f"lines and {DOCUMENT_MARK} marks" if one == "lines" else "documents and sentences"
-    return f"both sides need the same {units}"
-
-
-def _first_other_id(one: Document, other: Document) -> tuple[str, str] | None:
-    """Return the first pair of different sentence ids, if both sides have ids."""
-    if not (one.layout and other.layout and one.layout.sentence_ids and other.layout.sentence_ids):
-        return None
-    pairs = zip(one.layout.sentence_ids, other.layout.sentence_ids, strict=True)
-    return next(((here, there) for here, there in pairs if here != there), None)
-
-
 def _reading_all(iterate: Callable[Arguments, Iterator[Item]]) -> Callable[Arguments, list[Item]]:
     """Return a function with the same arguments that returns a list of all that `iterate` yields."""
-
-    @wraps(iterate)
-    def read(*args: Arguments.args, **options: Arguments.kwargs) -> list[Item]:
-        return list(iterate(*args, **options))
-
-    return read
+    return wraps(iterate)(lambda *args, **options: list(iterate(*args, **options)))
 
 
 read_documents = _reading_all(iterate_documents)

@@ -35,20 +35,24 @@ from docaps.corpus.formats.format import Format
 from docaps.corpus.formats.jsonlines import read_jsonl, write_jsonl
 from docaps.corpus.formats.lines import (
     DOCUMENT_MARK,
+    TAGS,
     read_blank,
     read_marked,
     read_starts,
+    read_tags,
     write_blank,
     write_marked,
     write_starts,
+    write_tags,
 )
-from docaps.corpus.formats.tags import TAGS, read_tags, write_tags
+from docaps.corpus.formats.markup import SETS
 from docaps.corpus.formats.text import SENTENCE_END, read_text, write_text
 from docaps.corpus.formats.wmt import read_sgml, read_xml, write_sgml, write_xml
 from docaps.errors import ConfigError, CorpusError
 
 GROUP = "docaps.formats"
 DIRECTORY = "directory"
+"""The format of a directory with one file for each document."""
 FORMATS = {
     found.name: found
     for found in (
@@ -64,14 +68,15 @@ FORMATS = {
         Format("text", "running text, split into sentences", read_text, write_text, free=True),
     )
 }
+"""The built-in formats of one file, by name."""
 NAMES = (*FORMATS, DIRECTORY)
-"""The built-in formats."""
+"""The names of the built-in formats."""
 
 SAMPLE_LINES, SAMPLE_CHARACTERS = 10_000, 2**20
 PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)+", re.IGNORECASE | re.DOTALL)
 ELEMENT = re.compile(r"<([A-Za-z]\w*)[\s/>]")
 SEGMENT = re.compile(r"<seg[\s>]", re.IGNORECASE)
-SGML_ROOTS = ("mteval", "srcset", "refset", "tstset")
+ROOTS = {**dict.fromkeys(TAGS, "tags"), **dict.fromkeys(("mteval", *SETS), "sgml"), "dataset": "xml"}
 OTHER_ROOTS = ("html", "tmx", "xliff")
 BARRED_LINE = re.compile(rf"\s*\S+\s+{re.escape(BARS)}(?:\s|$)")
 SPREAD_OBJECT = re.compile(r'\s*\{\s*"')
@@ -81,24 +86,20 @@ SEVERAL_SENTENCES = re.compile(r"""[.!?…]["'”’“»«)]*\s+["'“„»«(]
 
 def find_format(name: str) -> Format:
     """Return a format of one file by its name, a built-in one or that of a plug-in."""
-    if name in FORMATS:
-        return FORMATS[name]
     check_name(name)
-    return _load_plugin(name)
+    return FORMATS[name] if name in FORMATS else _load_plugin(name)
 
 
 def check_name(name: str) -> None:
-    """Refuse the name of an unknown format."""
+    """Refuse the name of an unknown format; plug-ins are looked for if it is not a built-in one."""
     if name in NAMES:
         return
     from docaps.config import plugins
 
-    names = (*NAMES, *plugins.entries(GROUP))
-    if name in names:
-        return
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    raise CorpusError(f"no format '{name}'{hint} (formats: {', '.join(names)})")
+    if name not in (names := (*NAMES, *plugins.entries(GROUP))):
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise CorpusError(f"no format '{name}'{hint} (formats: {', '.join(names)})")
 
 
 def _load_plugin(name: str) -> Format:
@@ -106,20 +107,19 @@ def _load_plugin(name: str) -> Format:
     from docaps.config import plugins
 
     entry = plugins.entries(GROUP)[name]
+    adds = f"{plugins.package(entry)} adds a format {name!r}"
     if name in NAMES:
-        raise ConfigError(f"{plugins.package(entry)} adds a format {name!r}, which is a built-in name: uninstall it")
+        raise ConfigError(f"{adds}, which is a built-in name: uninstall it")
     found = plugins.load(entry)
     if not isinstance(found, Format) or found.name != name:
         expected = f"{entry.value} must be a docaps.corpus.formats.Format with the name {name!r}"
-        raise ConfigError(f"{plugins.package(entry)} adds a format {name!r}, but {expected}, found {found!r}")
+        raise ConfigError(f"{adds}, but {expected}, found {found!r}")
     return found
 
 
 def detect(lines: Iterator[str], path: Path, *, running_text: bool = False) -> tuple[str, list[str]]:
     """Return the format of lines, and the lines read to find out."""
-    sample: list[str] = []
-    first = ""
-    size = 0
+    sample, first, size = list[str](), "", 0
     for line in lines:
         sample.append(line)
         size += len(line)
@@ -135,10 +135,8 @@ def detect(lines: Iterator[str], path: Path, *, running_text: bool = False) -> t
 
 def is_object(line: str) -> bool:
     """Return whether a line is a JSON object, or was meant to be one."""
-    if not line.startswith("{"):
-        return False
-    if '"source"' in line or '"target"' in line:
-        return True
+    if not line.startswith("{") or '"source"' in line or '"target"' in line:
+        return line.startswith("{")
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
@@ -154,28 +152,19 @@ def detect_sample(sample: Sequence[str], path: Path, *, running_text: bool) -> s
     element = ELEMENT.match(text, prolog.end() if prolog else 0)
     root = element[1].lower() if element else ""
     foreign = text.lstrip().startswith("<?xml") or root in OTHER_ROOTS
-    found = _detect_markup(root, text) or (None if foreign else _detect_lines(worded)) or _detect_plugin(sample)
-    if found:
+    markup = "sgml" if root == "doc" and SEGMENT.search(text) else ROOTS.get(root)
+    if found := markup or (None if foreign else _detect_lines(worded)) or _detect_plugin(sample):
         return found
     if foreign:
-        what = f"XML that begins with {f'<{root}>' if root else 'no element'}"
-        expected = (
-            "expected <dataset>, <mteval> or <srcset>; write the text in a format of docs/reference/file-formats.md"
-        )
-        raise CorpusError(f"{what}: {expected}", path=path)
-    _refuse_columns_without_id(worded, path)
+        what = f"XML that begins with {f'<{root}>' if root else 'no element'}: expected <dataset>, <mteval> or <srcset>"
+        raise CorpusError(f"{what}; write the text in a format of docs/reference/file-formats.md", path=path)
+    if len(worded) > 1 and _has_columns(worded) and all(line.partition("\t")[0].strip() for line in worded):
+        message = "tab-separated columns without a document id: put one before each line, then a tab"
+        raise CorpusError(f"{message} (sentences with tabs in them: name the format 'lines')", path=path, line=1)
     if running_text and is_running_text(sample):
         return "text"
-    return "blank" if has_inner_blank(sample) else "lines"
-
-
-def _detect_markup(root: str, text: str) -> str | None:
-    """Return the format of markup by its first element."""
-    if root == "dataset":
-        return "xml"
-    if root in SGML_ROOTS or (root == "doc" and SEGMENT.search(text)):
-        return "sgml"
-    return "tags" if root in TAGS else None
+    has_inner_blank = "\n\n" in "\n".join(line.strip() for line in sample).strip()
+    return "blank" if has_inner_blank else "lines"
 
 
 def _detect_lines(worded: Sequence[str]) -> str | None:
@@ -205,20 +194,6 @@ def _detect_plugin(sample: Sequence[str]) -> str | None:
         if found.detect and found.detect(sample):
             return name
     return None
-
-
-def _refuse_columns_without_id(worded: Sequence[str], path: Path) -> None:
-    """Refuse tab-separated columns whose first one is not a document id."""
-    if len(worded) > 1 and _has_columns(worded) and all(line.partition("\t")[0].strip() for line in worded):
-        message = "tab-separated columns without a document id: put one before each line, then a tab"
-        raise CorpusError(f"{message} (sentences with tabs in them: name the format 'lines')", path=path, line=1)
-
-
-def has_inner_blank(sample: Sequence[str]) -> bool:
-    """Return whether there is a blank line between others."""
-    blank = [not line.strip() for line in sample]
-    first, last = blank.index(False), len(blank) - blank[::-1].index(False)
-    return any(blank[first:last])
 
 
 def is_running_text(sample: Sequence[str]) -> bool:

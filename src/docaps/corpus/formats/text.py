@@ -5,10 +5,10 @@ One file is one document. Paragraphs are lines, or hard-wrapped lines with a bla
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, islice, pairwise
 
 from docaps.corpus.documents import Document, TextLayout
-from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions
+from docaps.corpus.formats.format import OutputDocument, ReadingOptions, layout_writer
 from docaps.corpus.formats.text_input import one_line
 
 LONGEST_BLOCK = 1000  # lines without a blank line between them: a longer block is split here
@@ -78,36 +78,21 @@ def _part(sentences: list[str], gaps: list[str], counts: list[int], *, continues
 def _paragraphs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the paragraphs, each after the line ends before it."""
     gap = ""
-    for block in _blocks(lines):
-        if not block[0]:
-            gap += "\n" * len(block)
-            continue
-        for paragraph in split_paragraphs(block):
-            yield gap, paragraph
-            gap = "\n"
+    for worded, block in groupby(map(one_line, lines), key=bool):
+        if not worded:
+            gap += "\n" * sum(1 for _ in block)
+        while worded and (part := list(islice(block, LONGEST_BLOCK))):
+            for paragraph in split_paragraphs(part):
+                yield gap, paragraph
+                gap = "\n"
 
 
-def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Split lines into runs of blank lines and runs of others."""
-    block: list[str] = []
-    for line in map(one_line, lines):
-        if block and (bool(block[0]) != bool(line) or len(block) == LONGEST_BLOCK):
-            yield block
-            block = []
-        block.append(line)
-    if block:
-        yield block
-
-
-def write_text(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:  # noqa: ARG001
-    """Write running text with the paragraphs it had; a paragraph of another format becomes a line."""
-    for number, item in enumerate(documents):
-        layout = item.document.layout_in("text") or _make_layout(item.document, number)
-        yield layout.fill([one_line(sentence) for sentence in item.text])
-
-
-def _make_layout(document: Document, number: int) -> TextLayout:
+def _make_layout(item: OutputDocument, number: int) -> TextLayout:
     """Return a layout for a document of another format: blank lines between paragraphs."""
-    counts = document.paragraphs or (len(document.sentences),)
+    counts = item.document.paragraphs or (len(item.document.sentences),)
     gaps = [gap for count in counts for gap in ("\n\n", *(" ",) * (count - 1))]
-    return TextLayout("text", before="\n" if number else "", between=tuple(gaps[1:]))
+    return TextLayout("text", before="\n" if number > 1 else "", between=tuple(gaps[1:]))
+
+
+write_text = layout_writer("text", _make_layout)
+"""Write running text with the paragraphs it had; a paragraph of another format becomes a line."""

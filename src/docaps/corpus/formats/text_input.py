@@ -21,8 +21,10 @@ from typing import Any, BinaryIO, cast
 from docaps.errors import CorpusError
 
 STDIN = Path("-")
+"""The path that stands for stdin."""
 LONGEST_LINE = 16 * 2**20  # bytes
 LONGEST_SENTENCE = 20_000  # characters
+SPLIT_IT = "split or remove it (running text: name the format 'text')"
 PAUSE_SECONDS = 0.5
 READ_SIZE = 4096  # compressed bytes at a time: even the densest unpack to some 100 MB
 
@@ -55,15 +57,15 @@ def one_line(text: str) -> str:
 def check_lengths(lines: Iterable[str], path: Path) -> Iterator[str]:
     """Pass on lines of one sentence each; refuse one that is too long for a sentence."""
     for number, line in enumerate(lines, start=1):
-        if len(line) > LONGEST_SENTENCE:
-            raise too_long(line, path, number)
+        check_length(line, path, number)
         yield line
 
 
-def too_long(text: str, path: Path, line: int) -> CorpusError:
-    """Return the error for a text that is too long for a sentence."""
-    message = f"a sentence of {len(text):,} characters, expected at most {LONGEST_SENTENCE:,}: split or remove it"
-    return CorpusError(f"{message} (running text: name the format 'text')", path=path, line=line)
+def check_length(text: str, path: Path, line: int, advice: str = SPLIT_IT) -> None:
+    """Refuse a text that is too long for a sentence."""
+    if len(text) > LONGEST_SENTENCE:
+        found = f"a sentence of {len(text):,} characters, expected at most {LONGEST_SENTENCE:,}"
+        raise CorpusError(f"{found}: {advice}", path=path, line=line)
 
 
 class DamageError(Exception):
@@ -80,8 +82,7 @@ class _ZstandardFile(io.RawIOBase):
         self._error = zstandard.ZstdError
         self._decompressor = zstandard.ZstdDecompressor()
         self._frame = self._decompressor.decompressobj()
-        self._within = False
-        self._packed = self._ready = b""
+        self._ready = b""
 
     def readable(self) -> bool:
         return True
@@ -89,28 +90,20 @@ class _ZstandardFile(io.RawIOBase):
     def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
         """Read decompressed bytes into `buffer`; 0 is the end."""
         while not self._ready:
-            if not self._unpack():
+            packed = self._frame.unused_data or self._file.read1(READ_SIZE)
+            if not packed and self._frame.eof:
                 return 0
+            if not packed:
+                raise DamageError("it ends too early")
+            if self._frame.eof:
+                self._frame = self._decompressor.decompressobj()
+            try:
+                self._ready = self._frame.decompress(packed)
+            except self._error as fault:
+                raise DamageError(str(fault)) from None
         size = min(len(buffer), len(self._ready))
         buffer[:size], self._ready = self._ready[:size], self._ready[size:]
         return size
-
-    def _unpack(self) -> bool:
-        """Decompress the next bytes; False at the end of the file."""
-        packed = self._packed or self._file.read1(READ_SIZE)
-        if not packed:
-            if self._within:
-                raise DamageError("it ends too early")
-            return False
-        try:
-            self._ready = self._frame.decompress(packed)
-        except self._error as fault:
-            raise DamageError(str(fault)) from None
-        self._within = not self._frame.eof
-        self._packed = b"" if self._within else self._frame.unused_data
-        if not self._within:
-            self._frame = self._decompressor.decompressobj()
-        return True
 
 
 def unpack(file: io.BufferedReader) -> BinaryIO:
@@ -262,10 +255,8 @@ def _unpack_text(file: io.BufferedReader, path: Path) -> BinaryIO:
         start = cast(io.BufferedReader, unpacked).peek(TAR_END)[:TAR_END]
     except (*DAMAGED_GZIP, DamageError) as fault:
         raise _damaged(fault, path, 1) from None
-    found = next((name for magic, name in FOREIGN.items() if start.startswith(magic)), None)
-    if start[TAR_START:] == TAR_MAGIC:
-        found = "a tar archive"
-    if found:
+    tar = "a tar archive" if start[TAR_START:] == TAR_MAGIC else None
+    if found := next((name for magic, name in FOREIGN.items() if start.startswith(magic)), tar):
         raise CorpusError(f"this is {found}, not a text file: unpack or convert it first", path=path)
     return unpacked
 
@@ -305,11 +296,8 @@ def _decode(line: bytes, path: Path, number: int) -> str:
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as fault:
-        raise CorpusError(
-            f"not UTF-8 at byte {fault.start + 1} of the line (0x{line[fault.start]:02x}): convert it to UTF-8 first",
-            path=path,
-            line=number,
-        ) from None
+        found = f"not UTF-8 at byte {fault.start + 1} of the line (0x{line[fault.start]:02x})"
+        raise CorpusError(f"{found}: convert it to UTF-8 first", path=path, line=number) from None
     if "\0" in text:
         raise CorpusError("the line holds a NUL byte: remove it, or give a text file", path=path, line=number)
     text = text.removesuffix("\r\n") if text.endswith("\n") else text.removesuffix("\r")

@@ -7,24 +7,15 @@ expanded, nothing is fetched.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 from xml.parsers import expat
 
 from docaps.corpus.documents import Document, TextLayout
-from docaps.corpus.formats.format import OutputDocument, ReadingOptions, Side, WritingOptions, check_not_empty
-from docaps.corpus.formats.markup import (
-    MarkedDocument,
-    MarkedText,
-    MarkupChunk,
-    Scanner,
-    cut_chunks,
-    encode_attribute,
-    encode_markup,
-    format_attributes,
-)
+from docaps.corpus.formats.format import OutputDocument, ReadingOptions, WritingOptions
+from docaps.corpus.formats.markup import MarkedDocument, Scanner, cut_chunks, encode_markup, format_attributes
 
 HEADING = '<?xml version="1.0" encoding="utf-8"?>\n<dataset id="documents">\n<collection id="documents">\n'
 ENDING = "</collection>\n</dataset>\n"
@@ -41,30 +32,31 @@ def read_sgml(lines: Iterable[str], options: ReadingOptions) -> Iterator[Documen
         if marked and wanted is None and (options.side == "source" or marked.set_kind != "srcset"):
             wanted = marked.set_number
         if marked and marked.set_number == wanted:
-            yield _sgml_document(marked, chunk, scanner.evaluation, options)
+            yield _sgml_document(marked, scanner.evaluation, options)
     if wanted is None and scanner.sets:
         raise options.fault("holds only a <srcset> or empty sets: expected a <refset> or <tstset>")
     if wanted is None:
         raise options.empty("<doc> elements with <seg> in them")
 
 
-def _sgml_document(marked: MarkedDocument, chunk: MarkupChunk, evaluation: bool, options: ReadingOptions) -> Document:
+def _sgml_document(marked: MarkedDocument, evaluation: bool, options: ReadingOptions) -> Document:
     """Return one document with the text around its sentences."""
-    line = chunk.line_at(marked.start)
-    version = marked.versions[0] if marked.versions else None
-    sentences = version.sentences(chunk) if version else ()
-    check_not_empty(sentences, options, name=marked.name, line=line)
-    assert version is not None
-    layout = TextLayout(
-        "sgml",
-        line,
-        before=chunk.text[marked.start : version.spans[0][0]],
-        between=version.seams(chunk),
-        after=chunk.text[version.spans[-1][1] :] + "\n",
-        sentence_ids=tuple(version.ids),
-        details={"set": marked.set_attributes, "evaluation": evaluation},
-    )
-    return Document(sentences, marked.name, version.paragraphs, layout)
+    spans = marked.versions[0].spans if marked.versions else []
+    options.check_not_empty(spans, name=marked.name, line=marked.line)
+    before, after = marked.chunk.text[marked.start : spans[0][0]], marked.chunk.text[spans[-1][1] :] + "\n"
+    details = {"set": marked.set_attributes, "evaluation": evaluation}
+    return marked.read("sgml", marked.versions[0], before=before, after=after, details=details)
+
+
+def _format_paragraphs(sentences: Sequence[str], paragraphs: Sequence[int]) -> str:
+    """Return the markup for the sentences of a document of another format."""
+    ends = set(accumulate(paragraphs)) - {len(sentences)}
+    lines = ["<p>"]
+    for number, sentence in enumerate(sentences, start=1):
+        lines.append(f'<seg id="{number}">{encode_markup(sentence)}</seg>')
+        if number in ends:
+            lines += ["</p>", "<p>"]
+    return "\n".join([*lines, "</p>", ""])
 
 
 def write_sgml(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:
@@ -76,10 +68,13 @@ def write_sgml(documents: Iterable[OutputDocument], options: WritingOptions) -> 
             kind = {"source": "srcset", "target": "refset", "hypothesis": "tstset"}[options.side]
             kind, details = kind if item.translation is None else "tstset", dict(layout.details) if layout else {}
             yield _open_set(kind, details, options)
-        layout = layout or _sgml_layout(item, number)
-        if kind != "srcset":
-            layout = _with_system(layout, options.system)
-        yield layout.fill([encode_markup(sentence) for sentence in item.text])
+        system = {} if kind == "srcset" else {"sysid": options.system}
+        if layout:
+            layout = _with_system(layout, options.system) if system else layout
+            yield layout.fill([encode_markup(sentence) for sentence in item.text])
+        else:
+            tag = format_attributes({**system, "docid": item.name(number)})
+            yield f"<doc{tag}>\n{_format_paragraphs(item.text, item.document.paragraphs)}</doc>\n"
     if kind:
         yield f"</{kind}>\n" + ("</mteval>\n" if details.get("evaluation") else "")
 
@@ -94,23 +89,11 @@ def _open_set(kind: str, details: dict[str, Any], options: WritingOptions) -> st
     return f"{start}<{kind}{format_attributes(attributes | found)}>\n"
 
 
-def _sgml_layout(item: OutputDocument, number: int) -> TextLayout:
-    """Return the markup for a document of another format."""
-    document = item.document
-    ends = set(accumulate(document.paragraphs or (len(document.sentences),)))
-    seams = [
-        ("</seg>\n</p>\n<p>\n" if place in ends else "</seg>\n") + f'<seg id="{place + 1}">'
-        for place in range(1, len(document.sentences))
-    ]
-    before = f'<doc docid={encode_attribute(item.name(number))}>\n<p>\n<seg id="1">'
-    return TextLayout("sgml", before=before, between=tuple(seams), after="</seg>\n</p>\n</doc>\n")
-
-
 def _with_system(layout: TextLayout, system: str) -> TextLayout:
     """Add the translating system to the document's tag."""
     tag = FIRST_TAG.search(layout.before)
     assert tag is not None
-    named = SYSTEM.sub("", tag[0]).replace("<doc", f"<doc sysid={encode_attribute(system)}", 1)
+    named = SYSTEM.sub("", tag[0]).replace("<doc", f"<doc{format_attributes({'sysid': system})}", 1)
     return replace(layout, before=layout.before[: tag.start()] + named + layout.before[tag.end() :])
 
 
@@ -136,49 +119,29 @@ def check_xml(lines: Iterable[str], options: ReadingOptions) -> Iterator[str]:
 def read_xml(lines: Iterable[str], options: ReadingOptions) -> Iterator[Document]:
     """Yield one side of each document."""
     scanner = Scanner(options)
-    waiting: tuple[MarkedDocument, MarkupChunk] | None = None
+    waiting: MarkedDocument | None = None
     for chunk in cut_chunks(check_xml(lines, options)):
         marked = scanner.scan(chunk)
         if waiting:
-            yield _xml_document(*waiting, options, after="</doc>\n" if marked else f"</doc>{chunk.text}\n")
-        waiting = (marked, chunk) if marked else None
+            yield _xml_document(waiting, options, after="</doc>\n" if marked else f"</doc>{chunk.text}\n")
+        waiting = marked
     if waiting is None and scanner.documents == 0:
         raise options.empty("<dataset> with <doc> elements in it")
 
 
-def _xml_document(marked: MarkedDocument, chunk: MarkupChunk, options: ReadingOptions, *, after: str) -> Document:
-    """Return one side of a document."""
-    line = chunk.line_at(marked.start)
-    version = _choose(marked, options, line)
-    sentences = version.sentences(chunk)
-    check_not_empty(sentences, options, name=marked.name, line=line)
-    layout = TextLayout(
-        "xml",
-        line,
-        before=chunk.text[: marked.end].removeprefix("\n"),
-        between=version.seams(chunk),
-        after=after,
-        sentence_ids=tuple(version.ids),
-        details={
-            "opening": chunk.text[version.start : version.spans[0][0]],
-            "closing": chunk.text[version.spans[-1][1] : version.end],
-        },
-    )
-    return Document(sentences, marked.name, version.paragraphs, layout)
-
-
-def _choose(marked: MarkedDocument, options: ReadingOptions, line: int) -> MarkedText:
-    """Return the text of a side: <src>; the first <ref>, else a <hyp>; the last <hyp>, else a <ref>."""
-    kinds = {kind: [one for one in marked.versions if one.kind == kind] for kind in ("src", "ref", "hyp")}
-    order: dict[Side, list[MarkedText]] = {
-        "source": kinds["src"],
-        "target": [*kinds["ref"], *kinds["hyp"]],
-        "hypothesis": [*reversed(kinds["hyp"]), *kinds["ref"]],
-    }
-    if not order[options.side]:
+def _xml_document(marked: MarkedDocument, options: ReadingOptions, *, after: str) -> Document:
+    """Return one side of a document: <src>; the first <ref>, else a <hyp>; the last <hyp>, else a <ref>."""
+    text, line = marked.chunk.text, marked.line
+    src, ref, hyp = ([one for one in marked.versions if one.kind == kind] for kind in ("src", "ref", "hyp"))
+    order = {"source": src, "target": ref + hyp, "hypothesis": hyp[::-1] + ref}[options.side]
+    if not order:
         wanted = "<src>" if options.side == "source" else "<ref> or <hyp>"
         raise options.fault(f"document '{marked.name}' has no {wanted}", line)
-    return order[options.side][0]
+    version, spans = order[0], order[0].spans
+    options.check_not_empty(spans, name=marked.name, line=line)
+    details = {"opening": text[version.start : spans[0][0]], "closing": text[spans[-1][1] : version.end]}
+    before = text[: marked.end].removeprefix("\n")
+    return marked.read("xml", version, before=before, after=after, details=details)
 
 
 def write_xml(documents: Iterable[OutputDocument], options: WritingOptions) -> Iterator[str]:
@@ -215,16 +178,8 @@ def _format_document(item: OutputDocument, number: int, options: WritingOptions)
             ("src", {"lang": options.language}, item.document.sentences),
             (kind, {**system, "lang": options.target_language}, item.translation),
         ]
-    inner = "".join(_format_text(kind, attributes, text, item.document.paragraphs) for kind, attributes, text in texts)
-    return f"<doc id={encode_attribute(item.name(number))}>\n{inner}</doc>\n"
-
-
-def _format_text(kind: str, attributes: dict[str, str], sentences: tuple[str, ...], paragraphs: tuple[int, ...]) -> str:
-    """Format one text of a document."""
-    ends = set(accumulate(paragraphs)) - {len(sentences)}
-    lines = [f"<{kind}{format_attributes(attributes)}>", "<p>"]
-    for number, sentence in enumerate(sentences, start=1):
-        lines.append(f'<seg id="{number}">{encode_markup(sentence)}</seg>')
-        if number in ends:
-            lines += ["</p>", "<p>"]
-    return "\n".join([*lines, "</p>", f"</{kind}>", ""])
+    inner = "".join(
+        f"<{kind}{format_attributes(attributes)}>\n{_format_paragraphs(text, item.document.paragraphs)}</{kind}>\n"
+        for kind, attributes, text in texts
+    )
+    return f"<doc{format_attributes({'id': item.name(number)})}>\n{inner}</doc>\n"

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.formats.folder import write_directory
-from docaps.corpus.formats.format import SOURCE_LANGUAGE, TARGET_LANGUAGE, OutputDocument, Side, WritingOptions
+from docaps.corpus.formats.format import OutputDocument, Side, WritingOptions
 from docaps.corpus.formats.lines import STARTS_SUFFIX, format_starts
 from docaps.corpus.formats.registry import DIRECTORY, find_format
 from docaps.errors import CorpusError
@@ -16,36 +17,32 @@ from docaps.files import replacing, replacing_directory, write_text_atomically
 Translated = tuple[Document, Sequence[str]]
 
 
+class Languages(TypedDict, total=False):
+    """The codes of both languages, for formats that name them; the defaults are those of `WritingOptions`."""
+
+    language: str
+    target_language: str
+
+
 def format_documents(
-    documents: Iterable[Document],
-    format: str = "lines",
-    *,
-    side: Side = "source",
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
+    documents: Iterable[Document], format: str = "lines", *, side: Side = "source", **codes: Unpack[Languages]
 ) -> str:
     """Return documents as text: by default one sentence a line, each document after its `<d>` mark."""
     output = (OutputDocument(replace(document, layout=None)) for document in documents)
-    return "".join(_format(output, format, WritingOptions(side, language, target_language)))
+    return "".join(_format(output, format, WritingOptions(side, **codes)))
 
 
 def format_translations(
-    translated: Iterable[Translated],
-    format: str | None = None,
-    *,
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
-    system: str = "docaps",
+    translated: Iterable[Translated], format: str | None = None, *, system: str = "docaps", **codes: Unpack[Languages]
 ) -> Iterator[str]:
     """Yield the text of a file of translations, one document at a time.
 
     Without a name, the format is the one the first document was read in.
     """
-    options = WritingOptions(language=language, target_language=target_language, system=system)
     pairs = iter(translated)
-    for document, translation in pairs:
-        output = (_output(*pair) for pair in chain([(document, translation)], pairs))
-        yield from _format(output, format or document.format, options)
+    for first in pairs:
+        output = (_output(*pair) for pair in chain([first], pairs))
+        yield from _format(output, format or first[0].format, WritingOptions(system=system, **codes))
 
 
 def format_of(document: Document) -> str:
@@ -67,53 +64,13 @@ def _format(documents: Iterable[OutputDocument], name: str, options: WritingOpti
     return find_format(name).write(documents, options)
 
 
-def write_documents(
-    path: Path,
-    documents: Iterable[Document],
-    format: str = "lines",
-    *,
-    side: Side = "source",
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
-) -> None:
-    """Write a file of documents (or a directory), complete or not at all."""
-    found = [replace(document, layout=None) for document in documents]
-    if format == DIRECTORY:
-        _replace_directory(path, map(OutputDocument, found))
+def _write(path: Path, documents: Iterable[OutputDocument], format: str, options: WritingOptions) -> None:
+    """Write a file or a directory, complete or not at all; refuse a directory if other files would be lost."""
+    if format != DIRECTORY:
+        texts = _format(documents, format, options)
+        with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+            file.writelines(texts)
         return
-    write_text_atomically(
-        path, format_documents(found, format, side=side, language=language, target_language=target_language)
-    )
-    if format == "starts":
-        lengths = (len(document.sentences) for document in found)
-        write_text_atomically(path.with_name(path.name + STARTS_SUFFIX), format_starts(lengths))
-
-
-def write_translations(
-    path: Path,
-    translated: Iterable[Translated],
-    format: str | None = None,
-    *,
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
-    system: str = "docaps",
-) -> None:
-    """Write a file of translations (a directory, if the source was one), complete or not at all."""
-    pairs = iter(translated)
-    first = next(pairs, None)
-    if first is None:
-        raise CorpusError("there is nothing to write", path=path)
-    whole = chain([first], pairs)
-    if (format or first[0].format) == DIRECTORY:
-        _replace_directory(path, (_output(*pair) for pair in whole))
-        return
-    texts = format_translations(whole, format, language=language, target_language=target_language, system=system)
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines(texts)
-
-
-def _replace_directory(path: Path, documents: Iterable[OutputDocument]) -> None:
-    """Write a directory of documents, complete or not at all; refuse if other files would be lost."""
     with replacing_directory(path) as directory:
         write_directory(directory, documents)
         written = {file.name for file in directory.iterdir()}
@@ -122,14 +79,41 @@ def _replace_directory(path: Path, documents: Iterable[OutputDocument]) -> None:
             raise CorpusError(f"the directory holds something else ({others[0]}): choose another one", path=path)
 
 
-def write_parallel(
-    source: Path,
-    target: Path,
-    documents: Iterable[ParallelDocument],
+def write_documents(
+    path: Path,
+    documents: Iterable[Document],
     format: str = "lines",
     *,
-    language: str = SOURCE_LANGUAGE,
-    target_language: str = TARGET_LANGUAGE,
+    side: Side = "source",
+    **codes: Unpack[Languages],
+) -> None:
+    """Write a file of documents (or a directory), complete or not at all."""
+    found = [OutputDocument(replace(document, layout=None)) for document in documents]
+    _write(path, found, format, WritingOptions(side, **codes))
+    if format == "starts":
+        starts = format_starts(len(item.document.sentences) for item in found)
+        write_text_atomically(path.with_name(path.name + STARTS_SUFFIX), starts)
+
+
+def write_translations(
+    path: Path,
+    translated: Iterable[Translated],
+    format: str | None = None,
+    *,
+    system: str = "docaps",
+    **codes: Unpack[Languages],
+) -> None:
+    """Write a file of translations (a directory, if the source was one), complete or not at all."""
+    pairs = iter(translated)
+    first = next(pairs, None)
+    if first is None:
+        raise CorpusError("there is nothing to write", path=path)
+    output = (_output(*pair) for pair in chain([first], pairs))
+    _write(path, output, format or first[0].format, WritingOptions(system=system, **codes))
+
+
+def write_parallel(
+    source: Path, target: Path, documents: Iterable[ParallelDocument], format: str = "lines", **codes: Unpack[Languages]
 ) -> None:
     """Write the two sides of documents to two files, or to one if both names are the same."""
     pairs = list(documents)
@@ -138,9 +122,8 @@ def write_parallel(
         if format == DIRECTORY or not find_format(format).two_sided:
             raise CorpusError(f"the format '{format}' holds one side: name two files", path=source)
         both = (OutputDocument(one, pair.target) for one, pair in zip(ones, pairs, strict=True))
-        options = WritingOptions("target", language, target_language)
-        write_text_atomically(source, "".join(_format(both, format, options)))
+        _write(source, both, format, WritingOptions("target", **codes))
         return
     others = (Document(pair.target, pair.id, pair.paragraphs) for pair in pairs)
-    write_documents(source, ones, format, language=language, target_language=target_language)
-    write_documents(target, others, format, side="target", language=language, target_language=target_language)
+    write_documents(source, ones, format, **codes)
+    write_documents(target, others, format, side="target", **codes)

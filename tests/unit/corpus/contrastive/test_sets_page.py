@@ -6,7 +6,7 @@ import pytest
 from tests.unit.corpus.contrastive.page import EXAMPLES, PAGE, Example
 
 from docaps.corpus.contrastive import SETS
-from docaps.corpus.contrastive.jsonl import FIELDS
+from docaps.corpus.contrastive.contrastive_set import FIELDS
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=[example.title for example in EXAMPLES])
 

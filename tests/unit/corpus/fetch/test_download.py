@@ -13,8 +13,14 @@ import pytest
 from tests.cli.calling import listing
 from tests.unit.corpus.fetch.servers import File, Handler, Server, redirect, running, sleeping, status
 
-from docaps.corpus.fetch.connection import MOST_REDIRECTS, check_redirect, check_url
-from docaps.corpus.fetch.download import RemoteFile, RetryPolicy, download
+from docaps.corpus.fetch.download import (
+    MOST_REDIRECTS,
+    RemoteFile,
+    RetryPolicy,
+    check_redirect,
+    check_url,
+    download,
+)
 from docaps.errors import FetchError
 
 CONTENT = bytes(range(256)) * 1000

@@ -22,8 +22,8 @@ from docaps.corpus.formats import (
     write_parallel,
     write_translations,
 )
+from docaps.corpus.formats.lines import TAG_LINE
 from docaps.corpus.formats.markup import NOT_XML
-from docaps.corpus.formats.tags import TAG_LINE
 
 ANY_TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 MARKUP_LIKE = st.sampled_from(
