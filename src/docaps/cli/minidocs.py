@@ -24,14 +24,15 @@ def minidocs(
     docaps minidocs --phenomena address,ellipsis
     """
     from docaps.corpus.minidocs import generate_documents
-    from docaps.corpus.minidocs.generation import as_json, as_text, write_corpus
+    from docaps.corpus.minidocs.generation import as_text, labels_as_json, write_corpus
     from docaps.corpus.minidocs.phenomena import choose_phenomena
 
     chosen = choose_phenomena(phenomena)
     if out is None:
         found = generate_documents(documents, seed, chosen)
         if json:
-            print_json({"seed": seed, "documents": [as_json(document) for document in found]})
+            rows = [{"source": one.source, "target": one.target, "labels": labels_as_json(one)} for one in found]
+            print_json({"seed": seed, "documents": rows})
         else:
             typer.echo("\n\n".join(as_text(number, document) for number, document in enumerate(found, start=1)))
         return

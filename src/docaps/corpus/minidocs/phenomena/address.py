@@ -2,9 +2,9 @@
 
 from random import Random
 
-from docaps.corpus.minidocs.lexicon import ADDRESS_FORMS, Title, Utterance
+from docaps.corpus.minidocs.lexicon import ADDRESS_FORMS, Utterance
 from docaps.corpus.minidocs.phenomena.phenomenon import Event, Phenomenon
-from docaps.corpus.minidocs.rendering import Cast, Person, SentencePair, say
+from docaps.corpus.minidocs.rendering import Cast, Person, SentencePair, choose_unused, say
 
 WAYS = ("du", "sie")
 
@@ -18,40 +18,30 @@ class AddressForm(Phenomenon):
 
     def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:
         """Draw who is addressed, in both ways, and what is said then."""
-        a, b = cast.draw_roles(rng)
+        table, roles = cast.lexicon.addresses, cast.draw_roles(rng)
         forms = (form,) if form else tuple(rng.choice(ADDRESS_FORMS) for _ in range(count))
         used: set[Utterance] = set()
-        sentences = [draw_sentence(rng, cast, (a, b), form, used) for form in forms]
-        cues = draw_addresses(rng, cast, (a, b), draw_title(rng, cast, b, topics))
-        return self.make_event(forms, sentences, cues, WAYS)
+        sentences = []
+        for one in forms:
+            utterance, slots = choose_unused(rng, table.sentences[one], used), cast.name_slots(rng, *roles)
+            sentences.append([say(utterance, slots, way) for way in range(len(WAYS))])
+        return self.make_event(forms, sentences, draw_addresses(rng, cast, roles, topics), WAYS)
 
 
-def draw_sentence(
-    rng: Random, cast: Cast, roles: tuple[Person, Person], form: str, used: set[Utterance]
-) -> list[SentencePair]:
-    """Draw an utterance that is not used yet, with du and with Sie."""
-    utterance = rng.choice([one for one in cast.lexicon.addresses.sentences[form] if one not in used])
-    used.add(utterance)
-    slots = cast.name_slots(rng, *roles)
-    return [say(utterance, slots, way) for way in range(len(WAYS))]
+def draw_addresses(rng: Random, cast: Cast, roles: tuple[Person, Person], topics: set[str]) -> list[SentencePair]:
+    """Address {b} by first name, and by title and surname, half of the time with the same greeting.
 
-
-def draw_title(rng: Random, cast: Cast, person: Person, topics: set[str]) -> Title:
-    """Draw a title that suits the person, and exclude a profession that it would be confused with."""
-    titles = [title for title in cast.lexicon.addresses.titles if title.kind in (None, person.kind)]
+    The title suits the person; a profession that it would be confused with is added to the topics.
+    """
+    table, first_name = cast.lexicon.addresses, roles[1].name
+    titles = [title for title in table.titles if title.kind in (None, roles[1].kind)]
     title = rng.choice([title for title in titles if title.avoid not in topics])
     if title.avoid:
         topics.add(title.avoid)
-    return title
-
-
-def draw_addresses(rng: Random, cast: Cast, roles: tuple[Person, Person], title: Title) -> list[SentencePair]:
-    """Address {b} by first name, and by title and surname, half of the time with the same greeting."""
-    table, slots = cast.lexicon.addresses, cast.name_slots(rng, *roles)
-    surname, first_name = rng.choice(table.surnames), roles[1].name
+    slots, surname = cast.name_slots(rng, *roles), rng.choice(table.surnames)
     shared = rng.choice(table.greetings) if rng.random() < 0.5 else None
     informal, formal = shared or rng.choice(table.informal), shared or rng.choice(table.formal)
     return [
-        say(informal, slots.with_both({"name": first_name}, {"name": first_name})),
-        say(formal, slots.with_both({"name": f"{title.english} {surname}"}, {"name": f"{title.german} {surname}"})),
+        say(informal, slots.add({"name": first_name}, {"name": first_name})),
+        say(formal, slots.add({"name": f"{title.english} {surname}"}, {"name": f"{title.german} {surname}"})),
     ]

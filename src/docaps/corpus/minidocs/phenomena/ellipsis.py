@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from random import Random
 
-from docaps.corpus.minidocs.entries import GENDERS, Adjective, Gender, Noun
-from docaps.corpus.minidocs.german import pronoun_slots
-from docaps.corpus.minidocs.lexicon import Verb
+from docaps.corpus.minidocs.lexicon import GENDERS, Noun, Phrase, Verb
 from docaps.corpus.minidocs.phenomena.phenomenon import Event, Phenomenon
 from docaps.corpus.minidocs.phenomena.pronoun import draw_class
-from docaps.corpus.minidocs.rendering import Cast, Slots, say
+from docaps.corpus.minidocs.rendering import Cast, Slots, pronoun_slots, say
 
 FORMS = ("gender", "verb", "auxiliary")
 
@@ -20,20 +18,15 @@ class Action:
     tag: str
     verb: Verb
     thing: Noun | None = None
-    adjective: Adjective | None = None
-
-    @property
-    def gender(self) -> Gender | None:
-        """The gender of the object."""
-        return self.thing.gender if self.thing else None
+    adjective: Phrase | None = None
 
     def fill(self, slots: Slots) -> Slots:
         """Add the forms of the verb and its object, and the object's pronoun in the answer."""
         verb = {"has": self.verb.auxiliary, "done": self.verb.participle, "it:acc": ""}
-        filled = slots.with_both({"do": self.verb.english}, verb)
+        filled = slots.add({"do": self.verb.english}, verb)
         if self.thing is None:
             return filled
-        return filled.with_noun(self.thing, self.adjective).with_german(pronoun_slots(self.thing.gender))
+        return filled.add_noun(self.thing, self.adjective).add({}, pronoun_slots(self.thing.gender))
 
 
 class VerbEllipsis(Phenomenon):
@@ -55,11 +48,12 @@ class VerbEllipsis(Phenomenon):
         actions = draw_actions(rng, cast, topics, kind)
         question = rng.choice(table.questions["intransitive" if kind == "auxiliary" else "transitive"])
         answers = rng.sample(table.answers[rng.choice(("positive", "negative"))], count)
-        slots = cast.name_slots(rng, a, b).with_both({"she": a.pronoun.source}, {"she": a.pronoun.target})
+        slots = cast.name_slots(rng, a, b).add({"she": a.pronoun.source}, {"she": a.pronoun.target})
         filled = [action.fill(slots) for action in actions]
         sentences = [[say(answer, one) for one in filled] for answer in answers]
         cues, tags = [say(question, one) for one in filled], [action.tag for action in actions]
-        return self.make_event((kind,) * count, sentences, cues, tags, [action.gender for action in actions])
+        genders = [action.thing.gender if action.thing else None for action in actions]
+        return self.make_event((kind,) * count, sentences, cues, tags, genders)
 
 
 def draw_actions(rng: Random, cast: Cast, topics: set[str], kind: str) -> list[Action]:
