@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from docaps.corpus.text.bpe import SubwordModel, Subwords
+from docaps.corpus.text.bpe import Subwords
 from docaps.corpus.text.sentencepieces import SentencePieces
 from docaps.corpus.text.tokenization import Tokenizer
 from docaps.corpus.text.truecasing import Truecaser, load_truecaser
@@ -19,6 +19,7 @@ from docaps.errors import CorpusError, RunError
 from docaps.files import read_json, write_json
 
 CODES, PIECES = "bpe.codes", "sentencepiece.model"
+SubwordModel = Subwords | SentencePieces
 
 
 class Language:
@@ -102,7 +103,7 @@ def load_codec(directory: Path) -> Codec:
         kind = description.get("subwords", "bpe")
         if kind not in ("bpe", "sentencepiece"):
             raise ValueError(f"subwords are 'bpe' or 'sentencepiece', found {kind!r}")
-        subwords = SentencePieces.load(directory / PIECES) if kind != "bpe" else Subwords.load(directory / CODES)
+        subwords = Subwords.load(directory / CODES) if kind == "bpe" else SentencePieces.load(directory / PIECES)
         source, target = (_load_language(directory, description, side) for side in ("source", "target"))
         return Codec(source=source, target=target, subwords=subwords, pieces=pieces)
     except (OSError, KeyError, TypeError, ValueError, AttributeError, CorpusError) as fault:
