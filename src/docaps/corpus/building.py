@@ -62,7 +62,7 @@ def build(
         task.advance(len(forms))
     cleaned, filters = _clean_parts(numbered, settings)
     subwords, vocabulary, table = _learn(cleaned, forms, settings)
-    codec = Codec(source=languages[0], target=languages[1], subwords=subwords, pieces=vocabulary.pieces)
+    codec = Codec(source=languages[0], target=languages[1], subwords=subwords, vocabulary=vocabulary)
     codec.save(directory / "text")
     with progress.start("write parts") as task:
         counts = _write(directory, cleaned, table)

@@ -52,11 +52,6 @@ def plan_last_span(rng: Random, distance: int) -> tuple[list[Span], int]:
     return [*(others or []), last], length
 
 
-def overlap(one: Span, other: Span) -> bool:
-    """Return whether two events overlap."""
-    return one[0] < other[-1] and other[0] < one[-1]
-
-
 def place(rng: Random, shapes: list[tuple[int, ...]], length: int, taken: set[int]) -> list[Span] | None:
     """Draw free positions for all events after the opening; None if there are none."""
     if not shapes:
@@ -114,7 +109,8 @@ class StoryBuilder:
         """
         chosen: list[tuple[Span, Phenomenon]] = [(spans[-1], last)] if last else []
         for span in spans[: len(spans) - len(chosen)]:
-            taken = {what for other, phenomenon in chosen if overlap(span, other) for what in phenomenon.occupies}
+            overlapping = [kind for other, kind in chosen if span[0] < other[-1] and other[0] < span[-1]]
+            taken = {what for kind in overlapping for what in kind.occupies}
             free = [phenomenon for phenomenon in self.phenomena if not taken & phenomenon.occupies]
             if free:  # else the story does without this event
                 # Each is repeated by its weight, as few times as the weights of this corpus allow.

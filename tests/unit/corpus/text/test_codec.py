@@ -25,7 +25,7 @@ def make_codec(merges: int = 30) -> Codec:
         source=Language("en"),
         target=Language("de"),
         subwords=Subwords(codes),
-        pieces=Vocabulary.from_counts(pieces).pieces,
+        vocabulary=Vocabulary.from_counts(pieces),
     )
 
 
