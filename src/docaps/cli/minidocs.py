@@ -36,7 +36,6 @@ def minidocs(
         else:
             typer.echo("\n\n".join(as_text(number, document) for number, document in enumerate(found, start=1)))
         return
-    _check_directory(out)
     counts = write_corpus(out, documents=documents, seed=seed, phenomena=chosen, overwrite=overwrite)
     if json:
         print_json({"path": str(out), **counts})
@@ -46,12 +45,3 @@ def minidocs(
     pairs = " ".join(f"--{part} {quote(out / f'{part}.en')} {quote(out / f'{part}.de')}" for part in parts)
     prepare = f"{command_name()} prepare --recipe minidocs {pairs} --contrastive {quote(out / 'contrastive.jsonl')}"
     print_next([("prepare", f"{prepare} --out {quote(out.with_name(out.name + '-prepared'))}")])
-
-
-def _check_directory(out: Path) -> None:
-    """Refuse to replace anything but a corpus of mini-documents, even with --overwrite."""
-    from docaps.errors import CorpusError
-
-    empty = out.is_dir() and not any(out.iterdir())
-    if out.exists() and not empty and not (out / "contrastive.jsonl").exists():
-        raise CorpusError("exists and is not a corpus of mini-documents: choose another --out", path=out)

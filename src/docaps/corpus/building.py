@@ -34,21 +34,17 @@ from docaps.errors import CorpusError
 TRAIN, EXTRA = "train", "extra"
 Documents = Iterable[ParallelDocument]
 Flags = NDArray[np.bool_]
+TokenisedPart = tuple[tuple[NumberedWords, NumberedWords], NDArray[np.int64]]
+"""Words numbered as written, before truecasing, and the number of sentences of each document."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedPart:
     """One part of the corpus as numbers of word forms, and the number of sentences of each document."""
 
-    source: TokenArray
-    target: TokenArray
+    sides: tuple[TokenArray, TokenArray]
     documents: NDArray[np.int64]
     usable: Flags
-
-    @property
-    def sides(self) -> tuple[TokenArray, TokenArray]:
-        """Source and target."""
-        return self.source, self.target
 
 
 def build(
@@ -70,17 +66,9 @@ def build(
     return {"counts": counts, "filters": filters, "vocabulary": len(vocabulary)}
 
 
-@dataclass(frozen=True, slots=True)
-class _TokenisedPart:
-    """A part whose words are numbered as written, before truecasing."""
-
-    sides: tuple[NumberedWords, NumberedWords]
-    documents: NDArray[np.int64]
-
-
 def _tokenise_parts(
     parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, workers: WorkerPool
-) -> dict[str, _TokenisedPart]:
+) -> dict[str, TokenisedPart]:
     """Read and tokenise all parts; keep the raw text of the parts that will be translated."""
     with_words = settings.subwords == "bpe"
     languages = (settings.source_language, settings.target_language) if with_words else (None, None)
@@ -97,40 +85,38 @@ def _tokenise_parts(
         if isinstance(documents, list) and documents:
             write_parallel(directory / f"{name}.source.txt", directory / f"{name}.target.txt", documents)
         single = name == EXTRA  # sentences without documents: each is a document of its own
-        found[name] = _TokenisedPart(sides, np.ones(sum(lengths), np.int64) if single else np.array(lengths, np.int64))
+        found[name] = sides, np.ones(sum(lengths), np.int64) if single else np.array(lengths, np.int64)
     return found
 
 
 def _truecase(
-    tokenised: Mapping[str, _TokenisedPart], settings: PreparationSettings
+    tokenised: Mapping[str, TokenisedPart], settings: PreparationSettings
 ) -> tuple[tuple[Language, Language], list[str], dict[str, NumberedPart]]:
     """Learn the usual case of words on the training part, and number the forms of both languages together."""
     joint: dict[str, int] = {}
     languages, sides = [], []
     for side, code in enumerate((settings.source_language, settings.target_language)):
-        cases = sum((tokenised[name].sides[side].cases for name in (TRAIN, EXTRA) if name in tokenised), Counter[str]())
+        words = {name: both[side] for name, (both, _) in tokenised.items()}
+        cases = sum((words[name].cases for name in (TRAIN, EXTRA) if name in words), Counter[str]())
         truecaser = Truecaser(cases) if settings.truecase and settings.subwords == "bpe" else None
         languages.append(Language(code, tokenize=settings.subwords == "bpe", truecaser=truecaser))
-        forms = tokenised[TRAIN].sides[side].forms
-        sides.append({name: _renumber(part.sides[side], forms, truecaser, joint) for name, part in tokenised.items()})
+        sides.append({name: _renumber(part, truecaser, joint) for name, part in words.items()})
     numbered = {
-        name: NumberedPart(sides[0][name], sides[1][name], part.documents, np.ones(int(part.documents.sum()), np.bool_))
-        for name, part in tokenised.items()
+        name: NumberedPart((sides[0][name], sides[1][name]), documents, np.ones(int(documents.sum()), np.bool_))
+        for name, (_, documents) in tokenised.items()
     }
     return (languages[0], languages[1]), list(joint), numbered
 
 
-def _renumber(
-    words: NumberedWords, forms: Iterable[str], truecaser: Truecaser | None, joint: dict[str, int]
-) -> TokenArray:
+def _renumber(words: NumberedWords, truecaser: Truecaser | None, joint: dict[str, int]) -> TokenArray:
     """Give words the numbers of their truecased forms."""
     as_written = concatenate(words.chunks)
-    inside = [joint.setdefault(truecaser.inside[form] if truecaser else form, len(joint)) for form in forms]
+    inside = [joint.setdefault(truecaser.inside[form] if truecaser else form, len(joint)) for form in words.forms]
     tokens = np.array(inside, np.int32)[as_written.tokens]
     if truecaser is not None:
         at_start = np.concatenate([np.zeros(0, np.bool_), *words.at_start])
-        beginning = np.array([joint.setdefault(truecaser.at_start[form], len(joint)) for form in forms], np.int32)
-        tokens[at_start] = beginning[as_written.tokens[at_start]]
+        beginning = [joint.setdefault(truecaser.at_start[form], len(joint)) for form in words.forms]
+        tokens[at_start] = np.array(beginning, np.int32)[as_written.tokens[at_start]]
     return TokenArray(tokens, as_written.starts)
 
 
@@ -228,7 +214,7 @@ def _learn_bpe(forms: Sequence[str], counts: NDArray[np.int64], settings: Prepar
 def _sentences(parts: Iterable[NumberedPart], forms: Sequence[str]) -> Iterator[str]:
     """Yield the sentences of parts, source and target alternating."""
     for part in parts:
-        for pair in range(len(part.source)):
+        for pair in range(len(part.usable)):
             for side in part.sides:
                 yield " ".join(forms[number] for number in side[pair])
 
@@ -239,7 +225,7 @@ def _write(directory: Path, parts: Mapping[str, NumberedPart], table: TokenArray
     for name, part in parts.items():
         counts[name] = {
             "documents": 0 if name == EXTRA else len(part.documents),
-            "sentences": len(part.source),
+            "sentences": len(part.usable),
             "usable": int(part.usable.sum()),
         }
         if name != EXTRA:

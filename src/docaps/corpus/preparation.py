@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,21 +134,14 @@ def _write_all(
     if inputs.contrastive:
         read_items(inputs.contrastive)
         shutil.copyfile(inputs.contrastive, directory / "contrastive.jsonl")
-    check_language(settings.source_language)
-    check_language(settings.target_language)
+    source, target = settings.source_language, settings.target_language
+    check_language(source)
+    check_language(target)
     if settings.subwords == "bpe":
-        for note in filter(None, map(note_on, (settings.source_language, settings.target_language))):
+        for note in filter(None, map(note_on, (source, target))):
             progress.say(note)
-    parts = {
-        name: iterate_parallel(
-            *pair,
-            format=inputs.format,
-            language=settings.source_language,
-            target_language=settings.target_language,
-            starts=inputs.starts.get(name),
-        )
-        for name, pair in inputs.parts.items()
-    }
+    read = partial(iterate_parallel, format=inputs.format, language=source, target_language=target)
+    parts = {name: read(*pair, starts=inputs.starts.get(name)) for name, pair in inputs.parts.items()}
     built = build(parts, settings, directory, workers=workers or available_workers())
     files = {str(path.relative_to(directory)): sha256(path) for path in sorted(directory.rglob("*")) if path.is_file()}
     identity = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()

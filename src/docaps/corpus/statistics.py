@@ -39,7 +39,7 @@ class SideStatistics:
     lengths: Counter[int] = field(default_factory=Counter)  # sentences by their number of tokens
     types: Types = field(default_factory=set)
     unknown: int | None = None  # None without a vocabulary
-    longest: LongestSentence = LongestSentence()
+    longest: LongestSentence = field(default_factory=LongestSentence)
 
     @property
     def tokens(self) -> int:
@@ -61,16 +61,6 @@ class Statistics:
     def sentences(self) -> int:
         """Number of sentence pairs."""
         return self.pairs.total()
-
-    @property
-    def average_document_length(self) -> float:
-        """Sentence pairs in a document, on average."""
-        return _share(self.sentences, self.documents.total())
-
-    @property
-    def length_ratio(self) -> float:
-        """Tokens of the target for one token of the source."""
-        return _share(self.target.tokens, self.source.tokens)
 
 
 def count_documents(documents: Iterable[ParallelDocument], known: tuple[Types, Types] | None = None) -> Statistics:
@@ -200,9 +190,9 @@ def describe(found: Statistics, limits: Sequence[int] = LIMITS) -> dict[str, Any
     return {
         "documents": found.documents.total(),
         "sentences": found.sentences,
-        "average_document_length": found.average_document_length,
+        "average_document_length": _share(found.sentences, found.documents.total()),
         "one_sentence_documents": found.documents[1],
-        "length_ratio": found.length_ratio,
+        "length_ratio": _share(found.target.tokens, found.source.tokens),
         "source": _describe_side(found.source),
         "target": _describe_side(found.target),
         "histogram": histogram(found),

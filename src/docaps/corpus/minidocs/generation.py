@@ -60,7 +60,9 @@ def generate_corpus(
     rng, seen = Random(f"corpus {seed}"), set[Sentences]()
     counts = (documents, dev, test)
     train, dev_part, test_part = (tuple(draw_documents(rng, count, seen, phenomena)) for count in counts)
-    contrastive = make_items(Random(f"items {seed}"), items, collect_windows(train), phenomena)
+    sources = [document.source for document in train]
+    windows = {source[start : start + WINDOW] for source in sources for start in range(len(source) - WINDOW + 1)}
+    contrastive = make_items(Random(f"items {seed}"), items, windows, phenomena)
     return MiniCorpus(train, dev_part, test_part, tuple(contrastive))
 
 
@@ -77,15 +79,6 @@ def draw_documents(
             seen.add(document.source)
             documents.append(document)
     return documents
-
-
-def collect_windows(documents: tuple[MiniDocument, ...]) -> set[Sentences]:
-    """Return every run of three source sentences."""
-    return {
-        document.source[start : start + WINDOW]
-        for document in documents
-        for start in range(len(document.source) - WINDOW + 1)
-    }
 
 
 def make_items(
@@ -172,6 +165,9 @@ def write_corpus(
     out: Path, *, documents: int, seed: int, phenomena: tuple[Phenomenon, ...] = PHENOMENA, overwrite: bool = False
 ) -> dict[str, int]:
     """Write a corpus: training, development and test documents, and contrastive items; return the counts."""
+    empty = out.is_dir() and not any(out.iterdir())
+    if out.exists() and not empty and not (out / "contrastive.jsonl").exists():  # not even with --overwrite
+        raise CorpusError("exists and is not a corpus of mini-documents: choose another --out", path=out)
     if out.exists() and not overwrite:
         raise CorpusError("exists already: give --overwrite to replace it", path=out)
     corpus = generate_corpus(documents=documents, seed=seed, phenomena=phenomena)

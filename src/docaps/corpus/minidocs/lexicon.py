@@ -194,7 +194,7 @@ def naming(file: str) -> Iterator[None]:
         raise CorpusError(f"mini-documents: {error}", path=Path(file)) from error
 
 
-def require(table: dict[str, Any], least: int, *keys: str) -> None:
+def require(table: dict[str, Any], *keys: str, least: int = 1) -> None:
     """Check that each key of a table (`questions.transitive` is a key of the table `questions`) has enough entries."""
     for key in keys:
         found = len(reduce(lambda part, name: part.get(name, {}), key.split("."), table))
@@ -205,9 +205,9 @@ def require(table: dict[str, Any], least: int, *keys: str) -> None:
 def parse_thing_class(file: str, table: dict[str, Any]) -> ThingClass:
     """Parse one class of things."""
     with naming(file):
-        require(table, _LEAST_NOUNS, *GENDERS)
-        require(table, _LEAST_FRAMES, *FORMS)
-        require(table, 1, "adjectives", "introductions")
+        require(table, *GENDERS, least=_LEAST_NOUNS)
+        require(table, *FORMS, least=_LEAST_FRAMES)
+        require(table, "adjectives", "introductions")
         return ThingClass(
             name=file.removesuffix(".toml"),
             nouns={gender: tuple(parse_noun(text, gender) for text in table[gender]) for gender in GENDERS},
@@ -228,8 +228,8 @@ def parse_senses(word: str, table: list[dict[str, Any]]) -> tuple[Sense, Sense]:
 
 def _parse_sense(word: str, sense: dict[str, Any]) -> Sense:
     """Parse one sense, whose noun stands with its article: "der Buchstabe, Buchstaben"."""
-    require({word: sense}, 1, f"{word}.german")
-    require({word: sense}, _LEAST_CUES, f"{word}.cues")
+    require({word: sense}, f"{word}.german")
+    require({word: sense}, f"{word}.cues", least=_LEAST_CUES)
     article, _, german = sense["german"].partition(" ")
     if article not in _ARTICLES:
         raise ValueError(f"{sense['german']!r} starts with {article!r}, expected der, die or das")
@@ -251,7 +251,8 @@ def parse_addresses(table: dict[str, Any]) -> AddressTable:
     """Parse the table of du and Sie."""
     lists = ("greetings", "informal", "formal")
     with naming("address.toml"):
-        require(table, _LEAST_SPOKEN, "surnames", "titles", *lists, *(f"sentences.{form}" for form in ADDRESS_FORMS))
+        spoken = (f"sentences.{form}" for form in ADDRESS_FORMS)
+        require(table, "surnames", "titles", *lists, *spoken, least=_LEAST_SPOKEN)
         return AddressTable(
             surnames=tuple(table["surnames"]),
             titles=tuple(Title(**title) for title in table["titles"]),
@@ -263,9 +264,9 @@ def parse_addresses(table: dict[str, Any]) -> AddressTable:
 def parse_ellipses(table: dict[str, Any]) -> EllipsisTable:
     """Parse the table of verbs, questions and answers."""
     with naming("ellipsis.toml"):
-        require(table, _LEAST_SPOKEN, "transitive", "intransitive.hat", "intransitive.ist")
-        require(table, _LEAST_SPOKEN, "questions.transitive", "questions.intransitive")
-        require(table, _LEAST_SPOKEN, "answers.positive", "answers.negative")
+        require(table, "transitive", "intransitive.hat", "intransitive.ist", least=_LEAST_SPOKEN)
+        require(table, "questions.transitive", "questions.intransitive", least=_LEAST_SPOKEN)
+        require(table, "answers.positive", "answers.negative", least=_LEAST_SPOKEN)
         return EllipsisTable(
             transitive=_parse_verbs(table["transitive"], "hat"),
             intransitive={verb: _parse_verbs(entries, verb) for verb, entries in table["intransitive"].items()},
@@ -277,10 +278,10 @@ def parse_ellipses(table: dict[str, Any]) -> EllipsisTable:
 def parse_professions(table: dict[str, Any]) -> ProfessionTable:
     """Parse the table of professions."""
     with naming("professions.toml"):
-        require(table, _LEAST_PEOPLE, "people")
-        require(table, _LEAST_CUES, "cues")
-        require(table, _LEAST_FRAMES, *(f"frames.{form}" for form in PROFESSION_FORMS))
-        require(table, 1, "adjectives")
+        require(table, "people", least=_LEAST_PEOPLE)
+        require(table, "cues", least=_LEAST_CUES)
+        require(table, *(f"frames.{form}" for form in PROFESSION_FORMS), least=_LEAST_FRAMES)
+        require(table, "adjectives")
         return ProfessionTable(
             people=tuple(parse_profession(**person) for person in table["people"]),
             adjectives=_parse_phrases(table["adjectives"]),

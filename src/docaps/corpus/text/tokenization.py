@@ -15,23 +15,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 import regex
 
-from docaps.corpus.text.characters import (
-    LETTER,
-    LOWER,
-    NUMBER,
-    OTHER,
-    SMALL,
-    Memo,
-    is_cjk,
-    is_letter,
-    is_letter_or_digit,
-    kinds,
-)
+from docaps.corpus.text.characters import DIGIT, LETTER, LOWER, NUMBER, OTHER, SMALL, Memo, is_any, is_cjk, kinds
 from docaps.corpus.text.languages import abbreviations, check_language
 
 Rule = Callable[[str], str]
@@ -109,7 +98,8 @@ class ChunkTokenizer:
         classes = self._separate(("" if first else " ") + kinds(text) + ("" if last else " ")).split()
         if not classes:
             return ()
-        words = _cut_words(text.replace(" ", ""), classes)
+        letters, ends = text.replace(" ", ""), accumulate(map(len, classes), initial=0)
+        words = [letters[start:end] for start, end in pairwise(ends)]
         nexts = [*classes[1:], "" if last else kinds(following[:1]) or OTHER]
         parts = [
             part
@@ -141,15 +131,6 @@ class ChunkTokenizer:
             if only_before_numbers and after[0] == "9":
                 return (word,)
         return (stem, ".")
-
-
-def _cut_words(text: str, classes: list[str]) -> list[str]:
-    """Cut a text without spaces into words of the given lengths."""
-    words, start = [], 0
-    for length in map(len, classes):
-        words.append(text[start : start + length])
-        start += length
-    return words
 
 
 PLAIN, CJK, OPENING, CLOSING, QUOTE, APOSTROPHE = range(6)
@@ -236,15 +217,15 @@ class Detokenizer:
         """Apply the rules for contractions, Finnish endings after a colon, Czech numbers and Czech dashes."""
         word, following = words[position], "".join(words[position + 1 : position + 2])
         match self._language:
-            case "en" if word[0] == "'" and is_letter(word[1:2]) and is_letter_or_digit(previous[-1:]):
+            case "en" if word[0] == "'" and is_any(word[1:2], LETTER) and is_any(previous[-1:], LETTER + DIGIT):
                 return AttachedWord("", word, " ")
-            case "fr" | "it" if word[-1] == "'" and is_letter(word[-2:-1]) and is_letter(following[:1]):
+            case "fr" | "it" if word[-1] == "'" and is_any(word[-2:-1], LETTER) and is_any(following[:1], LETTER):
                 return AttachedWord(None, word, "")
             case "fi" if previous.endswith(":") and _FINNISH_SUFFIX.fullmatch(word):
                 return AttachedWord("", word.lower(), " ")
             case "cs" if position > 1 and _CZECH_NUMBER.fullmatch(" ".join(words[position - 2 : position + 1])):
                 return AttachedWord("", word, " ")
-            case "cs" if position < len(words) - 3 and is_letter(word[-1]) and following in ("-", "–"):
+            case "cs" if position < len(words) - 3 and is_any(word[-1], LETTER) and following in ("-", "–"):
                 if _CZECH_DASHED.match(words[position + 2]):
                     return AttachedWord(None, word + following, "", words=2)
         return None
