@@ -1,14 +1,53 @@
-"""Ellipsis: English answers "she did", German repeats verb and object of the question."""
+"""What people say: du or Sie by an earlier address, and answers that leave out the verb of the question."""
 
 from dataclasses import dataclass
 from random import Random
 
-from docaps.corpus.minidocs.lexicon import GENDERS, Noun, Phrase, Verb
+from docaps.corpus.minidocs.lexicon import ADDRESS_FORMS, GENDERS, Noun, Phrase, Utterance, Verb
 from docaps.corpus.minidocs.phenomena.phenomenon import Event, Phenomenon
 from docaps.corpus.minidocs.phenomena.pronoun import draw_class
-from docaps.corpus.minidocs.rendering import Cast, Slots, pronoun_slots, say
+from docaps.corpus.minidocs.rendering import Cast, Person, SentencePair, Slots, choose_unused, pronoun_slots, say
 
-FORMS = ("gender", "verb", "auxiliary")
+WAYS = ("du", "sie")
+ELLIPSIS_FORMS = ("gender", "verb", "auxiliary")
+
+
+class AddressForm(Phenomenon):
+    """*You*, *your* and requests: a first name or a title and surname in the address decides pronoun and verb form."""
+
+    name = "address"
+    occupies = frozenset({"dialogue"})
+    contrasts = tuple((form, WAYS) for form in ADDRESS_FORMS)
+
+    def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:
+        """Draw who is addressed, in both ways, and what is said then."""
+        table, roles = cast.lexicon.addresses, cast.draw_roles(rng)
+        forms = (form,) if form else tuple(rng.choice(ADDRESS_FORMS) for _ in range(count))
+        used: set[Utterance] = set()
+        sentences = []
+        for one in forms:
+            utterance, slots = choose_unused(rng, table.sentences[one], used), cast.name_slots(rng, *roles)
+            sentences.append([say(utterance, slots, way) for way in range(len(WAYS))])
+        return self.make_event(forms, sentences, draw_addresses(rng, cast, roles, topics), WAYS)
+
+
+def draw_addresses(rng: Random, cast: Cast, roles: tuple[Person, Person], topics: set[str]) -> list[SentencePair]:
+    """Address {b} by first name, and by title and surname, half of the time with the same greeting.
+
+    The title suits the person; a profession that it would be confused with is added to the topics.
+    """
+    table, first_name = cast.lexicon.addresses, roles[1].name
+    titles = [title for title in table.titles if title.kind in (None, roles[1].kind)]
+    title = rng.choice([title for title in titles if title.avoid not in topics])
+    if title.avoid:
+        topics.add(title.avoid)
+    slots, surname = cast.name_slots(rng, *roles), rng.choice(table.surnames)
+    shared = rng.choice(table.greetings) if rng.random() < 0.5 else None
+    informal, formal = shared or rng.choice(table.informal), shared or rng.choice(table.formal)
+    return [
+        say(informal, slots.add({"name": first_name}, {"name": first_name})),
+        say(formal, slots.add({"name": f"{title.english} {surname}"}, {"name": f"{title.german} {surname}"})),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +69,10 @@ class Action:
 
 
 class VerbEllipsis(Phenomenon):
-    """*She did*: the variants of a question differ in the object's gender, in the verb, or in verb and auxiliary."""
+    """*She did*: German repeats verb and object of the question.
+
+    The variants of a question differ in the object's gender, in the verb, or in verb and auxiliary.
+    """
 
     name = "ellipsis"
     occupies = frozenset({"thing", "dialogue"})
@@ -44,7 +86,7 @@ class VerbEllipsis(Phenomenon):
     def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:
         """Draw two or three actions, a question about each, and answers that suit them all."""
         table, (a, b) = cast.lexicon.ellipses, cast.draw_roles(rng)
-        kind = form or rng.choice(FORMS)
+        kind = form or rng.choice(ELLIPSIS_FORMS)
         actions = draw_actions(rng, cast, topics, kind)
         question = rng.choice(table.questions["intransitive" if kind == "auxiliary" else "transitive"])
         answers = rng.sample(table.answers[rng.choice(("positive", "negative"))], count)

@@ -15,8 +15,7 @@ from docaps.corpus.minidocs.lexicon import (
     parse_ellipses,
     parse_utterances,
 )
-from docaps.corpus.minidocs.phenomena.address import AddressForm
-from docaps.corpus.minidocs.phenomena.ellipsis import Action, VerbEllipsis
+from docaps.corpus.minidocs.phenomena.dialogue import Action, AddressForm, VerbEllipsis
 from docaps.corpus.minidocs.rendering import Cast, Person, Slots, say
 from docaps.errors import CorpusError
 
