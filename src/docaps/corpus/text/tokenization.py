@@ -184,11 +184,12 @@ class Detokenizer:
         found = [word for word in text.split(" ") if word]
         parts: list[str] = []
         quotes: Counter[str] = Counter()
+        before: str | None
         gap, position = " ", 0
         while position < len(found):
             form = self._shapes[found[position]]
             if form == PLAIN and not self._has_rules_for_plain_words:
-                before, word, after, taken = AttachedWord(None, found[position], " ")
+                before, word, after, taken = None, found[position], " ", 1
             else:
                 before, word, after, taken = self._place(found, position, form, quotes)
             parts += (gap if before is None else before, word)
