@@ -21,9 +21,9 @@ from subword_nmt.learn_bpe import learn_bpe
 from docaps.corpus.documents import all_sentences
 from docaps.corpus.formats import read_documents
 from docaps.corpus.minidocs.generation import generate_documents
-from docaps.corpus.text.bpe import Subwords, learn_codes
+from docaps.corpus.text.bpe import Subwords, format_codes, learn_merges
 from docaps.corpus.text.tokenization import Tokenizer
-from docaps.corpus.text.truecasing import Truecaser
+from docaps.corpus.text.truecasing import Truecaser, count_cases
 from measuring import Work, medians
 
 LANGUAGES = ("en", "de")
@@ -64,19 +64,19 @@ def learn_with_library(words: Counter[str], merges: int) -> str:
 
 def works(text: Text, merges: int) -> dict[str, Work]:
     """Return each task, done by docaps and by the library to compare with."""
-    words: Words = {name: Tokenizer(name).tokenize_many(lines) for name, lines in text.items()}
+    words: Words = {name: [*map(Tokenizer(name).tokenize, lines)] for name, lines in text.items()}
     every = [sentence for side in words.values() for sentence in side]
     counts = Counter(word for sentence in every for word in sentence)
-    codes = learn_codes(counts, merges=merges, minimum_frequency=2)
+    codes = format_codes(learn_merges(counts, merges=merges, minimum_frequency=2))
     assert codes == learn_with_library(counts, merges)
     return {
-        "tokenizer": lambda: [Tokenizer(name).tokenize_many(lines) for name, lines in text.items()],
+        "tokenizer": lambda: [[*map(Tokenizer(name).tokenize, lines)] for name, lines in text.items()],
         "tokenizer library": lambda: [[*map(MosesTokenizer(name).tokenize, lines)] for name, lines in text.items()],
-        "truecaser": lambda: [Truecaser.train(side).truecase_many(side) for side in words.values()],
+        "truecaser": lambda: [[*map(Truecaser(count_cases(side)).truecase, side)] for side in words.values()],
         "truecaser library": lambda: [truecase_with_library(side) for side in words.values()],
-        "learner": lambda: learn_codes(counts, merges=merges, minimum_frequency=2),
+        "learner": lambda: format_codes(learn_merges(counts, merges=merges, minimum_frequency=2)),
         "learner library": lambda: learn_with_library(counts, merges),
-        "segmentation": lambda: Subwords(codes).split_many(every),
+        "segmentation": lambda: [*map(Subwords(codes).split, every)],
         "segmentation library": lambda: [*map(BPE(io.StringIO(codes)).segment_tokens, every)],
     }
 

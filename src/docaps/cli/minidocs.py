@@ -24,18 +24,18 @@ def minidocs(
     docaps minidocs --phenomena address,ellipsis
     """
     from docaps.corpus.minidocs import generate_documents
-    from docaps.corpus.minidocs.generation import as_json, as_text, write_corpus
+    from docaps.corpus.minidocs.generation import as_text, labels_as_json, write_corpus
     from docaps.corpus.minidocs.phenomena import choose_phenomena
 
     chosen = choose_phenomena(phenomena)
     if out is None:
         found = generate_documents(documents, seed, chosen)
         if json:
-            print_json({"seed": seed, "documents": [as_json(document) for document in found]})
+            rows = [{"source": one.source, "target": one.target, "labels": labels_as_json(one)} for one in found]
+            print_json({"seed": seed, "documents": rows})
         else:
             typer.echo("\n\n".join(as_text(number, document) for number, document in enumerate(found, start=1)))
         return
-    _check_directory(out)
     counts = write_corpus(out, documents=documents, seed=seed, phenomena=chosen, overwrite=overwrite)
     if json:
         print_json({"path": str(out), **counts})
@@ -45,12 +45,3 @@ def minidocs(
     pairs = " ".join(f"--{part} {quote(out / f'{part}.en')} {quote(out / f'{part}.de')}" for part in parts)
     prepare = f"{command_name()} prepare --recipe minidocs {pairs} --contrastive {quote(out / 'contrastive.jsonl')}"
     print_next([("prepare", f"{prepare} --out {quote(out.with_name(out.name + '-prepared'))}")])
-
-
-def _check_directory(out: Path) -> None:
-    """Refuse to replace anything but a corpus of mini-documents, even with --overwrite."""
-    from docaps.errors import CorpusError
-
-    empty = out.is_dir() and not any(out.iterdir())
-    if out.exists() and not empty and not (out / "contrastive.jsonl").exists():
-        raise CorpusError("exists and is not a corpus of mini-documents: choose another --out", path=out)

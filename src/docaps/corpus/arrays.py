@@ -3,7 +3,7 @@
 Apart from `store`, so that the workers of a preparation import nothing of the file formats.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,10 +41,9 @@ def join_sentences(sentences: Sequence[Sequence[int]]) -> TokenArray:
     return TokenArray(tokens, starts_of([len(sentence) for sentence in sentences]))
 
 
-def starts_of(lengths: Iterable[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+def starts_of(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the offsets of parts with these lengths, and the end of the last part."""
-    counts = lengths if isinstance(lengths, np.ndarray) else np.fromiter(lengths, dtype=np.int64)
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
 
 
 def concatenate(parts: Sequence[TokenArray]) -> TokenArray:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,11 @@ from docaps.config import CleaningSettings, PreparationSettings
 from docaps.corpus.arrays import TokenArray, concatenate, expand, join_sentences, starts_of
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
-from docaps.corpus.numbering import NumberedWords, Tokenization, number_documents
+from docaps.corpus.numbering import NumberedWords, number_documents
 from docaps.corpus.processes import WorkerPool
 from docaps.corpus.store import write_arrays
-from docaps.corpus.text.bpe import SubwordModel, Subwords, format_codes, learn_merges
-from docaps.corpus.text.codec import Codec, Language
+from docaps.corpus.text.bpe import Subwords, format_codes, learn_merges
+from docaps.corpus.text.codec import Codec, Language, SubwordModel
 from docaps.corpus.text.sentencepieces import learn_sentencepieces
 from docaps.corpus.text.truecasing import Truecaser
 from docaps.corpus.text.vocabulary import EOS, Vocabulary
@@ -33,36 +34,23 @@ from docaps.errors import CorpusError
 TRAIN, EXTRA = "train", "extra"
 Documents = Iterable[ParallelDocument]
 Flags = NDArray[np.bool_]
+TokenisedPart = tuple[tuple[NumberedWords, NumberedWords], NDArray[np.int64]]
+"""Words numbered as written, before truecasing, and the number of sentences of each document."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedPart:
     """One part of the corpus as numbers of word forms, and the number of sentences of each document."""
 
-    source: TokenArray
-    target: TokenArray
+    sides: tuple[TokenArray, TokenArray]
     documents: NDArray[np.int64]
     usable: Flags
-
-    @property
-    def sides(self) -> tuple[TokenArray, TokenArray]:
-        """Source and target."""
-        return self.source, self.target
-
-
-@dataclass(frozen=True, slots=True)
-class BuildSummary:
-    """Counts of a built corpus, as its manifest records them."""
-
-    counts: dict[str, dict[str, int]]
-    filters: dict[str, dict[str, int]]
-    vocabulary: int
 
 
 def build(
     parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, *, workers: int = 1
-) -> BuildSummary:
-    """Write arrays, texts and the codec of a corpus; each of the `parts` is read once."""
+) -> dict[str, Any]:
+    """Write arrays, texts and the codec of a corpus, and return its counts for the manifest; read each part once."""
     with WorkerPool(workers) as pool:
         tokenised = _tokenise_parts(parts, settings, directory, pool)
     with progress.start("learn the case of words") as task:
@@ -70,89 +58,65 @@ def build(
         task.advance(len(forms))
     cleaned, filters = _clean_parts(numbered, settings)
     subwords, vocabulary, table = _learn(cleaned, forms, settings)
-    codec = Codec(source=languages[0], target=languages[1], subwords=subwords, pieces=vocabulary.pieces)
+    codec = Codec(source=languages[0], target=languages[1], subwords=subwords, vocabulary=vocabulary)
     codec.save(directory / "text")
     with progress.start("write parts") as task:
         counts = _write(directory, cleaned, table)
         task.advance(len(counts))
-    return BuildSummary(counts, filters, len(vocabulary))
-
-
-@dataclass(frozen=True, slots=True)
-class _TokenisedPart:
-    """A part whose words are numbered as written, before truecasing."""
-
-    sides: tuple[NumberedWords, NumberedWords]
-    documents: NDArray[np.int64]
+    return {"counts": counts, "filters": filters, "vocabulary": len(vocabulary)}
 
 
 def _tokenise_parts(
     parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, workers: WorkerPool
-) -> dict[str, _TokenisedPart]:
+) -> dict[str, TokenisedPart]:
     """Read and tokenise all parts; keep the raw text of the parts that will be translated."""
     with_words = settings.subwords == "bpe"
-    languages = (settings.source_language, settings.target_language) if with_words else None
-    tokenization = Tokenization(languages, truecase=with_words and settings.truecase)
+    languages = (settings.source_language, settings.target_language) if with_words else (None, None)
+    truecase = with_words and settings.truecase
     forms: tuple[dict[str, int], dict[str, int]] = ({}, {})
     found = {}
-    for name, documents in parts.items():
+    for name, given in parts.items():
+        documents = given if name in (TRAIN, EXTRA) else list(given)
         sides = (NumberedWords(forms[0]), NumberedWords(forms[1]))
         lengths: list[int] = []
-        kept: list[ParallelDocument] = []
-        seen = _record(documents, lengths, None if name in (TRAIN, EXTRA) else kept)
         with progress.start(f"tokenise {name}") as task:
-            for count in number_documents(seen, tokenization, *sides, workers):
+            for count in number_documents(documents, sides, lengths, workers, languages=languages, truecase=truecase):
                 task.advance(count)
-        if kept:
-            write_parallel(directory / f"{name}.source.txt", directory / f"{name}.target.txt", kept)
+        if isinstance(documents, list) and documents:
+            write_parallel(directory / f"{name}.source.txt", directory / f"{name}.target.txt", documents)
         single = name == EXTRA  # sentences without documents: each is a document of its own
-        found[name] = _TokenisedPart(sides, np.ones(sum(lengths), np.int64) if single else np.array(lengths, np.int64))
+        found[name] = sides, np.ones(sum(lengths), np.int64) if single else np.array(lengths, np.int64)
     return found
 
 
-def _record(
-    documents: Documents, lengths: list[int], kept: list[ParallelDocument] | None
-) -> Iterator[ParallelDocument]:
-    """Pass documents on, recording their lengths and, if `kept` is a list, the documents."""
-    for document in documents:
-        lengths.append(len(document.source))
-        if kept is not None:
-            kept.append(document)
-        yield document
-
-
 def _truecase(
-    tokenised: Mapping[str, _TokenisedPart], settings: PreparationSettings
+    tokenised: Mapping[str, TokenisedPart], settings: PreparationSettings
 ) -> tuple[tuple[Language, Language], list[str], dict[str, NumberedPart]]:
     """Learn the usual case of words on the training part, and number the forms of both languages together."""
     joint: dict[str, int] = {}
     languages, sides = [], []
     for side, code in enumerate((settings.source_language, settings.target_language)):
-        cases = sum((tokenised[name].sides[side].cases for name in (TRAIN, EXTRA) if name in tokenised), Counter[str]())
+        words = {name: both[side] for name, (both, _) in tokenised.items()}
+        cases = sum((words[name].cases for name in (TRAIN, EXTRA) if name in words), Counter[str]())
         truecaser = Truecaser(cases) if settings.truecase and settings.subwords == "bpe" else None
         languages.append(Language(code, tokenize=settings.subwords == "bpe", truecaser=truecaser))
-        forms = tokenised[TRAIN].sides[side].forms
-        sides.append({name: _renumber(part.sides[side], forms, truecaser, joint) for name, part in tokenised.items()})
+        sides.append({name: _renumber(part, truecaser, joint) for name, part in words.items()})
     numbered = {
-        name: NumberedPart(sides[0][name], sides[1][name], part.documents, np.ones(int(part.documents.sum()), np.bool_))
-        for name, part in tokenised.items()
+        name: NumberedPart((sides[0][name], sides[1][name]), documents, np.ones(int(documents.sum()), np.bool_))
+        for name, (_, documents) in tokenised.items()
     }
     return (languages[0], languages[1]), list(joint), numbered
 
 
-def _renumber(
-    words: NumberedWords, forms: Iterable[str], truecaser: Truecaser | None, joint: dict[str, int]
-) -> TokenArray:
+def _renumber(words: NumberedWords, truecaser: Truecaser | None, joint: dict[str, int]) -> TokenArray:
     """Give words the numbers of their truecased forms."""
-    as_written = words.words()
-    inside = np.array(
-        [joint.setdefault(truecaser.inside(form) if truecaser else form, len(joint)) for form in forms], np.int32
-    )
-    tokens = inside[as_written.tokens]
+    as_written = concatenate(words.chunks)
+    inside = [joint.setdefault(truecaser.inside[form] if truecaser else form, len(joint)) for form in words.forms]
+    tokens = np.array(inside, np.int32)[as_written.tokens]
     if truecaser is not None:
-        at_start = words.at_start()
-        beginning = np.array([joint.setdefault(truecaser.at_start(form), len(joint)) for form in forms], np.int32)
-        tokens[at_start] = beginning[as_written.tokens[at_start]]
+        at_start = np.concatenate([np.zeros(0, np.bool_), *words.at_start])
+        beginning = [joint.setdefault(truecaser.at_start[form], len(joint)) for form in words.forms]
+        tokens[at_start] = np.array(beginning, np.int32)[as_written.tokens[at_start]]
     return TokenArray(tokens, as_written.starts)
 
 
@@ -200,74 +164,59 @@ def _filters(source: TokenArray, target: TokenArray, settings: CleaningSettings)
 
 def _copies(source: TokenArray, target: TokenArray) -> Flags:
     """Flag pairs whose sides are equal."""
-    candidates = np.flatnonzero(source.lengths == target.lengths)
-    flags = np.zeros(len(source), dtype=np.bool_)
-    flags[[pair for pair in candidates.tolist() if np.array_equal(source[pair], target[pair])]] = True
+    flags: Flags = source.lengths == target.lengths
+    for pair in np.flatnonzero(flags).tolist():
+        flags[pair] = np.array_equal(source[pair], target[pair])
     return flags
 
 
 def _duplicates(source: TokenArray, target: TokenArray) -> Flags:
     """Flag pairs that occurred before."""
-    flags = np.zeros(len(source), dtype=np.bool_)
-    seen: set[tuple[bytes, bytes]] = set()
-    for pair in range(len(source)):
-        key = (source[pair].tobytes(), target[pair].tobytes())
-        flags[pair] = key in seen
-        seen.add(key)
-    return flags
+    pairs = ((source[pair].tobytes(), target[pair].tobytes()) for pair in range(len(source)))
+    first: dict[tuple[bytes, bytes], int] = {}
+    return np.array([first.setdefault(pair, number) != number for number, pair in enumerate(pairs)], np.bool_)
 
 
 def _learn(
     parts: Mapping[str, NumberedPart], forms: Sequence[str], settings: PreparationSettings
 ) -> tuple[SubwordModel, Vocabulary, TokenArray]:
     """Learn subwords and vocabulary; return them and the subword ids of each word form."""
-    counts = _count_forms(parts, len(forms))
+    training = [parts[name] for name in (TRAIN, EXTRA) if name in parts]
+    counts = np.zeros(len(forms), np.int64)
+    for side in (side for part in training for side in part.sides):
+        counts += np.bincount(side.tokens, minlength=len(forms))  # filtered pairs count too, since they are history
     if not counts.any():
         raise CorpusError("the training part has no words")
-    subwords = _learn_subwords(parts, forms, counts, settings)
+    subwords: SubwordModel
+    if settings.subwords == "sentencepiece":
+        progress.say(f"learn {settings.pieces:,} pieces with SentencePiece")
+        subwords = learn_sentencepieces(_sentences(training, forms), size=settings.pieces)
+        pieces = Counter(dict.fromkeys(subwords.pieces, 0))  # bytes that did not occur may be needed later
+    else:
+        subwords, pieces = _learn_bpe(forms, counts, settings), Counter()
     with progress.start("split word forms into subwords") as task:
         spelt = [subwords.split([form]) for form in forms]
         task.advance(len(forms))
-    pieces: Counter[str] = Counter()
     for count, spelling in zip(counts.tolist(), spelt, strict=True):
-        if count:
-            for piece in spelling:
-                pieces[piece] += count
-    if settings.subwords == "sentencepiece":  # bytes that did not occur may be needed later
-        pieces.update(dict.fromkeys(subwords.pieces, 0))  # type: ignore[attr-defined]
+        for piece in spelling if count else ():
+            pieces[piece] += count
     vocabulary = Vocabulary.from_counts(pieces)
     return subwords, vocabulary, join_sentences([vocabulary.ids(spelling) for spelling in spelt])
 
 
-def _count_forms(parts: Mapping[str, NumberedPart], forms: int) -> NDArray[np.int64]:
-    """Count each word form in training; filtered pairs count too, since they are history."""
-    counts = np.zeros(forms, np.int64)
-    for name in (TRAIN, EXTRA):
-        for side in parts[name].sides if name in parts else ():
-            counts += np.bincount(side.tokens, minlength=forms)
-    return counts
-
-
-def _learn_subwords(
-    parts: Mapping[str, NumberedPart], forms: Sequence[str], counts: NDArray[np.int64], settings: PreparationSettings
-) -> SubwordModel:
-    """Learn BPE from word counts, or SentencePiece from sentences."""
-    if settings.subwords == "sentencepiece":
-        progress.say(f"learn {settings.pieces:,} pieces with SentencePiece")
-        return learn_sentencepieces(_training_text(parts, forms), size=settings.pieces)
-    words = Counter({form: count for form, count in zip(forms, counts.tolist(), strict=True) if count})
+def _learn_bpe(forms: Sequence[str], counts: NDArray[np.int64], settings: PreparationSettings) -> Subwords:
+    """Learn BPE from the counts of word forms."""
+    words = {form: count for form, count in zip(forms, counts.tolist(), strict=True) if count}
     merges = learn_merges(words, merges=settings.merges, minimum_frequency=settings.minimum_frequency)
-    description = f"learn merges on {len(words):,} word forms"
-    return Subwords(format_codes(progress.track(merges, description, settings.merges)))
+    return Subwords(format_codes(progress.track(merges, f"learn merges on {len(words):,} word forms", settings.merges)))
 
 
-def _training_text(parts: Mapping[str, NumberedPart], forms: Sequence[str]) -> Iterator[str]:
-    """Yield the sentences of the training part, source and target alternating."""
-    for name in (TRAIN, EXTRA):
-        if name in parts:
-            for pair in range(len(parts[name].source)):
-                for side in parts[name].sides:
-                    yield " ".join(forms[number] for number in side[pair])
+def _sentences(parts: Iterable[NumberedPart], forms: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences of parts, source and target alternating."""
+    for part in parts:
+        for pair in range(len(part.usable)):
+            for side in part.sides:
+                yield " ".join(forms[number] for number in side[pair])
 
 
 def _write(directory: Path, parts: Mapping[str, NumberedPart], table: TokenArray) -> dict[str, dict[str, int]]:
@@ -276,7 +225,7 @@ def _write(directory: Path, parts: Mapping[str, NumberedPart], table: TokenArray
     for name, part in parts.items():
         counts[name] = {
             "documents": 0 if name == EXTRA else len(part.documents),
-            "sentences": len(part.source),
+            "sentences": len(part.usable),
             "usable": int(part.usable.sum()),
         }
         if name != EXTRA:

@@ -5,14 +5,15 @@ everything that depends on a word alone (case, subwords, ids) is computed once f
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from docaps.corpus.arrays import TokenArray, concatenate, starts_of
+from docaps.corpus.arrays import TokenArray, starts_of
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.processes import WorkerPool
 from docaps.corpus.text.tokenization import Tokenizer
@@ -20,21 +21,7 @@ from docaps.corpus.text.truecasing import count_cases, sentence_starts
 
 CHUNK_SENTENCES = 4000
 SentencePairs = tuple[list[str], list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Tokenization:
-    """How sentences become words: by the rules of two languages, or, without languages, split at blanks."""
-
-    languages: tuple[str, str] | None
-    truecase: bool
-
-    def tokenizers(self) -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
-        """Return the functions that tokenise source and target."""
-        if self.languages is None:
-            return str.split, str.split
-        source, target = map(_tokenizer, self.languages)
-        return source.tokenize, target.tokenize
+Languages = tuple[str | None, str | None]  # None: words are separated by blanks
 
 
 @cache
@@ -43,8 +30,7 @@ def _tokenizer(language: str) -> Tokenizer:
     return Tokenizer(language)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedSide:
+class NumberedSide(NamedTuple):
     """One side of a chunk: its word forms, its sentences as numbers of forms, and which words begin a sentence."""
 
     forms: list[str]
@@ -53,28 +39,25 @@ class NumberedSide:
     cases: Counter[str]
 
 
-def number_side(sentences: Iterable[list[str]], *, truecase: bool) -> NumberedSide:
+def number_chunk(languages: Languages, truecase: bool, pairs: SentencePairs) -> list[NumberedSide]:
+    """Tokenise and number both sides of a chunk, the task of one worker."""
+    tokenizers = [_tokenizer(language).tokenize if language else str.split for language in languages]
+    return [
+        _number_side(list(map(tokenize, sentences)), truecase)
+        for tokenize, sentences in zip(tokenizers, pairs, strict=True)
+    ]
+
+
+def _number_side(lines: list[list[str]], truecase: bool) -> NumberedSide:
     """Replace words by numbers, in order of first occurrence."""
     numbers: dict[str, int] = {}
-    lines = list(sentences)
     tokens = np.fromiter((numbers.setdefault(word, len(numbers)) for line in lines for word in line), dtype=np.int32)
     words = TokenArray(tokens, starts_of([len(line) for line in lines]))
     at_start = np.zeros(len(tokens), dtype=np.bool_)
-    cases: Counter[str] = Counter()
     if truecase:
         for first, line in zip(words.starts, lines, strict=False):
             at_start[[first + position for position in sentence_starts(line)]] = True
-        cases = count_cases(lines)
-    return NumberedSide(list(numbers), words, at_start, cases)
-
-
-def number_chunk(tokenization: Tokenization, pairs: SentencePairs) -> tuple[NumberedSide, NumberedSide]:
-    """Tokenise and number both sides of a chunk: the task of one worker."""
-    source, target = (
-        number_side(map(tokenize, sentences), truecase=tokenization.truecase)
-        for tokenize, sentences in zip(tokenization.tokenizers(), pairs, strict=True)
-    )
-    return source, target
+    return NumberedSide(list(numbers), words, at_start, count_cases(lines) if truecase else Counter())
 
 
 @dataclass(slots=True)
@@ -83,7 +66,7 @@ class NumberedWords:
 
     forms: dict[str, int]
     chunks: list[TokenArray] = field(default_factory=list)
-    starts: list[NDArray[np.bool_]] = field(default_factory=list)
+    at_start: list[NDArray[np.bool_]] = field(default_factory=list)
     cases: Counter[str] = field(default_factory=Counter)
 
     def add(self, side: NumberedSide) -> None:
@@ -91,37 +74,35 @@ class NumberedWords:
         known = self.forms
         renumber = np.array([known.setdefault(form, len(known)) for form in side.forms], dtype=np.int32)
         self.chunks.append(TokenArray(renumber[side.words.tokens], side.words.starts))
-        self.starts.append(side.at_start)
+        self.at_start.append(side.at_start)
         self.cases.update(side.cases)
-
-    def words(self) -> TokenArray:
-        """Return all sentences."""
-        return concatenate(self.chunks)
-
-    def at_start(self) -> NDArray[np.bool_]:
-        """Return for each word whether it begins a sentence."""
-        return np.concatenate([np.zeros(0, np.bool_), *self.starts])
 
 
 def number_documents(
     documents: Iterable[ParallelDocument],
-    tokenization: Tokenization,
-    source: NumberedWords,
-    target: NumberedWords,
+    sides: tuple[NumberedWords, NumberedWords],
+    lengths: list[int],
     workers: WorkerPool,
+    *,
+    languages: Languages,
+    truecase: bool,
 ) -> Iterator[int]:
-    """Tokenise and number documents into `source` and `target`; yield the number of sentences of each chunk done."""
-    for one, other in workers.map(partial(number_chunk, tokenization), _chunks(documents)):
-        source.add(one)
-        target.add(other)
-        yield len(one.words)
+    """Tokenise documents, add their words to `sides` and their numbers of sentences to `lengths`.
+
+    Yields the number of sentences of each chunk that is done.
+    """
+    for chunk in workers.map(partial(number_chunk, languages, truecase), _chunks(documents, lengths)):
+        for side, found in zip(sides, chunk, strict=True):
+            side.add(found)
+        yield len(chunk[0].words)
 
 
-def _chunks(documents: Iterable[ParallelDocument]) -> Iterator[SentencePairs]:
-    """Collect sentences into chunks large enough to be worth sending to another process."""
+def _chunks(documents: Iterable[ParallelDocument], lengths: list[int]) -> Iterator[SentencePairs]:
+    """Collect sentences into chunks large enough to repay sending them to another process."""
     source: list[str] = []
     target: list[str] = []
     for document in documents:
+        lengths.append(len(document.source))
         source += document.source
         target += document.target
         if len(source) >= CHUNK_SENTENCES:

@@ -9,15 +9,15 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from docaps import progress
 from docaps.config import PreparationSettings
 from docaps.corpus.building import build
 from docaps.corpus.contrastive import read_items
-from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import STDIN, find_starts, iterate_parallel, list_files
 from docaps.corpus.processes import available_workers
 from docaps.corpus.store import VERSION, Store, open_store
@@ -54,16 +54,6 @@ class CorpusFiles:
         found = {role: _hash(path) for role, path in roles.items()}
         return found | ({"format": self.format} if self.format else {})
 
-    def iterate(self, part: str, settings: PreparationSettings) -> Iterator[ParallelDocument]:
-        """Yield the documents of a part."""
-        return iterate_parallel(
-            *self.parts[part],
-            format=self.format,
-            language=settings.source_language,
-            target_language=settings.target_language,
-            starts=self.starts.get(part),
-        )
-
 
 def _hash(path: Path) -> str:
     """Return the SHA-256 of a file, or of the names and files of a directory."""
@@ -90,19 +80,14 @@ def prepare(
     request = {"version": VERSION, "settings": settings.model_dump(), "inputs": inputs.hashes()}
     if _is_up_to_date(out, request):
         remove_leftovers(out)
-        _add_command(out / "manifest.json", command)
+        found = read_json(out / "manifest.json", error=CorpusError)
+        if command and not found.get("command"):  # prepared by an earlier version: add it if the file is writable
+            with contextlib.suppress(OSError):
+                write_json(out / "manifest.json", {**found, "command": command})
         return open_store(out), False
     with _replacing_store(out) as directory:
         _write_all(inputs, settings, directory, request | ({"command": command} if command else {}), workers)
     return open_store(out), True
-
-
-def _add_command(manifest: Path, command: str) -> None:
-    """Add the command to the manifest of an earlier version, if it is writable; nothing else changes."""
-    found = read_json(manifest, error=CorpusError)
-    if command and not found.get("command"):
-        with contextlib.suppress(OSError):
-            write_json(manifest, {**found, "command": command})
 
 
 @contextlib.contextmanager
@@ -149,16 +134,18 @@ def _write_all(
     if inputs.contrastive:
         read_items(inputs.contrastive)
         shutil.copyfile(inputs.contrastive, directory / "contrastive.jsonl")
-    check_language(settings.source_language)
-    check_language(settings.target_language)
+    source, target = settings.source_language, settings.target_language
+    check_language(source)
+    check_language(target)
     if settings.subwords == "bpe":
-        for note in filter(None, map(note_on, (settings.source_language, settings.target_language))):
+        for note in filter(None, map(note_on, (source, target))):
             progress.say(note)
-    parts = {name: inputs.iterate(name, settings) for name in inputs.parts}
+    read = partial(iterate_parallel, format=inputs.format, language=source, target_language=target)
+    parts = {name: read(*pair, starts=inputs.starts.get(name)) for name, pair in inputs.parts.items()}
     built = build(parts, settings, directory, workers=workers or available_workers())
     files = {str(path.relative_to(directory)): sha256(path) for path in sorted(directory.rglob("*")) if path.is_file()}
     identity = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-    manifest = {**known, **asdict(built), "files": files, "hash": identity}
+    manifest = {**known, **built, "files": files, "hash": identity}
     write_json(directory / "manifest.json", manifest)
 
 
@@ -176,18 +163,11 @@ def _spool(path: Path, folder: Path) -> Path:
     if path != STDIN and (path.is_file() or path.is_dir() or not path.exists()):
         return path
     copy = Path(tempfile.mkdtemp(dir=folder)) / ("stdin" if path == STDIN else path.name)
+    if path == STDIN and sys.stdin is None:
+        raise CorpusError("stdin is closed", path=path)
     try:
-        with copy.open("wb") as file, _open(path) as pipe:
-            shutil.copyfileobj(pipe, file)
+        with copy.open("wb") as file, contextlib.ExitStack() as stack:  # stdin stays open
+            shutil.copyfileobj(sys.stdin.buffer if path == STDIN else stack.enter_context(path.open("rb")), file)
     except OSError as fault:
         raise CorpusError(f"cannot be copied to {copy}: {fault.strerror}", path=path) from None
     return copy
-
-
-def _open(path: Path) -> contextlib.AbstractContextManager[BinaryIO]:
-    """Open a pipe, or stdin, which stays open."""
-    if path != STDIN:
-        return path.open("rb")
-    if sys.stdin is None:
-        raise CorpusError("stdin is closed", path=path)
-    return contextlib.nullcontext(sys.stdin.buffer)

@@ -28,9 +28,7 @@ INLINE_TASKS = 4
 
 def available_workers() -> int:
     """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class WorkerPool:
@@ -62,20 +60,16 @@ class WorkerPool:
         if len(first) < INLINE_TASKS or self._count < 2:
             yield from map(work, chain(first, rest))
             return
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self._count, mp_context=get_context("spawn"), initializer=_follow_parent)
         pending: deque[Future[Result]] = deque()
         for task in chain(first, rest):
-            pending.append(self._submit(work, task))
+            with interruption.shielded(), _sigint_blocked():
+                pending.append(self._pool.submit(work, task))
             if len(pending) > 2 * self._count:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
-
-    def _submit(self, work: Callable[[Task], Result], task: Task) -> Future[Result]:
-        """Submit a task, starting the pool if needed."""
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(self._count, mp_context=get_context("spawn"), initializer=_follow_parent)
-        with interruption.shielded(), _sigint_blocked():
-            return self._pool.submit(work, task)
 
 
 @contextlib.contextmanager
@@ -93,11 +87,10 @@ def _sigint_blocked() -> Iterator[None]:
 
 def _follow_parent() -> None:
     """Make this worker exit as soon as its parent is gone, even if that was killed."""
-    threading.Thread(target=_exit_after_parent, daemon=True).start()
 
+    def wait_and_exit() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
 
-def _exit_after_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    threading.Thread(target=wait_and_exit, daemon=True).start()

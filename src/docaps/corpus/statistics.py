@@ -6,16 +6,15 @@ The first three numbers are those of the paper's Table 1.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from docaps.corpus.arrays import TokenArray
 from docaps.corpus.documents import ParallelDocument
-from docaps.corpus.store import Split, Store
+from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import SPECIALS, UNK
 from docaps.errors import CorpusError
 
@@ -24,8 +23,7 @@ BIN_ENDS = (0, *range(10, 101, 10), 200)
 Types = set[Hashable]
 
 
-@dataclass(frozen=True, slots=True)
-class LongestSentence:
+class LongestSentence(NamedTuple):
     """The longest sentence: its length and its position, counted from 1."""
 
     length: int = 0
@@ -41,7 +39,7 @@ class SideStatistics:
     lengths: Counter[int] = field(default_factory=Counter)  # sentences by their number of tokens
     types: Types = field(default_factory=set)
     unknown: int | None = None  # None without a vocabulary
-    longest: LongestSentence = LongestSentence()
+    longest: LongestSentence = field(default_factory=LongestSentence)
 
     @property
     def tokens(self) -> int:
@@ -64,24 +62,13 @@ class Statistics:
         """Number of sentence pairs."""
         return self.pairs.total()
 
-    @property
-    def average_document_length(self) -> float:
-        """Sentence pairs in a document, on average."""
-        return _share(self.sentences, self.documents.total())
-
-    @property
-    def length_ratio(self) -> float:
-        """Tokens of the target for one token of the source."""
-        return _share(self.target.tokens, self.source.tokens)
-
 
 def count_documents(documents: Iterable[ParallelDocument], known: tuple[Types, Types] | None = None) -> Statistics:
     """Count raw documents in one pass; `known` are the known words of the two sides."""
     found = Statistics(SideStatistics(), SideStatistics())
-    words_known = known or (None, None)
     for number, document in enumerate(documents, start=1):
-        source = _add_sentences(found.source, number, document.source, words_known[0])
-        target = _add_sentences(found.target, number, document.target, words_known[1])
+        source = _add_sentences(found.source, number, document.source, known and known[0])
+        target = _add_sentences(found.target, number, document.target, known and known[1])
         longer = list(map(max, source, target))
         found.pairs.update(longer)
         found.documents[len(longer)] += 1
@@ -105,28 +92,28 @@ def _add_sentences(side: SideStatistics, document: int, sentences: Sequence[str]
 
 def collect_words(documents: Iterable[ParallelDocument]) -> tuple[Types, Types]:
     """Return the vocabularies of the two sides."""
-    source: Types = set()
-    target: Types = set()
+    found: tuple[Types, Types] = (set(), set())
     for document in documents:
-        for words, sentences in ((source, document.source), (target, document.target)):
-            words.update(*(sentence.split() for sentence in sentences))
-    return source, target
+        for words, sentences in zip(found, (document.source, document.target), strict=True):
+            words.update(*map(str.split, sentences))
+    return found
 
 
 def count_store(store: Store) -> dict[str, Statistics]:
     """Count every part of a prepared corpus."""
     names = [name for name in store.manifest["counts"] if name != "extra"]  # extra pairs have no documents
-    return {name: _count_split(name, store.split(name), store.path) for name in names}
+    return {name: _count_part(store, name) for name in names}
 
 
-def _count_split(name: str, split: Split, path: Path) -> Statistics:
+def _count_part(store: Store, name: str) -> Statistics:
     """Count one part of a prepared corpus."""
+    split = store.split(name)
     starts = split.documents
     offsets = [(side.starts, len(side.tokens)) for side in (split.source, split.target)]
     offsets += [(starts, len(split.source)), (starts, len(split.target))]
     if not all(len(ends) and ends[-1] == total and (np.diff(ends) > 0).all() for ends, total in offsets):
         message = f"the prepared corpus is damaged: the arrays of {name} do not fit together. Prepare it again"
-        raise CorpusError(message, path=path)
+        raise CorpusError(message, path=store.path)
     longer = np.maximum(split.source.lengths, split.target.lengths) - 1
     return Statistics(
         source=_count_tokens(name, split.source, starts),
@@ -142,16 +129,12 @@ def _count_tokens(name: str, side: TokenArray, documents: NDArray[np.int64]) -> 
     lengths = side.lengths - 1
     ids = np.bincount(side.tokens, minlength=len(SPECIALS))
     types: Types = set((np.flatnonzero(ids[len(SPECIALS) :]) + len(SPECIALS)).tolist())
-    return SideStatistics(_tally(lengths), types, int(ids[UNK]), _find_longest(name, lengths, documents))
-
-
-def _find_longest(name: str, lengths: NDArray[np.int64], documents: NDArray[np.int64]) -> LongestSentence:
-    """Return the first of the longest sentences."""
-    if not len(lengths) or not lengths.max():
-        return LongestSentence(part=name)
-    index = int(lengths.argmax())
-    document = int(np.searchsorted(documents, index, side="right"))
-    return LongestSentence(int(lengths[index]), document, index - int(documents[document - 1]) + 1, name)
+    longest = LongestSentence(part=name)
+    if lengths.any():
+        index = int(lengths.argmax())  # the first of the longest
+        document = int(np.searchsorted(documents, index, side="right"))
+        longest = LongestSentence(int(lengths[index]), document, index - int(documents[document - 1]) + 1, name)
+    return SideStatistics(_tally(lengths), types, int(ids[UNK]), longest)
 
 
 def _tally(numbers: NDArray[np.int64]) -> Counter[int]:
@@ -207,9 +190,9 @@ def describe(found: Statistics, limits: Sequence[int] = LIMITS) -> dict[str, Any
     return {
         "documents": found.documents.total(),
         "sentences": found.sentences,
-        "average_document_length": found.average_document_length,
+        "average_document_length": _share(found.sentences, found.documents.total()),
         "one_sentence_documents": found.documents[1],
-        "length_ratio": found.length_ratio,
+        "length_ratio": _share(found.target.tokens, found.source.tokens),
         "source": _describe_side(found.source),
         "target": _describe_side(found.target),
         "histogram": histogram(found),
@@ -219,14 +202,13 @@ def describe(found: Statistics, limits: Sequence[int] = LIMITS) -> dict[str, Any
 
 def _describe_side(side: SideStatistics) -> dict[str, Any]:
     """Return the counts of one side."""
-    longest = asdict(side.longest)
     return {
         "tokens": side.tokens,
         "types": len(side.types),
         "unknown": side.unknown,
         "unknown_rate": None if side.unknown is None else _share(side.unknown, side.tokens),
         "average_length": _share(side.tokens, side.lengths.total()),
-        "longest": {key: value for key, value in longest.items() if key != "part" or value},
+        "longest": {key: value for key, value in side.longest._asdict().items() if key != "part" or value},
         "empty": side.lengths[0],
     }
 

@@ -55,7 +55,11 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.manifest = _read_manifest(path / "manifest.json")
+        self.manifest: dict[str, Any] = read_json(path / "manifest.json", error=CorpusError)
+        missing = [key for key in MANIFEST_KEYS if not isinstance(self.manifest, dict) or key not in self.manifest]
+        if missing:
+            message = f"does not describe a prepared corpus: {', '.join(missing)} missing"
+            raise CorpusError(message, path=path / "manifest.json")
 
     @cached_property
     def codec(self) -> Codec:
@@ -77,11 +81,8 @@ class Store:
         source, target = self._side(name, "source"), self._side(name, "target")
         if name != "train" or extra or not self.has("extra"):
             return Split(source, target, documents, usable)
-        count = self.manifest["counts"][name]
-        sentences = count["sentences"]
-        return Split(
-            source.first(sentences), target.first(sentences), documents[: count["documents"] + 1], usable[:sentences]
-        )
+        counts, size = self.manifest["counts"][name], self.manifest["counts"][name]["sentences"]
+        return Split(source.first(size), target.first(size), documents[: counts["documents"] + 1], usable[:size])
 
     def raw(self, name: str) -> list[ParallelDocument]:
         """Read the raw text of the development or test part."""
@@ -103,15 +104,6 @@ class Store:
         except (OSError, EOFError, ValueError) as fault:
             raise CorpusError(f"the prepared corpus is damaged: {fault}. Prepare it again", path=path) from None
         return array
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    """Read the manifest and check its keys."""
-    manifest = read_json(path, error=CorpusError)
-    missing = [key for key in MANIFEST_KEYS if not isinstance(manifest, dict) or key not in manifest]
-    if missing:
-        raise CorpusError(f"does not describe a prepared corpus: {', '.join(missing)} missing", path=path)
-    return dict(manifest)
 
 
 def open_store(path: Path) -> Store:

@@ -45,7 +45,7 @@ def test_d_bleu_sees_documents_as_units() -> None:
 
 def test_tokenised_bleu_is_multi_bleus() -> None:
     tokenizer = Tokenizer("de")
-    sides = [tokenizer.tokenize_many(sentences(side)) for side in (HYPOTHESES, REFERENCES)]
+    sides = [[*map(tokenizer.tokenize, sentences(side))] for side in (HYPOTHESES, REFERENCES)]
     metric = Bleu("tokbleu", "tokenised BLEU", tokenizer=tokenizer)
     assert total(metric, HYPOTHESES, REFERENCES) == pytest.approx(multi_bleu(*sides))
     assert "moses:de" in metric.signature
@@ -107,7 +107,7 @@ def test_tokenised_bleu_is_what_a_perl_script_prints(case: dict[str, Any]) -> No
     assert (int(counts[0, 0]), int(counts[0, 1])) == (int(printed[5]), int(printed[6]))
     matched, possible = counts[0, 2:6], counts[0, 6:10]
     assert "/".join(f"{100 * share:.1f}" for share in matched / possible) == printed[2]
-    words = [tokenizer.tokenize_many(case[side]) for side in ("hypothesis", "reference")]
+    words = [[*map(tokenizer.tokenize, case[side])] for side in ("hypothesis", "reference")]
     assert f"{multi_bleu(*words):.2f}" == printed[1]
 
 
@@ -123,7 +123,7 @@ def test_the_numbers_are_those_of_the_script_beside_them(tmp_path: Path) -> None
     script, case = Path(__file__).parents[2] / "fixtures" / "bleu" / "multi-bleu.pl", CASES[1]
     tokenizer = Tokenizer("de")
     for name in ("hypothesis", "reference"):
-        lines = (" ".join(words) for words in tokenizer.tokenize_many(case[name]))
+        lines = (" ".join(words) for words in [*map(tokenizer.tokenize, case[name])])
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     command = ["perl", str(script), str(tmp_path / "hypothesis"), str(tmp_path / "reference")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == case["multi-bleu"]

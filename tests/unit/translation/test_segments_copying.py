@@ -6,7 +6,7 @@ from tests.invariants import tiny
 from docaps.corpus.store import Store
 from docaps.corpus.text.codec import Codec, Language
 from docaps.corpus.text.sentencepieces import learn_sentencepieces
-from docaps.corpus.text.vocabulary import SPECIALS, UNK
+from docaps.corpus.text.vocabulary import SPECIALS, UNK, Vocabulary
 from docaps.translation.segments import decode, known_characters, segment_sentence, strip_unknown, unknown_words
 
 KNOWN = frozenset("abcdefghijklmnopqrstuvwxyz .,!")
@@ -76,7 +76,8 @@ def test_a_segmented_sentence_keeps_the_copied_text_around_the_translation(codec
 def test_byte_fallback_needs_no_copies() -> None:
     subwords = learn_sentencepieces(["the cat sat", "die Katze saß"] * 20, size=290)
     language = Language("en", tokenize=False)
-    codec = Codec(source=language, target=language, subwords=subwords, pieces=[*SPECIALS, *subwords.pieces])
+    vocabulary = Vocabulary([*SPECIALS, *subwords.pieces])
+    codec = Codec(source=language, target=language, subwords=subwords, vocabulary=vocabulary)
     sentence = segment_sentence(codec, "the 🙂 cat 漢字", 300)
     assert UNK not in sentence.tokens
     assert decode(codec, [*sentence.segments[0].tokens[:-1], UNK]) == "the 🙂 cat 漢字"

@@ -1,11 +1,9 @@
 """Mini-documents: an English-German corpus from a grammar, in which a translation may depend on an earlier sentence.
 
 data/*.toml     the words and sentences, as plain tables
-entries         entries of the tables: nouns, adjectives, clauses
-lexicon         all tables, read and checked
-german          articles, endings, contractions
-rendering       a clause and the values of its slots -> a sentence and its translation; the people of a story
-phenomena/      what needs context: one module each, behind one interface
+lexicon         all tables, read and checked: nouns, adjectives, clauses
+rendering       a clause and the values of its slots -> a sentence and its translation; German grammar; the people
+phenomena/      what needs context, behind one interface
 story           a document: opening, antecedents, fillers, labelled sentences
 generation      documents, corpora whose parts do not overlap, contrastive items, files
 """

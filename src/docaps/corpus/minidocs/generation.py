@@ -6,6 +6,7 @@ Contrastive items come in minimal sets: the same words except for the antecedent
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import ceil
 from pathlib import Path
 from random import Random
@@ -35,6 +36,11 @@ class MiniCorpus:
     test: tuple[MiniDocument, ...]
     contrastive: tuple[ContrastiveItem, ...]
 
+    @property
+    def parts(self) -> dict[str, tuple[MiniDocument, ...]]:
+        """The documents of each part."""
+        return {"train": self.train, "dev": self.dev, "test": self.test}
+
 
 def generate_documents(count: int, seed: int, phenomena: tuple[Phenomenon, ...] = PHENOMENA) -> list[MiniDocument]:
     """Generate documents, no two of them the same."""
@@ -54,7 +60,9 @@ def generate_corpus(
     rng, seen = Random(f"corpus {seed}"), set[Sentences]()
     counts = (documents, dev, test)
     train, dev_part, test_part = (tuple(draw_documents(rng, count, seen, phenomena)) for count in counts)
-    contrastive = make_items(Random(f"items {seed}"), items, collect_windows(train), phenomena)
+    sources = [document.source for document in train]
+    windows = {source[start : start + WINDOW] for source in sources for start in range(len(source) - WINDOW + 1)}
+    contrastive = make_items(Random(f"items {seed}"), items, windows, phenomena)
     return MiniCorpus(train, dev_part, test_part, tuple(contrastive))
 
 
@@ -73,42 +81,30 @@ def draw_documents(
     return documents
 
 
-def collect_windows(documents: tuple[MiniDocument, ...]) -> set[Sentences]:
-    """Return every run of three source sentences."""
-    return {
-        document.source[start : start + WINDOW]
-        for document in documents
-        for start in range(len(document.source) - WINDOW + 1)
-    }
-
-
 def make_items(
     rng: Random, count: int, seen: set[Sentences], phenomena: tuple[Phenomenon, ...] = PHENOMENA
 ) -> Iterator[ContrastiveItem]:
     """Make at least `count` items for each phenomenon, with every form at every distance equally often."""
     used: set[Sentences] = set()
     for phenomenon in phenomena:
-        round_size = len(DISTANCES) * sum(len(tags) for _, tags in phenomenon.contrasts)
-        number = 0
-        for _ in range(ceil(count / round_size)):
-            for form, tags in phenomenon.contrasts:
-                for distance in DISTANCES:
-                    number += 1
-                    draw = partial(_draw_set, rng, phenomena, phenomenon, form, tags, distance)
-                    yield from _make_new_set(draw, f"{phenomenon.name}-{number:04}", seen, used)
+        rounds = ceil(count / (len(DISTANCES) * sum(len(tags) for _, tags in phenomenon.contrasts)))
+        sets = product(range(rounds), phenomenon.contrasts, DISTANCES)
+        for number, (_, contrast, distance) in enumerate(sets, start=1):
+            name = f"{phenomenon.name}-{number:04}"
+            draw = partial(_draw_set, rng, phenomena, phenomenon, contrast, distance, name)
+            yield from _find_new_set(draw, name, seen, used)
 
 
-def _make_new_set(
-    draw: Callable[[str], list[ContrastiveItem]], name: str, seen: set[Sentences], used: set[Sentences]
+def _find_new_set(
+    draw: Callable[[], list[ContrastiveItem]], name: str, seen: set[Sentences], used: set[Sentences]
 ) -> list[ContrastiveItem]:
     """Draw sets until one has histories that are neither in training nor in an earlier set."""
     for _ in range(_ATTEMPTS):
-        items = draw(name)
+        items = draw()
         whole = {(*item.history, item.source) for item in items}
-        if whole & used or any(item.history[-WINDOW:] in seen for item in items):
-            continue
-        used |= whole
-        return items
+        if not whole & used and not any(item.history[-WINDOW:] in seen for item in items):
+            used |= whole
+            return items
     raise CorpusError(f"no new items for {name} after {_ATTEMPTS} attempts; ask for fewer items or documents")
 
 
@@ -116,8 +112,7 @@ def _draw_set(
     rng: Random,
     phenomena: tuple[Phenomenon, ...],
     phenomenon: Phenomenon,
-    form: str,
-    tags: tuple[str, ...],
+    contrast: tuple[str, tuple[str, ...]],
     distance: int,
     name: str,
 ) -> list[ContrastiveItem]:
@@ -125,9 +120,10 @@ def _draw_set(
     builder = StoryBuilder(rng, draw_cast(rng, load_lexicon()), phenomena)
     spans, length = plan_last_span(rng, distance)
     events = builder.draw_events(spans, phenomenon)
-    last = builder.draw_event(phenomenon, form=form)
+    form, tags = contrast
+    last = phenomenon.draw(rng, builder.cast, builder.topics, form=form)
     story = builder.build(length, [*events, (spans[-1], last)])
-    return [_make_item(story.write({length - 1: last.select(tag)}), name, tag) for tag in tags]
+    return [_make_item(story.write(last.select(tag)), name, tag) for tag in tags]
 
 
 def _make_item(document: MiniDocument, name: str, tag: str) -> ContrastiveItem:
@@ -157,11 +153,6 @@ def as_text(number: int, document: MiniDocument) -> str:
     return "\n".join(lines).rstrip()
 
 
-def as_json(document: MiniDocument) -> dict[str, Any]:
-    """Return a document as a JSON object."""
-    return {"source": document.source, "target": document.target, "labels": labels_as_json(document)}
-
-
 def labels_as_json(document: MiniDocument) -> dict[int, dict[str, Any]]:
     """Return phenomenon, form and distance of each labelled sentence by its number."""
     return {
@@ -171,28 +162,24 @@ def labels_as_json(document: MiniDocument) -> dict[int, dict[str, Any]]:
 
 
 def write_corpus(
-    out: Path,
-    *,
-    documents: int,
-    seed: int,
-    phenomena: tuple[Phenomenon, ...] = PHENOMENA,
-    overwrite: bool = False,
+    out: Path, *, documents: int, seed: int, phenomena: tuple[Phenomenon, ...] = PHENOMENA, overwrite: bool = False
 ) -> dict[str, int]:
     """Write a corpus: training, development and test documents, and contrastive items; return the counts."""
+    empty = out.is_dir() and not any(out.iterdir())
+    if out.exists() and not empty and not (out / "contrastive.jsonl").exists():  # not even with --overwrite
+        raise CorpusError("exists and is not a corpus of mini-documents: choose another --out", path=out)
     if out.exists() and not overwrite:
         raise CorpusError("exists already: give --overwrite to replace it", path=out)
     corpus = generate_corpus(documents=documents, seed=seed, phenomena=phenomena)
     with replacing_directory(out) as directory:
         write_files(directory, corpus)
-    parts = {"train": corpus.train, "dev": corpus.dev, "test": corpus.test}
-    return {f"{name} documents": len(part) for name, part in parts.items()} | {
-        "contrastive items": len(corpus.contrastive)
-    }
+    counts = {f"{name} documents": len(part) for name, part in corpus.parts.items()}
+    return counts | {"contrastive items": len(corpus.contrastive)}
 
 
 def write_files(directory: Path, corpus: MiniCorpus) -> None:
     """Write the files of a corpus into a directory."""
-    for name, part in (("train", corpus.train), ("dev", corpus.dev), ("test", corpus.test)):
+    for name, part in corpus.parts.items():
         pairs = [ParallelDocument(document.source, document.target) for document in part]
         write_parallel(directory / f"{name}.en", directory / f"{name}.de", pairs)
     write_items(directory / "contrastive.jsonl", corpus.contrastive)

@@ -1,70 +1,91 @@
-"""The lexicon: all tables of `data`, read once and checked."""
+"""The lexicon: the words and sentences of `data`, read once and checked."""
 
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from docaps.corpus.minidocs.entries import (
-    GENDERS,
-    Adjective,
-    Adverbial,
-    Clause,
-    Gender,
-    Noun,
-    check_slots,
-    data_folder,
-    naming,
-    parse_adjective,
-    parse_adverbial,
-    parse_clauses,
-    parse_noun,
-    parse_translation,
-    read_table,
-    require,
-    split_pair,
-)
 from docaps.errors import CorpusError
 
+Gender = Literal["masculine", "feminine", "neuter"]
+GENDERS: tuple[Gender, ...] = ("masculine", "feminine", "neuter")
+PERSON_GENDERS = GENDERS[:2]
 FORMS = ("subject", "object", "possessive")
 ADDRESS_FORMS = ("du", "dich", "dein", "imperative")
 PROFESSION_FORMS = ("nominative", "accusative", "dative", "genitive")
-PERSON_GENDERS: tuple[Gender, ...] = ("masculine", "feminine")
+
+_ARTICLES: dict[str, Gender] = {"der": "masculine", "die": "feminine", "das": "neuter"}
+_PEOPLE = {"a", "b", "who", "city"}
+_ENGLISH_SLOTS = _PEOPLE | {"the", "an", "she", "her", "herself"}
+_NOUN_SLOTS = {f"{article}:{case}" for article in ("the", "an") for case in ("nom", "acc", "dat", "gen")}
+_GERMAN_SLOTS = _PEOPLE | _NOUN_SLOTS | {"it", "it:acc", "its"}
 _SPEECH_SLOTS = {"a", "b", "city", "name", "she", "do", "has", "done", "the", "the:acc", "it:acc"}
 _LEAST_NOUNS, _LEAST_FRAMES, _LEAST_CUES, _LEAST_SPOKEN, _LEAST_PEOPLE = 4, 3, 4, 4, 8
 
 
-@dataclass(frozen=True, slots=True)
-class ThingClass:
-    """Things of one kind: their nouns by gender, and sentences that suit this kind only."""
+class Noun(NamedTuple):
+    """An English noun and its German translation, in the singular."""
 
-    name: str
-    nouns: dict[Gender, tuple[Noun, ...]]
-    adjectives: tuple[Adjective, ...]
-    introductions: tuple[Clause, ...]
-    frames: dict[str, tuple[Clause, ...]]  # by form: subject, object, possessive
-
-
-@dataclass(frozen=True, slots=True)
-class Sense:
-    """One translation of an ambiguous noun, and the sentences that point to it."""
-
-    noun: Noun
-    cues: tuple[Clause, ...]
-    avoid: frozenset[str] = frozenset()  # topics that would compete with the noun in one story
+    english: str
+    german: str
+    gender: Gender
+    oblique: str  # the accusative and dative: "Löwen" for "Löwe", else the same as `german`
+    genitive: str | None = None  # only if a sentence needs it
 
 
-@dataclass(frozen=True, slots=True)
-class Utterance:
+class Phrase(NamedTuple):
+    """An adjective without endings, a name, or a phrase before a clause, in both languages."""
+
+    english: str
+    german: str
+
+
+class Clause(NamedTuple):
+    """A sentence with slots; the German has three parts, so that the verb stays second whatever comes first."""
+
+    english: str
+    subject: str
+    verb: str
+    rest: str
+
+    def mentions(self, slot: str) -> bool:
+        """Return whether the English side has this slot."""
+        return f"{{{slot}}}" in self.english
+
+
+class Utterance(NamedTuple):
     """A spoken sentence with slots, and its translation: one, or one for each form of address."""
 
     english: str
     german: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Title:
-    """What precedes a surname: for everybody, or for women or men only."""
+class ThingClass(NamedTuple):
+    """Things of one kind: their nouns by gender, and sentences that suit this kind only."""
+
+    name: str
+    nouns: dict[Gender, tuple[Noun, ...]]
+    adjectives: tuple[Phrase, ...]
+    introductions: tuple[Clause, ...]
+    frames: dict[str, tuple[Clause, ...]]  # by form: subject, object, possessive
+
+
+class Sense(NamedTuple):
+    """One translation of an ambiguous noun, and the sentences that point to it."""
+
+    noun: Noun
+    cues: tuple[Clause, ...]
+    avoid: frozenset[str]  # topics that would compete with the noun in one story
+
+
+class Title(NamedTuple):
+    """What precedes a surname: for all people, or for women or men only."""
 
     english: str
     german: str
@@ -72,8 +93,7 @@ class Title:
     avoid: str | None = None  # a profession that would be taken for the same person
 
 
-@dataclass(frozen=True, slots=True)
-class AddressTable:
+class AddressTable(NamedTuple):
     """Forms of address, and sentences that follow them, with du and with Sie."""
 
     surnames: tuple[str, ...]
@@ -84,8 +104,7 @@ class AddressTable:
     sentences: dict[str, tuple[Utterance, ...]]  # by form
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(NamedTuple):
     """An English verb, and its German perfect: hat gekauft, ist eingeschlafen."""
 
     english: str
@@ -93,8 +112,7 @@ class Verb:
     participle: str
 
 
-@dataclass(frozen=True, slots=True)
-class EllipsisTable:
+class EllipsisTable(NamedTuple):
     """Verbs to ask for, the questions, and answers without the verb."""
 
     transitive: tuple[Verb, ...]
@@ -103,20 +121,11 @@ class EllipsisTable:
     answers: dict[str, tuple[Utterance, ...]]  # positive, negative
 
 
-@dataclass(frozen=True, slots=True)
-class ProfessionNouns:
-    """A profession: one noun in English, in German one for a man and one for a woman."""
-
-    english: str
-    nouns: tuple[Noun, Noun]  # in the order of PERSON_GENDERS
-
-
-@dataclass(frozen=True, slots=True)
-class ProfessionTable:
+class ProfessionTable(NamedTuple):
     """All professions, sentences that show the person's gender, and sentences that do not."""
 
-    people: tuple[ProfessionNouns, ...]
-    adjectives: tuple[Adjective, ...]
+    people: tuple[tuple[Noun, Noun], ...]  # one noun in English, in German one for each of PERSON_GENDERS
+    adjectives: tuple[Phrase, ...]
     cues: tuple[Clause, ...]
     frames: dict[str, tuple[Clause, ...]]  # by the case of the noun
 
@@ -128,16 +137,16 @@ class Lexicon:
     things: tuple[ThingClass, ...]
     ambiguous: tuple[tuple[Sense, Sense], ...]
     ambiguity_frames: tuple[Clause, ...]
-    ambiguity_adjectives: tuple[Adjective, ...]
+    ambiguity_adjectives: tuple[Phrase, ...]
     addresses: AddressTable
     professions: ProfessionTable
     ellipses: EllipsisTable
     women: tuple[str, ...]
     men: tuple[str, ...]
-    cities: tuple[tuple[str, str], ...]
-    dates: tuple[Adverbial, ...]
-    times: tuple[Adverbial, ...]
-    comments: tuple[Adverbial, ...]
+    cities: tuple[Phrase, ...]
+    dates: tuple[Phrase, ...]
+    times: tuple[Phrase, ...]
+    comments: tuple[Phrase, ...]
     openings: tuple[Clause, ...]
     mentions: tuple[Clause, ...]
     fillers: tuple[Clause, ...]
@@ -148,143 +157,204 @@ class Lexicon:
 @cache
 def load_lexicon() -> Lexicon:
     """Read the tables of the package."""
-    data = data_folder()
-    story, frames = read_table(data / "story.toml"), read_table(data / "frames.toml")
+    data = files("docaps.corpus.minidocs") / "data"
+    story, frames = _read_table(data / "story.toml"), _read_table(data / "frames.toml")
     things = sorted((data / "things").iterdir(), key=lambda file: file.name)
     clauses = ("openings", "mentions", "fillers", "states", "closings")
     return Lexicon(
-        things=tuple(parse_thing_class(file.name, read_table(file)) for file in things if file.name.endswith(".toml")),
-        ambiguous=tuple(parse_senses(word, table) for word, table in read_table(data / "ambiguity.toml").items()),
-        ambiguity_frames=parse_clauses(frames["frames"]),
-        ambiguity_adjectives=tuple(map(parse_adjective, frames["adjectives"])),
-        addresses=parse_addresses(read_table(data / "address.toml")),
-        professions=parse_professions(read_table(data / "professions.toml")),
-        ellipses=parse_ellipses(read_table(data / "ellipsis.toml")),
+        things=tuple(parse_thing_class(file.name, _read_table(file)) for file in things if file.name.endswith(".toml")),
+        ambiguous=tuple(parse_senses(word, table) for word, table in _read_table(data / "ambiguity.toml").items()),
+        ambiguity_frames=_parse_clauses(frames["frames"]),
+        ambiguity_adjectives=_parse_phrases(frames["adjectives"]),
+        addresses=parse_addresses(_read_table(data / "address.toml")),
+        professions=parse_professions(_read_table(data / "professions.toml")),
+        ellipses=parse_ellipses(_read_table(data / "ellipsis.toml")),
         women=tuple(story["women"]),
         men=tuple(story["men"]),
-        cities=tuple(map(split_pair, story["cities"])),
+        cities=_parse_phrases(story["cities"]),
         dates=_parse_dates(story),
-        times=tuple(map(parse_adverbial, story["times"])),
-        comments=tuple(map(parse_adverbial, story["comments"])),
-        **{name: parse_clauses(story[name]) for name in clauses},
+        times=tuple(Phrase(*pair) for pair in story["times"]),
+        comments=tuple(Phrase(*pair) for pair in story["comments"]),
+        **{name: _parse_clauses(story[name]) for name in clauses},
     )
 
 
-def parse_thing_class(file_name: str, table: dict[str, Any]) -> ThingClass:
+def _read_table(file: Traversable) -> dict[str, Any]:
+    """Read a TOML file of the package."""
+    with naming(file.name):
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Name the file in the error of a file that cannot be read, or of a faulty entry."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"mini-documents: {error}", path=Path(file)) from error
+
+
+def require(table: dict[str, Any], *keys: str, least: int = 1) -> None:
+    """Check that each key of a table (`questions.transitive` is a key of the table `questions`) has enough entries."""
+    for key in keys:
+        found = len(reduce(lambda part, name: part.get(name, {}), key.split("."), table))
+        if found < least:
+            raise ValueError(f"{key!r} has {found} entries, expected {least} or more")
+
+
+def parse_thing_class(file: str, table: dict[str, Any]) -> ThingClass:
     """Parse one class of things."""
-    name = file_name.removesuffix(".toml")
-    require(file_name, table, dict.fromkeys(GENDERS, _LEAST_NOUNS))
-    require(file_name, table, dict.fromkeys(FORMS, _LEAST_FRAMES) | {"adjectives": 1, "introductions": 1})
-    with naming(file_name):
+    with naming(file):
+        require(table, *GENDERS, least=_LEAST_NOUNS)
+        require(table, *FORMS, least=_LEAST_FRAMES)
+        require(table, "adjectives", "introductions")
         return ThingClass(
-            name=name,
+            name=file.removesuffix(".toml"),
             nouns={gender: tuple(parse_noun(text, gender) for text in table[gender]) for gender in GENDERS},
-            adjectives=tuple(map(parse_adjective, table["adjectives"])),
-            introductions=parse_clauses(table["introductions"]),
-            frames={form: parse_clauses(table[form]) for form in FORMS},
+            adjectives=_parse_phrases(table["adjectives"]),
+            introductions=_parse_clauses(table["introductions"]),
+            frames={form: _parse_clauses(table[form]) for form in FORMS},
         )
 
 
 def parse_senses(word: str, table: list[dict[str, Any]]) -> tuple[Sense, Sense]:
     """Parse the two senses of an ambiguous noun."""
-    file = "ambiguity.toml"
-    if len(table) != 2:
-        raise CorpusError(f"mini-documents: {word!r} has {len(table)} senses, expected 2", path=Path(file))
-    for sense in table:
-        require(f"{file} ({word})", sense, {"german": 1, "cues": _LEAST_CUES})
-    with naming(file):
-        first, second = (
-            Sense(parse_translation(word, s["german"]), parse_clauses(s["cues"]), frozenset(s.get("avoid", ())))
-            for s in table
-        )
+    with naming("ambiguity.toml"):
+        if len(table) != 2:
+            raise ValueError(f"{word!r} has {len(table)} senses, expected 2")
+        first, second = (_parse_sense(word, sense) for sense in table)
     return first, second
 
 
-def _parse_dates(story: dict[str, Any]) -> tuple[Adverbial, ...]:
+def _parse_sense(word: str, sense: dict[str, Any]) -> Sense:
+    """Parse one sense, whose noun stands with its article: "der Buchstabe, Buchstaben"."""
+    require({word: sense}, f"{word}.german")
+    require({word: sense}, f"{word}.cues", least=_LEAST_CUES)
+    article, _, german = sense["german"].partition(" ")
+    if article not in _ARTICLES:
+        raise ValueError(f"{sense['german']!r} starts with {article!r}, expected der, die or das")
+    noun = parse_noun(f"{word}: {german}", _ARTICLES[article])
+    return Sense(noun, _parse_clauses(sense["cues"]), frozenset(sense.get("avoid", ())))
+
+
+def _parse_dates(story: dict[str, Any]) -> tuple[Phrase, ...]:
     """Combine weather and time of day ("one rainy morning,"), and add the fixed dates."""
-    weather, daytimes = map(parse_adjective, story["weather"]), tuple(map(parse_adjective, story["daytimes"]))
     mornings = tuple(
-        Adverbial(f"one {sky.english} {time.english},", f"an einem {sky.german}en {time.german}")
-        for sky in weather
-        for time in daytimes
+        Phrase(f"one {sky.english} {time.english},", f"an einem {sky.german}en {time.german}")
+        for sky in _parse_phrases(story["weather"])
+        for time in _parse_phrases(story["daytimes"])
     )
-    return mornings + tuple(map(parse_adverbial, story["dates"]))
+    return mornings + tuple(Phrase(*pair) for pair in story["dates"])
 
 
 def parse_addresses(table: dict[str, Any]) -> AddressTable:
     """Parse the table of du and Sie."""
-    file, lists = "address.toml", ("greetings", "informal", "formal")
-    require(file, table, dict.fromkeys(("surnames", "titles", *lists), _LEAST_SPOKEN))
-    require(file, table.get("sentences", {}), dict.fromkeys(ADDRESS_FORMS, _LEAST_SPOKEN))
-    with naming(file):
+    lists = ("greetings", "informal", "formal")
+    with naming("address.toml"):
+        spoken = (f"sentences.{form}" for form in ADDRESS_FORMS)
+        require(table, "surnames", "titles", *lists, *spoken, least=_LEAST_SPOKEN)
         return AddressTable(
             surnames=tuple(table["surnames"]),
             titles=tuple(Title(**title) for title in table["titles"]),
-            sentences={form: _parse_utterances(table["sentences"][form], ways=2) for form in ADDRESS_FORMS},
-            **{name: _parse_utterances(table[name]) for name in lists},
+            sentences={form: parse_utterances(table["sentences"][form], ways=2) for form in ADDRESS_FORMS},
+            **{name: parse_utterances(table[name]) for name in lists},
         )
 
 
 def parse_ellipses(table: dict[str, Any]) -> EllipsisTable:
     """Parse the table of verbs, questions and answers."""
-    file = "ellipsis.toml"
-    require(file, table, {"transitive": _LEAST_SPOKEN})
-    for part, keys in (
-        ("intransitive", ("hat", "ist")),
-        ("questions", ("transitive", "intransitive")),
-        ("answers", ("positive", "negative")),
-    ):
-        require(f"{file} ({part})", table.get(part, {}), dict.fromkeys(keys, _LEAST_SPOKEN))
-    with naming(file):
+    with naming("ellipsis.toml"):
+        require(table, "transitive", "intransitive.hat", "intransitive.ist", least=_LEAST_SPOKEN)
+        require(table, "questions.transitive", "questions.intransitive", least=_LEAST_SPOKEN)
+        require(table, "answers.positive", "answers.negative", least=_LEAST_SPOKEN)
         return EllipsisTable(
             transitive=_parse_verbs(table["transitive"], "hat"),
             intransitive={verb: _parse_verbs(entries, verb) for verb, entries in table["intransitive"].items()},
-            questions={name: _parse_utterances(entries) for name, entries in table["questions"].items()},
-            answers={name: _parse_utterances(entries) for name, entries in table["answers"].items()},
+            questions={name: parse_utterances(entries) for name, entries in table["questions"].items()},
+            answers={name: parse_utterances(entries) for name, entries in table["answers"].items()},
         )
-
-
-def parse_utterance(entry: list[str], ways: int = 1) -> Utterance:
-    """Parse ["Please come in.", "Komm bitte herein.", "Kommen Sie bitte herein."], with `ways` translations."""
-    english, *german = entry
-    if len(german) != ways:
-        raise ValueError(f"{english!r} has {len(german)} translations, expected {ways}")
-    for text in entry:
-        check_slots(text, _SPEECH_SLOTS)
-        if text[-1] not in ".?!":
-            raise ValueError(f"{text!r} ends without a full stop, question mark or exclamation mark")
-    return Utterance(english, tuple(german))
-
-
-def _parse_utterances(entries: list[list[str]], ways: int = 1) -> tuple[Utterance, ...]:
-    """Parse a list of spoken sentences."""
-    return tuple(parse_utterance(entry, ways) for entry in entries)
-
-
-def _parse_verbs(entries: list[str], auxiliary: str) -> tuple[Verb, ...]:
-    """Parse a list of verbs such as "buy: gekauft"."""
-    pairs = [split_pair(entry) for entry in entries]
-    return tuple(Verb(english, auxiliary, participle) for english, participle in pairs)
 
 
 def parse_professions(table: dict[str, Any]) -> ProfessionTable:
     """Parse the table of professions."""
-    file = "professions.toml"
-    require(file, table, {"people": _LEAST_PEOPLE, "adjectives": 1, "cues": _LEAST_CUES})
-    require(f"{file} (frames)", table.get("frames", {}), dict.fromkeys(PROFESSION_FORMS, _LEAST_FRAMES))
-    with naming(file):
+    with naming("professions.toml"):
+        require(table, "people", least=_LEAST_PEOPLE)
+        require(table, "cues", least=_LEAST_CUES)
+        require(table, *(f"frames.{form}" for form in PROFESSION_FORMS), least=_LEAST_FRAMES)
+        require(table, "adjectives")
         return ProfessionTable(
             people=tuple(parse_profession(**person) for person in table["people"]),
-            adjectives=tuple(map(parse_adjective, table["adjectives"])),
-            cues=parse_clauses(table["cues"]),
-            frames={form: parse_clauses(table["frames"][form]) for form in PROFESSION_FORMS},
+            adjectives=_parse_phrases(table["adjectives"]),
+            cues=_parse_clauses(table["cues"]),
+            frames={form: _parse_clauses(table["frames"][form]) for form in PROFESSION_FORMS},
         )
 
 
-def parse_profession(*, english: str, man: str, woman: str) -> ProfessionNouns:
+def parse_profession(*, english: str, man: str, woman: str) -> tuple[Noun, Noun]:
     """Parse "Arzt, Arzt, Arztes" and "Ärztin", which has one form for all cases."""
     he = parse_noun(f"{english}: {man}", "masculine")
     she = parse_noun(f"{english}: {woman}, {woman}, {woman}", "feminine")
     if he.genitive is None or she.german == he.german:
         raise ValueError(f"{english!r}: expected nominative, oblique and genitive of a man's noun, and a woman's noun")
-    return ProfessionNouns(english, (he, she))
+    return he, she
+
+
+def parse_noun(text: str, gender: Gender) -> Noun:
+    """Parse "lion: Löwe, Löwen", or with its genitive "doctor: Arzt, Arzt, Arztes"."""
+    english, german = _parse_phrase(text)
+    forms = german.split(", ")
+    if not all(form[:1].isupper() for form in forms) or len(forms) > 3:
+        raise ValueError(f"{text!r}: a German noun starts with a capital, and has at most three forms")
+    return Noun(english, forms[0], gender, oblique=forms[min(1, len(forms) - 1)], genitive=(*forms, None, None)[2])
+
+
+def _parse_phrase(text: str) -> Phrase:
+    """Parse "red: rot"."""
+    english, _, german = text.partition(": ")
+    if not (english and german):
+        raise ValueError(f"{text!r}: expected 'english: german'")
+    return Phrase(english, german)
+
+
+def _parse_phrases(entries: list[str]) -> tuple[Phrase, ...]:
+    """Parse a list of adjectives or names."""
+    return tuple(map(_parse_phrase, entries))
+
+
+def _parse_verbs(entries: list[str], auxiliary: str) -> tuple[Verb, ...]:
+    """Parse a list of verbs such as "buy: gekauft"."""
+    return tuple(Verb(english, auxiliary, participle) for english, participle in _parse_phrases(entries))
+
+
+def parse_clause(english: str, german: str) -> Clause:
+    """Parse "it tasted wonderful" and "{it} | schmeckte | wunderbar"."""
+    parts = [part.strip() for part in german.split("|")]
+    if len(parts) != 3 or not parts[0] or not parts[1]:
+        raise ValueError(f"{german!r}: expected 'subject | verb | rest'")
+    _check_slots(english, _ENGLISH_SLOTS)
+    _check_slots(german, _GERMAN_SLOTS)
+    return Clause(english, *parts)
+
+
+def _parse_clauses(pairs: list[list[str]]) -> tuple[Clause, ...]:
+    """Parse a list of clauses."""
+    return tuple(parse_clause(*pair) for pair in pairs)
+
+
+def parse_utterances(entries: list[list[str]], ways: int = 1) -> tuple[Utterance, ...]:
+    """Parse entries such as ["Come in.", "Komm herein.", "Kommen Sie herein."], with `ways` translations each."""
+    for english, *german in entries:
+        if len(german) != ways:
+            raise ValueError(f"{english!r} has {len(german)} translations, expected {ways}")
+        for text in (english, *german):
+            _check_slots(text, _SPEECH_SLOTS)
+            if text[-1] not in ".?!":
+                raise ValueError(f"{text!r} ends without a full stop, question mark or exclamation mark")
+    return tuple(Utterance(english, tuple(german)) for english, *german in entries)
+
+
+def _check_slots(template: str, known: set[str]) -> None:
+    """Refuse an unknown slot."""
+    for slot in re.findall(r"\{(.*?)\}", template):
+        if slot not in known:
+            raise ValueError(f"{template!r}: unknown slot {{{slot}}}, expected one of {', '.join(sorted(known))}")

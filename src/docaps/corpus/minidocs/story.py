@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from math import gcd
 from random import Random
 
-from docaps.corpus.minidocs.entries import GENDERS, Clause
+from docaps.corpus.minidocs.lexicon import GENDERS, Clause
 from docaps.corpus.minidocs.phenomena import PHENOMENA, ContextLabel, Event, Phenomenon, Variant
 from docaps.corpus.minidocs.phenomena.pronoun import draw_class, draw_mentions
-from docaps.corpus.minidocs.rendering import Cast, SentencePair, choose_front, render
+from docaps.corpus.minidocs.rendering import Cast, SentencePair, choose_front, choose_unused, render
 
 DISTANCES = (1, 2, 3)
 SHORTEST, LONGEST = 4, 12
@@ -52,11 +52,6 @@ def plan_last_span(rng: Random, distance: int) -> tuple[list[Span], int]:
     return [*(others or []), last], length
 
 
-def overlap(one: Span, other: Span) -> bool:
-    """Return whether two events overlap."""
-    return one[0] < other[-1] and other[0] < one[-1]
-
-
 def place(rng: Random, shapes: list[tuple[int, ...]], length: int, taken: set[int]) -> list[Span] | None:
     """Draw free positions for all events after the opening; None if there are none."""
     if not shapes:
@@ -72,34 +67,23 @@ def place(rng: Random, shapes: list[tuple[int, ...]], length: int, taken: set[in
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedEvent:
-    """An event in a story: the positions of its cue and its sentences, and its variant."""
-
-    event: Event
-    variant: Variant
-    cue: int
-    labels: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Story:
-    """A story whose events can still take other variants."""
+    """A story whose last event can still take another variant."""
 
     gaps: dict[int, SentencePair]  # the sentences that belong to no event, by position
-    events: tuple[PlacedEvent, ...]
+    events: list[tuple[Span, Event, Variant]]
 
-    def write(self, variants: dict[int, Variant] | None = None) -> MiniDocument:
-        """Return the document; `variants` replace those of the events whose last sentences are at these positions."""
+    def write(self, last: Variant | None = None) -> MiniDocument:
+        """Return the document; `last` replaces the variant of the last event."""
         sentences, labels = dict(self.gaps), {}
-        for placed in self.events:
-            variant = (variants or {}).get(placed.labels[-1], placed.variant)
-            sentences[placed.cue] = variant.cue
-            for number, position in enumerate(placed.labels):
-                sentences[position] = SentencePair(placed.event.sources[number], variant.translations[number])
-                labels[position] = placed.event.label(variant, number, position - placed.cue)
-        ordered = [sentences[position] for position in range(len(sentences))]
-        labels = {position: labels[position] for position in sorted(labels)}
-        return MiniDocument(tuple(s.source for s in ordered), tuple(s.target for s in ordered), labels)
+        for number, ((cue, *positions), event, drawn) in enumerate(self.events, start=1):
+            variant = last if last and number == len(self.events) else drawn
+            sentences[cue] = variant.cue
+            for index, position in enumerate(positions):
+                sentences[position] = SentencePair(event.sources[index], variant.translations[index])
+                labels[position] = event.label(variant, index, position - cue)
+        source, target = zip(*(sentences[position] for position in range(len(sentences))), strict=True)
+        return MiniDocument(source, target, {position: labels[position] for position in sorted(labels)})
 
 
 @dataclass(slots=True)
@@ -114,12 +98,9 @@ class StoryBuilder:
 
     def build(self, length: int, events: list[tuple[Span, Event]]) -> Story:
         """Place events at their spans and fill every other position."""
-        placed = tuple(
-            PlacedEvent(event, self.rng.choice(event.variants), cue, tuple(labels)) for (cue, *labels), event in events
-        )
+        drawn = [(span, event, self.rng.choice(event.variants)) for span, event in events]
         taken = {position for span, _ in events for position in span}
-        gaps = {p: self._fill_gap(p, length, placed) for p in range(length) if p not in taken}
-        return Story(gaps, placed)
+        return Story({p: self._fill_gap(p, length, drawn) for p in range(length) if p not in taken}, drawn)
 
     def draw_events(self, spans: list[Span], last: Phenomenon | None = None) -> list[tuple[Span, Event]]:
         """Draw an event of a random phenomenon for each span; no antecedent comes between another one and its *it*.
@@ -128,7 +109,8 @@ class StoryBuilder:
         """
         chosen: list[tuple[Span, Phenomenon]] = [(spans[-1], last)] if last else []
         for span in spans[: len(spans) - len(chosen)]:
-            taken = {what for other, phenomenon in chosen if overlap(span, other) for what in phenomenon.occupies}
+            overlapping = [kind for other, kind in chosen if span[0] < other[-1] and other[0] < span[-1]]
+            taken = {what for kind in overlapping for what in kind.occupies}
             free = [phenomenon for phenomenon in self.phenomena if not taken & phenomenon.occupies]
             if free:  # else the story does without this event
                 # Each is repeated by its weight, as few times as the weights of this corpus allow.
@@ -136,41 +118,25 @@ class StoryBuilder:
                 weighted = [phenomenon for phenomenon in free for _ in range(phenomenon.weight // unit)]
                 chosen.append((span, self.rng.choice(weighted)))
         drawn = chosen[1:] if last else chosen
-        return [(span, self.draw_event(phenomenon, len(span) - 1)) for span, phenomenon in drawn]
+        return [(span, kind.draw(self.rng, self.cast, self.topics, len(span) - 1)) for span, kind in drawn]
 
-    def draw_event(self, phenomenon: Phenomenon, count: int = 1, form: str | None = None) -> Event:
-        """Draw an event of `count` sentences on a topic that is new to the story."""
-        return phenomenon.draw(self.rng, self.cast, self.topics, count, form)
-
-    def _fill_gap(self, position: int, length: int, events: tuple[PlacedEvent, ...]) -> SentencePair:
-        """Open or close the story, compete with an antecedent, or write a neutral sentence."""
-        lexicon, around = self.cast.lexicon, [event for event in events if event.cue < position < event.labels[-1]]
+    def _fill_gap(self, position: int, length: int, events: list[tuple[Span, Event, Variant]]) -> SentencePair:
+        """Open or close the story, mention a thing that competes with an antecedent, or write a neutral sentence."""
+        lexicon, rng = self.cast.lexicon, self.rng
         if position == 0:
-            return render(
-                self._choose(lexicon.openings), self.cast.opening_slots(self.rng), self.rng.choice(lexicon.dates)
-            )
-        if position == length - 1 and self.rng.random() < 0.7:
-            return render(self._choose(lexicon.closings), self.cast.opening_slots(self.rng))
-        pending = any(event.variant.gender for event in around)  # another thing would become the antecedent
+            clause = choose_unused(rng, lexicon.openings, self.used)
+            return render(clause, self.cast.opening_slots(rng), rng.choice(lexicon.dates))
+        if position == length - 1 and rng.random() < 0.7:
+            return render(choose_unused(rng, lexicon.closings, self.used), self.cast.opening_slots(rng))
+        # While a sentence about a thing is still to come, another thing would become the antecedent.
+        pending = any(variant.gender for span, _, variant in events if span[0] < position < span[-1])
         classes_left = any(things.name not in self.topics for things in lexicon.things)
-        mention = not pending and classes_left and self.rng.random() < 0.8
-        return self._mention_other() if mention else self._write_neutral()
-
-    def _choose(self, clauses: tuple[Clause, ...]) -> Clause:
-        """Draw a clause that the story has not used."""
-        clause = self.rng.choice([clause for clause in clauses if clause not in self.used])
-        self.used.add(clause)
-        return clause
-
-    def _mention_other(self) -> SentencePair:
-        """Mention a thing of a new class; all genders are equally likely, so none hints at the antecedent's."""
-        things = draw_class(self.rng, self.cast, self.topics)
-        return draw_mentions(self.rng, self.cast, things, (self.rng.choice(GENDERS),))[0]
-
-    def _write_neutral(self) -> SentencePair:
-        """Write a state, or an event, sometimes after an adverbial of time."""
-        lexicon, slots = self.cast.lexicon, self.cast.draw_slots(self.rng)
-        if self.rng.random() < 0.5:
-            return render(self._choose(lexicon.states), slots)
-        clause = self._choose(lexicon.fillers)
-        return render(clause, slots, choose_front(self.rng, lexicon.times, clause, share=0.25))
+        if not pending and classes_left and rng.random() < 0.8:
+            # All genders are equally likely, so that none hints at the antecedent's.
+            things = draw_class(rng, self.cast, self.topics)
+            return draw_mentions(rng, self.cast, things, (rng.choice(GENDERS),))[0]
+        slots = self.cast.draw_slots(rng)
+        if rng.random() < 0.5:
+            return render(choose_unused(rng, lexicon.states, self.used), slots)
+        clause = choose_unused(rng, lexicon.fillers, self.used)
+        return render(clause, slots, choose_front(rng, lexicon.times, clause, share=0.25))

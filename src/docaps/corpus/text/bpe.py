@@ -4,8 +4,7 @@ Reference: Sennrich et al. (2016). The merges are those of subword-nmt 0.3.8, to
 merged first, and of equally frequent pairs the last in Unicode order. Only words that contain the text `</w>`, which
 that program takes for the end of a word, may be split differently here; tokenised text has none (it is `&lt;/w&gt;`).
 
-Two models share the interface `SubwordModel`: `Subwords` here, for tokenised words, and `sentencepieces.SentencePieces`
-for raw text, whose words are separated by blanks.
+`sentencepieces.SentencePieces` has the same methods `split`, `join`, `save` and `load`, for raw text.
 """
 
 from bisect import insort
@@ -15,7 +14,6 @@ from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise
 from math import inf
 from pathlib import Path
-from typing import Protocol
 
 from docaps.corpus.text.characters import Memo
 from docaps.files import write_text_atomically
@@ -70,18 +68,16 @@ class PieceCounts:
                 if place + 2 < len(pieces):
                     rights[pieces[place + 2]].append(number)
                 pieces[place : place + 2] = (joined,)
-        grown |= {self._exchange((left, first), (left, joined), found) for left, found in lefts.items()}
-        grown |= {self._exchange((second, right), (joined, right), found) for right, found in rights.items()}
+        exchanges = [((left, first), (left, joined), numbers) for left, numbers in lefts.items()]
+        exchanges += [((second, right), (joined, right), numbers) for right, numbers in rights.items()]
+        for old, new, numbers in exchanges:
+            total = sum([self._frequencies[number] for number in numbers])
+            self.counts[old] -= total
+            self.counts[new] += total
+            self._places[new] += numbers
+            grown.add(new)
         del self.counts[pair]
         return grown
-
-    def _exchange(self, old: Pair, new: Pair, numbers: list[int]) -> Pair:
-        """Replace pair `old` by `new`, once in each of some words, and return `new`."""
-        total = sum([self._frequencies[number] for number in numbers])
-        self.counts[old] -= total
-        self.counts[new] += total
-        self._places[new] += numbers
-        return new
 
     def _rewrite(self, number: int, places: list[int], joined: str) -> set[Pair]:
         """Merge a pair at several positions of a word, and return the pairs that have become more frequent."""
@@ -134,10 +130,10 @@ class PairQueue:
         frequency = self._counts[pair]
         if frequency == self._sorted:
             insort(self._buckets[frequency], pair)
-            return
-        if frequency not in self._buckets:
-            heappush(self._order, -frequency)
-        self._buckets[frequency].append(pair)
+        else:
+            if frequency not in self._buckets:
+                heappush(self._order, -frequency)
+            self._buckets[frequency].append(pair)
 
     def top(self) -> tuple[Pair | None, int]:
         """Return the first pair and its frequency; it stays in the queue until its frequency changes."""
@@ -162,24 +158,6 @@ class PairQueue:
 
 SEPARATOR = "@@"
 HEADER = "#version: 0.2"
-
-
-class SubwordModel(Protocol):
-    """Split words into pieces of a limited vocabulary, and join them again."""
-
-    def split(self, words: Sequence[str]) -> list[str]:
-        """Split the words of a sentence into pieces."""
-
-    def join(self, pieces: Sequence[str]) -> list[str]:
-        """Join pieces into words."""
-
-    def save(self, path: Path) -> None:
-        """Write the model to a file, from which the class method `load` reads it."""
-
-
-def learn_codes(words: Counter[str], *, merges: int, minimum_frequency: int) -> str:
-    """Learn merges from word frequencies, and return them as the text of a codes file of subword-nmt."""
-    return format_codes(learn_merges(words, merges=merges, minimum_frequency=minimum_frequency))
 
 
 def format_codes(merges: Iterable[Pair]) -> str:
@@ -211,10 +189,6 @@ class Subwords:
     def split(self, words: Sequence[str]) -> list[str]:
         """Split words into pieces; all pieces of a word but the last end in `@@`."""
         return [*chain.from_iterable(map(self._known.__getitem__, words))]
-
-    def split_many(self, sentences: Iterable[Sequence[str]]) -> list[list[str]]:
-        """Split the words of many sentences into pieces."""
-        return [self.split(words) for words in sentences]
 
     @staticmethod
     def join(pieces: Sequence[str]) -> list[str]:

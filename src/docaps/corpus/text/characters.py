@@ -34,12 +34,13 @@ class Memo(dict[str, Value]):
         return value
 
 
-SEPARATE_KINDS = " .'`,-:·"
-"""Characters that are a class of their own. (So is `s`, for *the 1990's*.)"""
+SEPARATE_KINDS = " .'`,-:·s"
+"""Characters that are a class of their own (`s` for *the 1990's*)."""
 
 SMALL = "ls"  # lower-case letters proper
 LOWER = SMALL + "oi"  # whatever Unicode calls lower case: letters, ª and ʰ, small Roman numerals
-NUMBER = "90iI"  # ASCII digits, other digits, Roman numerals
+DIGIT = "90"  # ASCII digits, other digits
+NUMBER = DIGIT + "iI"  # Roman numerals
 LETTER = LOWER + "LI" + "M"  # M stands for a character of an ellipsis
 OTHER = "#"
 
@@ -54,18 +55,13 @@ _PROPERTIES = (
 )
 
 
-def kind(character: str) -> str:
-    """Return the class of a character."""
-    if character in SEPARATE_KINDS or character == "s":
-        return character
-    return next((name for pattern, name in _PROPERTIES if pattern.match(character)), OTHER)
-
-
 class _Kinds(dict[int, str]):
-    """A table for `str.translate`, filled as characters occur."""
+    """A table of the classes of characters for `str.translate`, filled as characters occur."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = kind(chr(code))
+        character = chr(code)
+        found = next((name for pattern, name in _PROPERTIES if pattern.match(character)), OTHER)
+        self[code] = character if character in SEPARATE_KINDS else found
         return self[code]
 
 
@@ -77,14 +73,9 @@ def kinds(text: str) -> str:
     return text.translate(_KINDS)
 
 
-def is_letter(character: str) -> bool:
-    """Return whether a character (or the empty text) is a letter in the widest sense."""
-    return character != "" and kind(character) in LETTER
-
-
-def is_letter_or_digit(character: str) -> bool:
-    """Return whether a character (or the empty text) is a letter or a digit."""
-    return character != "" and kind(character) in LETTER + "90"
+def is_any(character: str, classes: str) -> bool:
+    """Return whether a character (or the empty text) is of one of some classes."""
+    return character != "" and kinds(character) in classes
 
 
 _CJK_BLOCKS = (

@@ -7,10 +7,11 @@ vocabulary.json         the pieces, by id
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from docaps.corpus.text.bpe import SubwordModel, Subwords
+from docaps.corpus.text.bpe import Subwords
 from docaps.corpus.text.sentencepieces import SentencePieces
 from docaps.corpus.text.tokenization import Tokenizer
 from docaps.corpus.text.truecasing import Truecaser, load_truecaser
@@ -19,15 +20,16 @@ from docaps.errors import CorpusError, RunError
 from docaps.files import read_json, write_json
 
 CODES, PIECES = "bpe.codes", "sentencepiece.model"
+SubwordModel = Subwords | SentencePieces
 
 
+@dataclass(frozen=True, eq=False)
 class Language:
     """One side of the codec: sentences to words and back."""
 
-    def __init__(self, code: str, *, tokenize: bool = True, truecaser: Truecaser | None = None) -> None:
-        self.code = code
-        self.tokenize = tokenize
-        self.truecaser = truecaser
+    code: str
+    tokenize: bool = True
+    truecaser: Truecaser | None = None
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -47,14 +49,14 @@ class Language:
         return self._tokenizer.detokenize(words if self.truecaser is None else Truecaser.detruecase(words))
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Codec:
     """Encode sentences of the two languages as token ids, and decode ids."""
 
-    def __init__(self, *, source: Language, target: Language, subwords: SubwordModel, pieces: Sequence[str]) -> None:
-        self.source = source
-        self.target = target
-        self.subwords = subwords
-        self.vocabulary = Vocabulary(pieces)
+    source: Language
+    target: Language
+    subwords: SubwordModel
+    vocabulary: Vocabulary
 
     def encode_source(self, sentence: str) -> list[int]:
         """Return the token ids of a source sentence, with the end symbol."""
@@ -102,9 +104,9 @@ def load_codec(directory: Path) -> Codec:
         kind = description.get("subwords", "bpe")
         if kind not in ("bpe", "sentencepiece"):
             raise ValueError(f"subwords are 'bpe' or 'sentencepiece', found {kind!r}")
-        subwords = SentencePieces.load(directory / PIECES) if kind != "bpe" else Subwords.load(directory / CODES)
+        subwords = Subwords.load(directory / CODES) if kind == "bpe" else SentencePieces.load(directory / PIECES)
         source, target = (_load_language(directory, description, side) for side in ("source", "target"))
-        return Codec(source=source, target=target, subwords=subwords, pieces=pieces)
+        return Codec(source=source, target=target, subwords=subwords, vocabulary=Vocabulary(pieces))
     except (OSError, KeyError, TypeError, ValueError, AttributeError, CorpusError) as fault:
         raise RunError(f"the text settings cannot be used: {fault}", path=directory) from None
 

@@ -9,12 +9,10 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
 
 from docaps.errors import CorpusError
 from docaps.files import replacing
 
-Algorithm = Literal["unigram", "bpe"]
 _LONGEST_SENTENCE = 1_000_000
 
 # SentencePiece writes a blank as `▁`; the same character in the text is replaced by a private-use stand-in, and a
@@ -50,8 +48,7 @@ class SentencePieces:
     def pieces(self) -> list[str]:
         """All pieces that text can be split into."""
         model = self._processor
-        names = [model.id_to_piece(number) for number in range(model.get_piece_size()) if not model.is_unknown(number)]
-        return [str(name) for name in names]
+        return [model.id_to_piece(number) for number in range(model.get_piece_size()) if not model.is_unknown(number)]
 
     def split(self, words: Sequence[str]) -> list[str]:
         """Split words into pieces; the first piece of a word begins with `▁`."""
@@ -77,7 +74,7 @@ class SentencePieces:
             raise CorpusError(f"the SentencePiece model cannot be read: {fault}", path=path) from None
 
 
-def learn_sentencepieces(sentences: Iterable[str], *, size: int, algorithm: Algorithm = "unigram") -> SentencePieces:
+def learn_sentencepieces(sentences: Iterable[str], *, size: int) -> SentencePieces:
     """Learn about `size` pieces from sentences of both languages; fewer if the text does not have that many.
 
     It runs in one thread, because the result depends on the number of threads.
@@ -90,7 +87,7 @@ def learn_sentencepieces(sentences: Iterable[str], *, size: int, algorithm: Algo
         SentencePieceTrainer.train(
             sentence_iterator=lines,
             model_writer=model,
-            model_type=algorithm,
+            model_type="unigram",
             vocab_size=size,
             hard_vocab_limit=False,
             normalization_rule_name="identity",

@@ -2,29 +2,43 @@
 
 A sentence is split at its blanks, and each chunk between two blanks is tokenised by the rules only once, when it first
 occurs: no rule of Moses looks past the blank beside a chunk, except in the cases of `Tokenizer._tokenize_dependent`.
-
 Every rule only inserts spaces between characters. The rules work on character classes (see `characters`), and the words
-are then cut from the text by length. Source of the rules: `tokenizer.perl` of Moses, as of November 2018 and later.
+are then cut from the text by length.
+
+Back in a sentence, most words stand between blanks. Punctuation attaches to the left (*word ,*), to the right
+(*( word*), or, quotation marks, to either side in turn.
+
+Source of the rules: `tokenizer.perl`, as of November 2018 and later, and `detokenizer.perl` of Moses.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
+from typing import NamedTuple
 
-from docaps.corpus.text.characters import LETTER, LOWER, NUMBER, OTHER, SMALL, Memo, kinds
-from docaps.corpus.text.detokenization import Detokenizer
+import regex
+
+from docaps.corpus.text.characters import DIGIT, LETTER, LOWER, NUMBER, OTHER, SMALL, Memo, is_any, is_cjk, kinds
 from docaps.corpus.text.languages import abbreviations, check_language
 
 Rule = Callable[[str], str]
 
-_ENTITIES = ("&amp;", "&#124;", "&lt;", "&gt;", "&apos;", "&quot;", "&#91;", "&#93;")
-_ESCAPES = str.maketrans(dict(zip("&|<>'\"[]", _ENTITIES, strict=True)))
+_ESCAPED = ("&amp;", "&#124;", "&lt;", "&gt;", "&apos;", "&quot;", "&#91;", "&#93;")
+_ESCAPES = str.maketrans(dict(zip("&|<>'\"[]", _ESCAPED, strict=True)))
+_UNESCAPED = dict(zip(_ESCAPED, "&|<>'\"[]", strict=True)) | {"&bar;": "|", "&bra;": "[", "&ket;": "]"}
+_ENTITY = re.compile("|".join(_UNESCAPED))
 
 
 def escape(word: str) -> str:
     """Write the special characters of Moses' file formats as entities."""
     return word.translate(_ESCAPES)
+
+
+def unescape(text: str) -> str:
+    """Replace the entities that `escape` writes, and those of older versions of Moses."""
+    return _ENTITY.sub(lambda match: _UNESCAPED[match[0]], text) if "&" in text else text
 
 
 def _rule(pattern: str, replacement: str) -> Rule:
@@ -74,17 +88,18 @@ _HAS_LETTER = re.compile(f"[{LETTER}]").search
 class ChunkTokenizer:
     """Tokenise a chunk of text: split everywhere but at full stops, then decide about the full stops."""
 
-    def __init__(self, language: str, abbreviations: Callable[[], Mapping[str, bool]]) -> None:
+    def __init__(self, language: str) -> None:
+        self._language = language
         self._punctuation = _SPECIAL_PUNCTUATION.get(language, (_PUNCTUATION,))
         self._apostrophes = _APOSTROPHES.get(language, _EVERYWHERE)
-        self._abbreviations = abbreviations
 
     def tokenize(self, text: str, *, first: bool, last: bool, following: str = "") -> tuple[str, ...]:
         """Tokenise a part of a sentence, given whether it is the first or last, or else what follows."""
         classes = self._separate(("" if first else " ") + kinds(text) + ("" if last else " ")).split()
         if not classes:
             return ()
-        words = _cut_words(text.replace(" ", ""), classes)
+        letters, ends = text.replace(" ", ""), accumulate(map(len, classes), initial=0)
+        words = [letters[start:end] for start, end in pairwise(ends)]
         nexts = [*classes[1:], "" if last else kinds(following[:1]) or OTHER]
         parts = [
             part
@@ -110,7 +125,7 @@ class ChunkTokenizer:
         """Split off a full stop unless it belongs to its word; the last one of a sentence is always split off."""
         stem = word[:-1]
         if after:
-            only_before_numbers = self._abbreviations().get(stem)
+            only_before_numbers = abbreviations(self._language).get(stem)
             if ("." in stem and _HAS_LETTER(classes)) or only_before_numbers is False or after[0] in LOWER:
                 return (word,)
             if only_before_numbers and after[0] == "9":
@@ -118,13 +133,113 @@ class ChunkTokenizer:
         return (stem, ".")
 
 
-def _cut_words(text: str, classes: list[str]) -> list[str]:
-    """Cut a text without spaces into words of the given lengths."""
-    words, start = [], 0
-    for length in map(len, classes):
-        words.append(text[start : start + length])
-        start += length
-    return words
+PLAIN, CJK, OPENING, CLOSING, QUOTE, APOSTROPHE = range(6)
+_SHAPES = (
+    (regex.compile(r"[\p{Sc}(\[{¿¡]+"), OPENING),
+    (regex.compile(r"[,.?!:;\\%}\])]+"), CLOSING),
+    (regex.compile("['\"„“`]+"), QUOTE),
+)
+_FRENCH_MARK = re.compile(r"[?!:;\\%]")
+_CZECH_NUMBER = re.compile("[0-9]+ [.,] [0-9]+")
+_CZECH_DASHED = re.compile("li$|mail", re.IGNORECASE)
+_FINNISH_SUFFIX = re.compile(
+    "(?:[NnAaÄä]|[Ss]s[aä]|[Ss]t[aä]|[Hh][uyaäö]n|[UuYyAaÄäÖö]n|[Ss]een|[Ll]l[aä]|[Ll]t[aä]|[Ll]le|[Kk]s[ie]|[Tt]ta|"
+    "[Ii]ne)(?:ni|si|mme|nne|nsa)?(?:ko|kö|han|hän|pa|pä|kaan|kään|kin)?"
+)
+
+
+def shape(word: str) -> int:
+    """Return the shape of a word, which selects the rules for it."""
+    if is_cjk(word[0]):
+        return CJK
+    found = next((name for pattern, name in _SHAPES if pattern.fullmatch(word)), PLAIN)
+    return APOSTROPHE if found == PLAIN and "'" in (word[0], word[-1]) else found
+
+
+class AttachedWord(NamedTuple):
+    """A word with the space before it (None: as the word before requires) and after it."""
+
+    before: str | None
+    word: str
+    after: str
+    words: int = 1
+    """How many words of the input this covers."""
+
+
+class Detokenizer:
+    """Join words of one language.
+
+    Departure from Moses: the script leaves lines that begin with `<` and end with `>` unchanged; here they are ordinary
+    sentences.
+    """
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self._shapes = Memo(shape)
+        self._has_rules_for_plain_words = language in ("cs", "fi")
+
+    def join(self, words: Sequence[str]) -> str:
+        """Join words into a sentence."""
+        text = unescape(f" {' '.join(words)} ".replace(" @-@ ", "-"))
+        found = [word for word in text.split(" ") if word]
+        parts: list[str] = []
+        quotes: Counter[str] = Counter()
+        before: str | None
+        gap, position = " ", 0
+        while position < len(found):
+            form = self._shapes[found[position]]
+            if form == PLAIN and not self._has_rules_for_plain_words:
+                before, word, after, taken = None, found[position], " ", 1
+            else:
+                before, word, after, taken = self._place(found, position, form, quotes)
+            parts += (gap if before is None else before, word)
+            gap = after
+            position += taken
+        return "".join(parts).strip(" ")
+
+    def _place(self, words: list[str], position: int, form: int, quotes: Counter[str]) -> AttachedWord:
+        """Return the placement of one word."""
+        word = words[position]
+        previous = words[position - 1] if position else ""
+        if form == CJK:
+            joined = is_cjk(previous[-1:]) and self._language != "ko"
+            return AttachedWord("" if joined else None, word, " ")
+        if form == OPENING:
+            return AttachedWord(None, word, "")
+        if form == CLOSING:
+            return AttachedWord(" " if self._language == "fr" and _FRENCH_MARK.fullmatch(word) else "", word, " ")
+        return (
+            self._place_by_language(words, position, previous)
+            or (self._place_quote(word, previous, quotes) if form == QUOTE else None)
+            or AttachedWord(None, word, " ")
+        )
+
+    def _place_by_language(self, words: list[str], position: int, previous: str) -> AttachedWord | None:
+        """Apply the rules for contractions, Finnish endings after a colon, Czech numbers and Czech dashes."""
+        word, following = words[position], "".join(words[position + 1 : position + 2])
+        match self._language:
+            case "en" if word[0] == "'" and is_any(word[1:2], LETTER) and is_any(previous[-1:], LETTER + DIGIT):
+                return AttachedWord("", word, " ")
+            case "fr" | "it" if word[-1] == "'" and is_any(word[-2:-1], LETTER) and is_any(following[:1], LETTER):
+                return AttachedWord(None, word, "")
+            case "fi" if previous.endswith(":") and _FINNISH_SUFFIX.fullmatch(word):
+                return AttachedWord("", word.lower(), " ")
+            case "cs" if position > 1 and _CZECH_NUMBER.fullmatch(" ".join(words[position - 2 : position + 1])):
+                return AttachedWord("", word, " ")
+            case "cs" if position < len(words) - 3 and is_any(word[-1], LETTER) and following in ("-", "–"):
+                if _CZECH_DASHED.match(words[position + 2]):
+                    return AttachedWord(None, word + following, "", words=2)
+        return None
+
+    def _place_quote(self, word: str, previous: str, quotes: Counter[str]) -> AttachedWord:
+        """Attach a quotation mark to the right, and the next of its kind to the left."""
+        name = '"' if set(word) <= set("„“") else word
+        if self._language == "cs" and word in ("„", "“"):
+            quotes[name] = int(word == "“")
+        if quotes[name] % 2 == 0 and self._language == "en" and word == "'" and previous.endswith("s"):
+            return AttachedWord("", word, " ")  # the dogs' bowl
+        quotes[name] += 1
+        return AttachedWord(None, word, "") if quotes[name] % 2 else AttachedWord("", word, " ")
 
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")
@@ -140,11 +255,12 @@ class Tokenizer:
     def __init__(self, language: str) -> None:
         check_language(language)
         self.language = language
-        self._rules = ChunkTokenizer(language, lambda: abbreviations(language))
+        self._rules = rules = ChunkTokenizer(language)
         self._first = Memo(lambda chunk: self._tokenize_chunk(chunk, first=True, last=False))
         self._inner = Memo(lambda chunk: self._tokenize_chunk(chunk, first=False, last=False))
         self._last = Memo(lambda chunk: self._tokenize_chunk(chunk, first=False, last=True))
-        self._before = Memo(self._tokenize_before)
+        # A chunk that ends in a full stop, a blank, and the first character of the next chunk.
+        self._before = Memo(lambda text: rules.tokenize(text[:-2], first=False, last=False, following=text[-1]))
         self._detokenizer = Detokenizer(language)
 
     def __reduce__(self) -> tuple[type["Tokenizer"], tuple[str]]:
@@ -161,10 +277,6 @@ class Tokenizer:
         inner = chain.from_iterable(map(self._inner.__getitem__, chunks[1:-1]))
         return [*self._first[chunks[0]], *inner, *self._last[chunks[-1]]]
 
-    def tokenize_many(self, sentences: Iterable[str]) -> list[list[str]]:
-        """Split many sentences into words."""
-        return [self.tokenize(sentence) for sentence in sentences]
-
     def detokenize(self, words: Sequence[str]) -> str:
         """Join words into a sentence as people write it."""
         return self._detokenizer.join(words)
@@ -176,11 +288,6 @@ class Tokenizer:
         if chunk[:-1].isalpha() and (chunk[-1] in _SIMPLE_ENDS or (last and chunk[-1] == ".")):
             return (chunk[:-1], chunk[-1])
         return self._rules.tokenize(chunk, first=first, last=last)
-
-    def _tokenize_before(self, neighbours: str) -> tuple[str, ...]:
-        """Tokenise a chunk that ends in a full stop, given with the first character of the next chunk."""
-        chunk, following = neighbours.split(" ")
-        return self._rules.tokenize(chunk, first=False, last=False, following=following)
 
     def _tokenize_dependent(self, line: str, chunks: Sequence[str]) -> list[str]:
         """Tokenise a sentence whose chunks depend on each other: a full stop inside it, or adjacent quotes."""

@@ -61,7 +61,7 @@ def sentence_starts(words: Sequence[str]) -> list[int]:
 
 
 class Truecaser:
-    """Give words their usual case, by the counts of each spelling inside sentences."""
+    """Give words their usual case, by the counts of each spelling inside sentences (`count_cases`)."""
 
     def __init__(self, counts: Counter[str]) -> None:
         self.counts = counts
@@ -69,40 +69,25 @@ class Truecaser:
         for word in counts:
             forms[lower(word)].append(word)
         self._forms = {name: sorted(found, key=lambda word: (counts[word], word)) for name, found in forms.items()}
-        self._at_start = Memo(self._usual)
-        self._inside = Memo(lambda word: word if word in self.counts else self._usual(word))
+        self.at_start = Memo(self._usual)
+        """A sentence-initial word in its usual case."""
+        self.inside = Memo(lambda word: word if word in self.counts else self._usual(word))
+        """A sentence-internal word as written if that spelling is known, else in its usual case."""
 
     def __reduce__(self) -> tuple[type["Truecaser"], tuple[Counter[str]]]:
         return Truecaser, (self.counts,)
-
-    @classmethod
-    def train(cls, corpus: Counter[str] | Iterable[Sequence[str]]) -> "Truecaser":
-        """Train on tokenised sentences, or on the sum of several `count_cases`."""
-        return cls(corpus if isinstance(corpus, Counter) else count_cases(corpus))
 
     def _usual(self, word: str) -> str:
         """Return the most frequent spelling of a word, or the word itself if it is new."""
         found = self._forms.get(lower(word))
         return found[-1] if found else word
 
-    def inside(self, word: str) -> str:
-        """Return a sentence-internal word as written if that spelling is known, else in its usual case."""
-        return self._inside[word]
-
-    def at_start(self, word: str) -> str:
-        """Return a sentence-initial word in its usual case."""
-        return self._at_start[word]
-
     def truecase(self, words: Sequence[str]) -> list[str]:
         """Give sentence-initial words, and words of unknown spelling, their usual case."""
-        cased = [*map(self._inside.__getitem__, words)]
+        cased = [*map(self.inside.__getitem__, words)]
         for position in sentence_starts(words):
-            cased[position] = self._at_start[words[position]]
+            cased[position] = self.at_start[words[position]]
         return cased
-
-    def truecase_many(self, sentences: Iterable[Sequence[str]]) -> list[list[str]]:
-        """Truecase many sentences."""
-        return [self.truecase(words) for words in sentences]
 
     @staticmethod
     def detruecase(words: Sequence[str]) -> list[str]:
@@ -114,13 +99,12 @@ class Truecaser:
 
     def model(self) -> str:
         """Return the text of a Moses model: for each word its spellings, the usual one first, sorted."""
-        return "".join(f"{self._describe(self._forms[name])}\n" for name in sorted(self._forms))
-
-    def _describe(self, forms: Sequence[str]) -> str:
-        *others, best = forms
-        total = sum(self.counts[word] for word in forms)
-        rest = "".join(f" {word} ({self.counts[word]})" for word in reversed(others))
-        return f"{best} ({self.counts[best]}/{total}){rest}"
+        lines = []
+        for _, (*others, best) in sorted(self._forms.items()):
+            total = sum(self.counts[word] for word in (*others, best))
+            rest = "".join(f" {word} ({self.counts[word]})" for word in reversed(others))
+            lines.append(f"{best} ({self.counts[best]}/{total}){rest}\n")
+        return "".join(lines)
 
     def save(self, path: Path) -> None:
         """Write the model as the Moses scripts do."""

@@ -11,9 +11,8 @@ from tests.unit.corpus.conftest import ITEMS
 
 from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.minidocs import MiniCorpus, MiniDocument, generate_corpus, generate_documents
-from docaps.corpus.minidocs.entries import GENDERS
 from docaps.corpus.minidocs.generation import draw_documents, make_items
-from docaps.corpus.minidocs.lexicon import load_lexicon
+from docaps.corpus.minidocs.lexicon import GENDERS, load_lexicon
 from docaps.corpus.minidocs.phenomena import PHENOMENA, Phenomenon, choose_phenomena
 from docaps.corpus.minidocs.rendering import draw_cast
 from docaps.corpus.minidocs.story import StoryBuilder

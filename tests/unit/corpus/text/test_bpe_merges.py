@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from subword_nmt.learn_bpe import learn_bpe
 
-from docaps.corpus.text.bpe import HEADER, Subwords, learn_codes, learn_merges
+from docaps.corpus.text.bpe import HEADER, Subwords, format_codes, learn_merges
 
 
 def codes_of_subword_nmt(words: Counter[str], merges: int, minimum_frequency: int) -> str:
@@ -33,7 +33,7 @@ MANY = st.sampled_from([1, 7, 300])
 @given(vocabularies("ab", 25) | vocabularies("abcdé漢", 10) | vocabularies("<w>a\\", 12), MANY, st.integers(1, 5))
 @example(Counter({"aaaaaa": 3, "aaabaaa": 2, "baaaa": 1}), 300, 1)
 def test_merges_of_any_vocabulary(words: Counter[str], merges: int, minimum_frequency: int) -> None:
-    found = learn_codes(words, merges=merges, minimum_frequency=minimum_frequency)
+    found = format_codes(learn_merges(words, merges=merges, minimum_frequency=minimum_frequency))
     assert found == codes_of_subword_nmt(words, merges, minimum_frequency)
 
 
@@ -45,14 +45,16 @@ def test_merges_of_a_long_vocabulary(alphabet: str, longest: int) -> None:
     for rank in range(1, 350):
         word = "".join(chance.choice(alphabet) for _ in range(chance.randint(1, longest)))
         words[word] += 1 + 3000 // rank
-    found = learn_codes(words, merges=900, minimum_frequency=2)
+    found = format_codes(learn_merges(words, merges=900, minimum_frequency=2))
     assert found == codes_of_subword_nmt(words, 900, 2)
     assert len(found.splitlines()) > 300
 
 
 @given(st.lists(st.sampled_from(["a", "b", "</w>", "<", "w>"]), min_size=1).map("".join), MANY)
 def test_words_with_the_mark_of_a_words_end_come_back(word: str, merges: int) -> None:
-    subwords = Subwords(learn_codes(Counter({word: 3, "ab": 2, "a</w>aa": 1}), merges=merges, minimum_frequency=1))
+    subwords = Subwords(
+        format_codes(learn_merges(Counter({word: 3, "ab": 2, "a</w>aa": 1}), merges=merges, minimum_frequency=1))
+    )
     assert subwords.join(subwords.split([word, "a</w>aa", "ab"])) == [word, "a</w>aa", "ab"]
 
 
@@ -65,4 +67,4 @@ def test_the_order_of_words_does_not_matter() -> None:
 
 @pytest.mark.parametrize("words", [Counter(), Counter({"a": 5}), Counter({"ab": 1})])
 def test_nothing_frequent_is_nothing_merged(words: Counter[str]) -> None:
-    assert learn_codes(words, merges=5, minimum_frequency=2) == f"{HEADER}\n"
+    assert format_codes(learn_merges(words, merges=5, minimum_frequency=2)) == f"{HEADER}\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docaps.corpus.text.bpe import Subwords, learn_codes
+from docaps.corpus.text.bpe import Subwords, format_codes, learn_merges
 from docaps.corpus.text.codec import Codec, Language, load_codec
 from docaps.corpus.text.tokenization import Tokenizer
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
@@ -19,13 +19,13 @@ SENTENCES = ["Der alte Mann sah das Haus.", '„Wer ist da?", fragte er.', "Das 
 
 def make_codec(merges: int = 30) -> Codec:
     words = Counter(word for sentence in SENTENCES for word in Tokenizer("de").tokenize(sentence))
-    codes = learn_codes(words, merges=merges, minimum_frequency=1)
+    codes = format_codes(learn_merges(words, merges=merges, minimum_frequency=1))
     pieces = Counter(piece for word in words for piece in Subwords(codes).split([word]))
     return Codec(
         source=Language("en"),
         target=Language("de"),
         subwords=Subwords(codes),
-        pieces=Vocabulary.from_counts(pieces).pieces,
+        vocabulary=Vocabulary.from_counts(pieces),
     )
 
 
@@ -114,19 +114,21 @@ def test_frequent_pieces_come_first_and_ties_by_spelling() -> None:
 
 
 def test_merges_are_learnt_most_frequent_first() -> None:
-    codes = learn_codes(Counter({"ab": 5, "cd": 3, "ef": 1}), merges=10, minimum_frequency=2)
+    codes = format_codes(learn_merges(Counter({"ab": 5, "cd": 3, "ef": 1}), merges=10, minimum_frequency=2))
     assert codes.splitlines()[1:] == ["a b</w>", "c d</w>"]
     assert Subwords(codes).split(["ab", "ef"]) == ["ab", "e@@", "f"]
-    assert len(learn_codes(Counter({"ab": 5, "cd": 3}), merges=1, minimum_frequency=1).splitlines()) == 2
+    assert len(format_codes(learn_merges(Counter({"ab": 5, "cd": 3}), merges=1, minimum_frequency=1)).splitlines()) == 2
 
 
 @pytest.mark.parametrize("words", [Counter({"a": 3, "b": 2}), Counter({"ab": 1, "cd": 1})])
 def test_where_nothing_can_be_merged_words_are_spelt(words: Counter[str]) -> None:
-    subwords = Subwords(learn_codes(words, merges=10, minimum_frequency=2))
+    subwords = Subwords(format_codes(learn_merges(words, merges=10, minimum_frequency=2)))
     assert subwords.split(["ab", "c"]) == ["a@@", "b", "c"]
 
 
 @given(st.lists(st.text(st.sampled_from("aetß.漢"), min_size=1)))
 def test_subwords_join_to_the_same_words(words: list[str]) -> None:
-    subwords = Subwords(learn_codes(Counter(["eat", "tea", "ate", "eat"]), merges=5, minimum_frequency=1))
+    subwords = Subwords(
+        format_codes(learn_merges(Counter(["eat", "tea", "ate", "eat"]), merges=5, minimum_frequency=1))
+    )
     assert Subwords.join(subwords.split(words)) == words

@@ -10,9 +10,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 from tests.unit.corpus.text import moses
 
 from docaps.corpus.text.characters import Memo, is_cjk, kinds
-from docaps.corpus.text.detokenization import Detokenizer, unescape
-from docaps.corpus.text.languages import abbreviations
-from docaps.corpus.text.tokenization import ChunkTokenizer, Tokenizer, escape
+from docaps.corpus.text.tokenization import ChunkTokenizer, Detokenizer, Tokenizer, escape, unescape
 
 CHARACTERS = "aesßÄZ195 ..'',,`-:·;?()[]<>|&\"„“%€@/½Ⅷⅷª中\u00a0\u200d\u0301😀"
 WESTERN = "aesßÄZ195 ..'',,`-:;?()[]<>|&\"„“%€@/"
@@ -23,7 +21,7 @@ WORDS = (
 
 @pytest.mark.parametrize("language", moses.LANGUAGES)
 def test_hard_sentences_are_cut_as_by_the_script(language: str) -> None:
-    found = Tokenizer(language).tokenize_many(moses.lines("", language))
+    found = [*map(Tokenizer(language).tokenize, moses.lines("", language))]
     assert [" ".join(words) for words in found] == moses.lines("tok", language)
 
 
@@ -100,7 +98,7 @@ def texts(characters: str = CHARACTERS) -> st.SearchStrategy[str]:
 @given(texts(), st.sampled_from(["en", "de", "fr", "fi", "tdt", "ca"]))
 @example("a ' '5 b' '", "en")
 def test_cutting_chunk_by_chunk_is_cutting_the_sentence(text: str, language: str) -> None:
-    rules = ChunkTokenizer(language, lambda: abbreviations(language))
+    rules = ChunkTokenizer(language)
     whole = rules.tokenize(" ".join(text.split()), first=True, last=True)
     tokenizer = Tokenizer(language)
     assert tokenizer.tokenize(text) == tokenizer.tokenize(text) == [*whole]

@@ -29,8 +29,8 @@ def test_all_words_with_letters_count_but_those_that_begin_a_sentence() -> None:
 
 
 def test_counts_of_parts_add_up() -> None:
-    together = Truecaser.train(CORPUS)
-    parts = Truecaser.train(count_cases(CORPUS[3:]) + count_cases(CORPUS[:3]))
+    together = Truecaser(count_cases(CORPUS))
+    parts = Truecaser(count_cases(CORPUS[3:]) + count_cases(CORPUS[:3]))
     assert parts.counts == together.counts
     assert parts.model() == together.model()
 
@@ -54,7 +54,7 @@ def test_words_are_written_as_they_usually_are() -> None:
     ]
     assert truecaser.truecase(["(", "&quot;", "The"]) == ["(", "&quot;", "the"]
     assert truecaser.truecase(["eu", "eu"]) == ["EU", "eu"]
-    assert truecaser.truecase_many([[], ["The"]]) == [[], ["the"]]
+    assert [*map(truecaser.truecase, [[], ["The"]])] == [[], ["the"]]
 
 
 def test_of_equally_frequent_spellings_the_one_with_fewer_capitals_wins() -> None:
@@ -72,7 +72,7 @@ def test_hard_sentences_are_truecased_as_by_the_script(language: str) -> None:
     expected = [line.split() for line in moses.lines("tc", language)]
     # The script's model is large; the spellings that it led to are the part of it that these sentences need.
     truecaser = Truecaser(Counter(word for words in expected for word in words))
-    assert truecaser.truecase_many(line.split() for line in moses.lines("tok", language)) == expected
+    assert [truecaser.truecase(line.split()) for line in moses.lines("tok", language)] == expected
 
 
 @pytest.mark.parametrize("language", moses.LANGUAGES)

@@ -1,10 +1,8 @@
 """The phenomena of the corpus: what needs an earlier sentence."""
 
-from docaps.corpus.minidocs.phenomena.address import AddressForm
-from docaps.corpus.minidocs.phenomena.ambiguity import Ambiguity
-from docaps.corpus.minidocs.phenomena.ellipsis import VerbEllipsis
+from docaps.corpus.minidocs.phenomena.dialogue import AddressForm, VerbEllipsis
+from docaps.corpus.minidocs.phenomena.nouns import Ambiguity, Profession
 from docaps.corpus.minidocs.phenomena.phenomenon import ContextLabel, Event, Phenomenon, Variant
-from docaps.corpus.minidocs.phenomena.profession import Profession
 from docaps.corpus.minidocs.phenomena.pronoun import Pronoun
 from docaps.errors import CorpusError
 

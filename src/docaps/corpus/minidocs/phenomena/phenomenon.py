@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
-from docaps.corpus.minidocs.entries import Gender
+from docaps.corpus.minidocs.lexicon import Gender
 from docaps.corpus.minidocs.rendering import Cast, SentencePair
 
 

@@ -2,11 +2,17 @@
 
 from random import Random
 
-from docaps.corpus.minidocs.entries import GENDERS, Clause, Gender
-from docaps.corpus.minidocs.german import pronoun_slots
-from docaps.corpus.minidocs.lexicon import FORMS, ThingClass
+from docaps.corpus.minidocs.lexicon import FORMS, GENDERS, Clause, Gender, ThingClass
 from docaps.corpus.minidocs.phenomena.phenomenon import Event, Phenomenon
-from docaps.corpus.minidocs.rendering import Cast, SentencePair, choose_adjective, choose_front, render
+from docaps.corpus.minidocs.rendering import (
+    Cast,
+    SentencePair,
+    choose_adjective,
+    choose_front,
+    choose_unused,
+    pronoun_slots,
+    render,
+)
 
 
 class Pronoun(Phenomenon):
@@ -29,17 +35,12 @@ class Pronoun(Phenomenon):
         forms = (form,) if form else tuple(rng.choice(FORMS) for _ in range(count))
         cues = draw_mentions(rng, cast, things, GENDERS)
         used: set[Clause] = set()
-        sentences = [draw_sentences(rng, cast, things, form, used) for form in forms]
+        sentences = []
+        for one in forms:
+            clause, slots = choose_unused(rng, things.frames[one], used), cast.draw_slots(rng)
+            front = choose_front(rng, cast.lexicon.comments, clause, share=0.1)
+            sentences.append([render(clause, slots.add({}, pronoun_slots(gender)), front) for gender in GENDERS])
         return self.make_event(forms, sentences, cues, [gender[0] for gender in GENDERS], GENDERS)
-
-
-def draw_sentences(rng: Random, cast: Cast, things: ThingClass, form: str, used: set[Clause]) -> list[SentencePair]:
-    """Render an unused sentence about *it*, once for each gender."""
-    clause = rng.choice([clause for clause in things.frames[form] if clause not in used])
-    used.add(clause)
-    slots = cast.draw_slots(rng)
-    front = choose_front(rng, cast.lexicon.comments, clause, share=0.1)
-    return [render(clause, slots.with_german(pronoun_slots(gender)), front) for gender in GENDERS]
 
 
 def draw_class(rng: Random, cast: Cast, topics: set[str]) -> ThingClass:
@@ -56,4 +57,4 @@ def draw_mentions(rng: Random, cast: Cast, things: ThingClass, genders: tuple[Ge
     front = choose_front(rng, cast.lexicon.times, clause, share=0.15)
     adjective = choose_adjective(rng, things.adjectives, clause)
     nouns = [rng.choice(things.nouns[gender]) for gender in genders]
-    return [render(clause, slots.with_noun(noun, adjective), front) for noun in nouns]
+    return [render(clause, slots.add_noun(noun, adjective), front) for noun in nouns]

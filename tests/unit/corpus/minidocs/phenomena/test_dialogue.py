@@ -6,10 +6,16 @@ from random import Random
 import pytest
 
 from docaps.corpus.minidocs import MiniCorpus
-from docaps.corpus.minidocs.entries import GENDERS, Noun
-from docaps.corpus.minidocs.lexicon import Utterance, load_lexicon, parse_addresses, parse_ellipses, parse_utterance
-from docaps.corpus.minidocs.phenomena.address import AddressForm
-from docaps.corpus.minidocs.phenomena.ellipsis import Action, VerbEllipsis
+from docaps.corpus.minidocs.lexicon import (
+    GENDERS,
+    Noun,
+    Utterance,
+    load_lexicon,
+    parse_addresses,
+    parse_ellipses,
+    parse_utterances,
+)
+from docaps.corpus.minidocs.phenomena.dialogue import Action, AddressForm, VerbEllipsis
 from docaps.corpus.minidocs.rendering import Cast, Person, Slots, say
 from docaps.errors import CorpusError
 
@@ -250,7 +256,7 @@ def test_a_faulty_table_is_named() -> None:
         parse_addresses({"surnames": ["Weber"]})
     with pytest.raises(CorpusError, match=r"ellipsis\.toml: mini-documents: 'transitive' has 0 entries"):
         parse_ellipses({})
-    with pytest.raises(CorpusError, match=r"ellipsis\.toml \(intransitive\): mini-documents: 'hat' has 0 entries"):
+    with pytest.raises(CorpusError, match=r"ellipsis\.toml: mini-documents: 'intransitive\.hat' has 0 entries"):
         parse_ellipses({"transitive": ["buy: gekauft"] * 4})
 
 
@@ -264,4 +270,4 @@ def test_a_faulty_table_is_named() -> None:
 )
 def test_a_faulty_sentence_is_named(entry: list[str], ways: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        parse_utterance(entry, ways)
+        parse_utterances([entry], ways)

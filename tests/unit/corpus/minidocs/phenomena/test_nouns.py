@@ -6,25 +6,24 @@ from random import Random
 import pytest
 
 from docaps.corpus.minidocs import MiniCorpus
-from docaps.corpus.minidocs.entries import Adjective, Clause
-from docaps.corpus.minidocs.german import pronoun_slots
-from docaps.corpus.minidocs.lexicon import load_lexicon, parse_profession, parse_professions
-from docaps.corpus.minidocs.phenomena.profession import Profession
-from docaps.corpus.minidocs.rendering import Cast, Person, Slots, render
+from docaps.corpus.minidocs.lexicon import Clause, Phrase, load_lexicon, parse_profession, parse_professions
+from docaps.corpus.minidocs.phenomena.nouns import Profession
+from docaps.corpus.minidocs.rendering import Cast, Person, Slots, pronoun_slots, render
 from docaps.errors import CorpusError
 
 TABLE = load_lexicon().professions
-NOUNS = {noun.german: noun for entry in TABLE.people for noun in entry.nouns}
-YOUNG = Adjective("young", "jung")
+NOUNS = {noun.german: noun for nouns in TABLE.people for noun in nouns}
+YOUNG = Phrase("young", "jung")
 NAMES = {"a": "Anna", "b": "Tom", "who": "Anna"}
 SLOTS = Slots(NAMES | {"city": "Rome"}, NAMES | {"city": "Rom"})
 CAST = Cast(Person("Anna", "woman"), Person("Tom", "man"), load_lexicon())
 GENDERED = re.compile(r"\b(he|she|his|her|himself|herself)\b")
 
 
-def render_for(clause: Clause, noun: str, adjective: Adjective | None = None) -> str:
-    filled = SLOTS.with_noun(NOUNS[noun], adjective).with_german(pronoun_slots(NOUNS[noun].gender))
-    return render(clause, filled.with_both({"she": "", "her": "", "herself": ""}, {})).target
+def render_for(clause: Clause, noun: str, adjective: Phrase | None = None) -> str:
+    filled = SLOTS.add_noun(NOUNS[noun], adjective)
+    words = {"she": "", "her": "", "herself": ""}
+    return render(clause, filled.add(words, pronoun_slots(NOUNS[noun].gender))).target
 
 
 @pytest.mark.parametrize(
@@ -79,8 +78,7 @@ def test_possessives_and_pronouns_of_the_cues_agree() -> None:
 
 
 def test_every_profession_is_declined_as_german_nouns_are() -> None:
-    for entry in TABLE.people:
-        man, woman = entry.nouns
+    for man, woman in TABLE.people:
         assert (man.gender, woman.gender) == ("masculine", "feminine")
         assert woman.german.endswith("in")
         assert {woman.oblique, woman.genitive} == {woman.german}
@@ -115,7 +113,7 @@ def test_cues_differ_in_one_english_word_that_shows_the_gender() -> None:
 
 
 def test_the_cue_is_about_the_same_person_and_decides(minidocs: MiniCorpus) -> None:
-    professions = re.compile(rf"\b({'|'.join(entry.english for entry in TABLE.people)})\b")
+    professions = re.compile(rf"\b({'|'.join(man.english for man, _ in TABLE.people)})\b")
     forms = {form: noun.gender for noun in NOUNS.values() for form in (noun.german, noun.oblique, noun.genitive)}
     german = re.compile(rf"\b({'|'.join(str(form) for form in forms)})\b")
     both, checked = 0, 0
