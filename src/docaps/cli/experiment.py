@@ -39,8 +39,7 @@ ProfileOption = Annotated[
 ]
 StepsOption = Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")]
 BudgetOption = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m: chooses the steps, once."),
+    str | None, typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m: chooses the steps, once.")
 ]
 JobsOption = Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with its share of the cores.")]
 ListOption = Annotated[bool, typer.Option("--list", help="Print a command for each run, for any scheduler, and stop.")]
@@ -173,7 +172,7 @@ def _print_results(grid: "Grid", results: Mapping[str, Any]) -> None:
 
     if results["rows"]:
         print_table(results["title"], *(choices_as_rows if "chance" in results else as_rows)(results))
-    typer.echo(f"The table is in {grid.table}, the numbers are in {grid.results}.", err=True)
+    typer.echo(f"The table is in {grid.results.with_suffix('.md')}, the numbers are in {grid.results}.", err=True)
     page = grid.directory / "report.html"
     print_next([("look", f"{command_name()} report {quote(grid.directory)} --out {quote(page)}")])
 
