@@ -35,7 +35,6 @@ class Measure:
     key: str
     counts: Mapping[str, Table]
     scorer: Scorer
-    lower_is_better: bool = False
 
     def score(self, condition: str) -> float:
         """Return the score under a condition."""
@@ -44,12 +43,18 @@ class Measure:
     def gain(self, condition: str, baseline: str) -> float:
         """Return how much better one condition is than another; for perplexity, relative to the baseline's."""
         one, other = self.score(condition), self.score(baseline)
-        return 1 - one / other if self.lower_is_better else one - other
+        return 1 - one / other if self.key == PERPLEXITY else one - other
 
     @property
     def documents(self) -> int:
         """The number of documents, which the tests resample."""
         return len(next(iter(self.counts.values())))
+
+
+def scores_under(condition: str, measures: Sequence[Measure]) -> dict[str, Any]:
+    """Return all scores under a condition; None where a score was not measured."""
+    scores = {measure.key: measure.score(condition) for measure in measures if condition in measure.counts}
+    return {"condition": condition, **{key: scores.get(key) for key in (PERPLEXITY, BLEU, ACCURACY)}}
 
 
 def perplexity_of(sums: Table) -> Table:
@@ -224,19 +229,12 @@ class Evidence:
         """Say whether a gain reaches the threshold."""
         return gain >= (self.thresholds.perplexity if measure == PERPLEXITY else self.thresholds.accuracy)
 
-    def significant_gain(self, measure: Measure, condition: str, baseline: str) -> float:
-        """Return the gain of one condition over another; 0 if it is not significant."""
+    def is_better(self, measure: Measure, condition: str, baseline: str, sign: Literal[1, -1] = 1) -> bool:
+        """Say whether one condition is significantly better (worse for sign -1) than another, by the threshold."""
         found = self.find(measure.key, condition, baseline)
-        enough = measure.documents >= self.thresholds.documents
-        return found.gain if found is not None and enough and found.p < self.level else 0.0
-
-    def is_better(self, measure: Measure, condition: str, baseline: str) -> bool:
-        """Say whether one condition is significantly better than another, by the threshold or more."""
-        return self.is_large(measure.key, self.significant_gain(measure, condition, baseline))
-
-    def is_worse(self, measure: Measure, condition: str, baseline: str) -> bool:
-        """Say whether one condition is significantly worse than another, by the threshold or more."""
-        return self.is_large(measure.key, -self.significant_gain(measure, condition, baseline))
+        if found is None or measure.documents < self.thresholds.documents or found.p >= self.level:
+            return False
+        return self.is_large(measure.key, sign * found.gain)
 
     def shows_use(self, measure: Measure) -> bool:
         """Say whether the true history is better than none and than another's."""
@@ -256,7 +254,7 @@ def find_reason(evidence: Evidence) -> Reason:
         "content": any(evidence.shows_use(measure) for measure in measures),
         "too_few_documents": any(evidence.lacks_documents(measure) for measure in measures),
         "noise": any(evidence.is_better(measure, TRUE, NONE) for measure in measures),
-        "harmful": any(evidence.is_worse(measure, TRUE, NONE) for measure in measures),
+        "harmful": any(evidence.is_better(measure, TRUE, NONE, -1) for measure in measures),
         "no_gain": any(evidence.is_better(measure, TRUE, SHUFFLED) for measure in measures),
     }
     return next((reason for reason, holds in reasons.items() if holds), "ignored")

@@ -7,7 +7,7 @@ import pytest
 
 from docaps.corpus.contrastive import AnyItem, ContrastiveItem, ContrastiveSet, GenerativeItem
 from docaps.diagnosis.choices import ItemAnswer
-from docaps.diagnosis.contrastive_test import choose_examples, choose_items, sign, summarise
+from docaps.diagnosis.contrastive_test import choose_examples, choose_items, summarise
 from docaps.evaluation.contrastive import Decision
 
 HISTORY = ("the cat ran", "a dog came", "the cat sat here", "it was old", "the dog slept")
