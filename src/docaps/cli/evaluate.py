@@ -63,7 +63,7 @@ def evaluate(
         seed=seed,
     )
     systems, references, sources = _read(hypothesis, reference, source, {"format": format, "starts": starts}, options)
-    found = evaluate_systems(systems, references, sources, options, baseline=str(first))
+    found = evaluate_systems(systems, references, sources, options, str(first))
     (print_json if json else _print)({"reference": str(reference), "baseline": str(first), **found})
 
 

@@ -42,16 +42,12 @@ Example = tuple[float, Position, dict[str, Any]]
 """A sentence to show: its negative value, by which examples are sorted, its position and its record."""
 
 
-@dataclass(frozen=True, slots=True)
 class DocumentChunk:
-    """Some documents of a text by number, none of them empty."""
+    """Some documents of a text by number, none of them empty, and the position of each sentence in the whole text."""
 
-    documents: Mapping[int, ParallelDocument]
-
-    @property
-    def positions(self) -> list[Position]:
-        """The position of each sentence in the whole text."""
-        return [(number, place) for number, document in self.documents.items() for place in range(len(document.source))]
+    def __init__(self, documents: Mapping[int, ParallelDocument]) -> None:
+        self.documents = documents
+        self.positions = [(number, place) for number, one in documents.items() for place in range(len(one.source))]
 
     def sum_by_document(self, table: Table) -> Table:
         """Add up the rows of each document, from one row per sentence."""
@@ -76,14 +72,9 @@ class AblatedModel:
     """A model that scores, translates and is traced with any history."""
 
     def __init__(self, trained: TrainedModel, decoding: DecodingSettings | None = None) -> None:
-        self._trained = trained
+        self._trained, self.history = trained, trained.model.history
         self._translator = Translator(trained, decoding, warn=lambda message: None)  # noqa: ARG005
         self._encode_cached = lru_cache(maxsize=CACHED_SENTENCES)(self._encode)
-
-    @property
-    def history(self) -> int:
-        """How many earlier sentences the model looks at."""
-        return self._trained.model.history
 
     def windows(self, chunk: DocumentChunk) -> list[Window]:
         """Encode the sentence pairs of a chunk, without histories."""
@@ -242,13 +233,17 @@ def score_histories(trained: TrainedModel, documents: Sequence[ParallelDocument]
     """
     model = AblatedModel(trained)
     histories = Histories(documents, model.history, seed=SEED)
-    conditions = [(TRUE, histories.true)]
+    conditions: list[tuple[str, HistoryLookup]] = [(TRUE, histories.true)]
     if model.history:
         conditions += [(SHUFFLED, histories.shuffled(0))] if len(documents) > 1 else []
         conditions.append((NONE, histories.none))
-    tables: dict[str, list[Table]] = {}
+    found = AblationResults(examples=0)
     with progress.start("score the development part", len(conditions) * count_sentences(documents)) as task:
         for chunk in split_documents(documents):
-            for history, scores in model.score(chunk, model.windows(chunk), conditions, task).items():
-                tables.setdefault(history, []).append(chunk.sum_by_document(scores))
-    return {history: np.concatenate(found) for history, found in tables.items()}
+            found.add(chunk, model.score(chunk, model.windows(chunk), conditions, task), {})
+    return pool(found.likelihoods)
+
+
+def pool(chunks: Mapping[str, Sequence[Table]]) -> dict[str, Table]:
+    """Join the counts of all chunks, for each condition."""
+    return {condition: np.concatenate(tables) for condition, tables in chunks.items()}

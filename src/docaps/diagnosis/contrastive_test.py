@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
@@ -134,7 +135,7 @@ def choose_items(found: ContrastiveSet, history: History, limit: int | None) -> 
 def summarise(answers: Sequence[ItemAnswer], examples: int) -> dict[str, Any]:
     """Return accuracy, chance and examples as plain JSON values."""
     found = measure_accuracy([answer.item for answer in answers], [answer.decision for answer in answers])
-    groups = {key: value for key, value in found.as_dict().items() if key.startswith("by_")}
+    groups = {key: value for key, value in asdict(found).items() if key.startswith("by_")}
     flat = ("by_phenomenon", "by_distance", "by_pronoun", "by_form")
     return {
         "items": found.all.items,

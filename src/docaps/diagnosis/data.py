@@ -60,14 +60,19 @@ def read_data(run: Run, trained: TrainedModel, options: DataOptions) -> Diagnosi
     languages = trained.codec.source.code, trained.codec.target.code
     chosen = options.set
     if options.source:
-        named = dict(zip(("language", "target_language"), languages, strict=True))
-        layout = {"format": options.format, "starts": options.starts}
-        documents = read_parallel(options.source, options.reference, **layout, **named)
+        documents = read_parallel(
+            options.source,
+            options.reference,
+            format=options.format,
+            language=languages[0],
+            target_language=languages[1],
+            starts=options.starts,
+        )
         origin = {"source": str(options.source), "reference": str(options.reference or options.source)}
     else:
         store = open_store(options.corpus or own_corpus(run))
         documents, origin = _read_part(run, store, options)
-        chosen = chosen or (store.contrastive and ("jsonl", store.contrastive))
+        chosen = chosen or (("jsonl", store.contrastive) if store.contrastive else None)
     documents = spread(documents, options.limit)
     if chosen is None:
         return DiagnosisData(documents, (), origin)

@@ -13,7 +13,7 @@ divided by the number of measures.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -110,7 +110,7 @@ def compare_conditions(
     if measure.documents < 2 or not {condition, baseline} <= measure.counts.keys():
         return None
     tables = measure.counts[baseline], measure.counts[condition]
-    found = compare(*tables, measure.scorer, draws=draws, seed=seed).as_dict()
+    found = asdict(compare(*tables, measure.scorer, draws=draws, seed=seed))
     return ConditionComparison(measure.key, condition, baseline, measure.gain(condition, baseline), **found)
 
 
@@ -166,7 +166,7 @@ def compare_likelihoods(
     if shared:
         pairs[TRUE] = _pool(baseline, shared)[TRUE], _pool(own, shared)[TRUE]
     tested = {
-        history: compare(base, table, perplexity_of, draws=draws, seed=seed).as_dict()
+        history: asdict(compare(base, table, perplexity_of, draws=draws, seed=seed))
         for history, (base, table) in pairs.items()
         if len(table) > 1
     }

@@ -8,13 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from docaps import progress
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import count_sentences
 from docaps.diagnosis import DiagnosisOptions
-from docaps.diagnosis.ablation import AblatedModel, ablate
+from docaps.diagnosis.ablation import AblatedModel, ablate, pool
 from docaps.diagnosis.choices import answer_under_conditions
 from docaps.diagnosis.conditions import AGAINST, TRUE, check_documents, condition_names
 from docaps.diagnosis.data import DataOptions, DiagnosisData, find_sentence_model, fingerprint, read_data, sign
@@ -95,13 +93,9 @@ def diagnose(
     models = AblatedModel(trained, decoding), AblatedModel(other, decoding) if other else None
     found = ablate(*models, data.documents, options)
     choices = answer_under_conditions(trained, other, data.items, options, decoding) if data.items else None
-    pooled = {key: np.concatenate(tables) for key, tables in found.likelihoods.items()}
-    measures = [Measure(PERPLEXITY, pooled, perplexity_of)]
-    if found.bleu:
-        pooled = {key: np.concatenate(tables) for key, tables in found.bleu.items()}
-        measures.append(Measure(BLEU, pooled, found.metric.score))
-    if choices:
-        measures.append(Measure(ACCURACY, choices.counts, share_of))
+    measures = [Measure(PERPLEXITY, pool(found.likelihoods), perplexity_of)]
+    measures += [Measure(BLEU, pool(found.bleu), found.metric.score)] if found.bleu else []
+    measures += [Measure(ACCURACY, choices.counts, share_of)] if choices else []
     tokens = int(measures[0].counts[TRUE][:, 1].sum())
     if not tokens:
         raise CorpusError("the documents have no sentence with words: there is nothing to score")

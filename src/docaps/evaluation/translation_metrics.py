@@ -17,7 +17,7 @@ from docaps.errors import CorpusError
 from docaps.evaluation.external import count_with_meteor, meteor_program
 from docaps.evaluation.intervals import Table
 from docaps.evaluation.meteor.counts import Meteor
-from docaps.evaluation.meteor.paraphrases import read_paraphrases
+from docaps.evaluation.meteor.resources import read_paraphrases
 
 Documents = Sequence[Document]
 ORDERS = 4

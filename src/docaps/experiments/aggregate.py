@@ -192,11 +192,11 @@ def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRo
         for metric in choose_metrics(EvaluationOptions(tuple(row["means"]))):
             table = _pooled(grid, metric.key, own, sorted(own))
             interval = score_interval(table, metric.score, draws=DRAWS, seed=SEED) if len(table) > 1 else None
-            row["documents"][metric.key] = interval and asdict(interval)
+            row["documents"][metric.key] = interval
             if shared:
                 before, after = (_pooled(grid, metric.key, tables, shared) for tables in (base, own))
                 difference = compare(before, after, metric.score, draws=DRAWS, seed=SEED)
-                row.setdefault("against", {})[metric.key] = difference.as_dict()
+                row.setdefault("against", {})[metric.key] = asdict(difference)
 
 
 def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:

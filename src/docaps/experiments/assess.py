@@ -128,9 +128,9 @@ def contrast(trained: TrainedModel, path: Path) -> dict[str, Any]:
     return {
         "file": path.name,
         "items": len(items),
-        "accuracy": accuracy(items, scores).as_dict(),
-        "chance": chance(items).as_dict(),
-        "counts": counts(items).as_dict(),
+        "accuracy": asdict(accuracy(items, scores)),
+        "chance": asdict(chance(items)),
+        "counts": asdict(counts(items)),
     }
 
 

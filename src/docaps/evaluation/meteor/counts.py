@@ -10,8 +10,7 @@ import numpy as np
 from docaps.evaluation.intervals import Table
 from docaps.evaluation.meteor.alignment import Match, align, count_chunks, find_matches
 from docaps.evaluation.meteor.normalization import Normalizer
-from docaps.evaluation.meteor.parameters import function_words, parameters_of, snowball
-from docaps.evaluation.meteor.paraphrases import Paraphrases
+from docaps.evaluation.meteor.resources import Paraphrases, function_words, parameters_of, snowball
 
 LENGTHS, MATCHED, CHUNKS, WORDS = slice(0, 4), slice(4, 16), 16, slice(17, 19)
 SIZE = 19
@@ -23,12 +22,9 @@ class Meteor:
     """METEOR for translations into one language."""
 
     def __init__(self, language: str, paraphrases: Paraphrases | None = None, *, stages: int | None = None) -> None:
-        self.parameters = parameters_of(language)
-        self._paraphrases = paraphrases
-        self._normalizer = Normalizer(language)
-        self._stem = _stemmer(self.parameters.stemmer)
-        used = STAGES[: stages or (3 if paraphrases else 2)]
-        self.name = f"METEOR-1.5[{language},{'+'.join(used)}]"
+        self.parameters, self._paraphrases = parameters_of(language), paraphrases
+        self._normalizer, self._stem = Normalizer(language), _stemmer(self.parameters.stemmer)
+        self.name = f"METEOR-1.5[{language},{'+'.join(STAGES[: stages or (3 if paraphrases else 2)])}]"
 
     def count(self, hypothesis: str, reference: str) -> Table:
         """Return the counts of one sentence pair."""
