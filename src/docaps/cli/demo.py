@@ -59,9 +59,9 @@ def demo(
         summary = write_summary(folder, recipe, seconds)
     if json:
         print_json(summary)
-        return
-    _print_summary(summary)
-    _print_next(folder)
+    else:
+        _print_summary(summary)
+        _print_next(folder)
 
 
 def _write_page(folder: "DemoFolder", recipe: "Recipe", documents: int) -> None:
@@ -89,21 +89,17 @@ def _print_summary(summary: dict[str, Any]) -> None:
     """Print the table: BLEU and contrastive accuracy of both models, and chance."""
     models = [summary[stage] for stage in ("sentence", "document")]
     columns = [*(model["contrastive"] for model in models), summary["chance"]]
-    bleu = ["BLEU", *(f"{model['bleu']:.1f}" for model in models), ""]
-    rows = [["right choices in %: all", *(_percent(column["all"]) for column in columns)]]
+    shares = {"right choices in %: all": [column["all"] for column in columns]}
     for name in columns[-1]["by_phenomenon"]:
         title = f"{name} ({EXAMPLES[name]})" if name in EXAMPLES else name
-        rows.append([f"  {title}", *(_percent(column["by_phenomenon"][name]) for column in columns)])
+        shares[f"  {title}"] = [column["by_phenomenon"][name] for column in columns]
     for distance in columns[-1]["by_distance"]:
-        shares = [_percent(column["by_distance"][distance]) for column in columns]
-        rows.append([f"  decided {distance} sentence{'s' * (distance != '1')} before", *shares])
+        title = f"  decided {distance} sentence{'s' * (distance != '1')} before"
+        shares[title] = [column["by_distance"][distance] for column in columns]
+    rows = [[title, *(f"{100 * share:.1f}" for share in found)] for title, found in shares.items()]
+    bleu = ["BLEU", *(f"{model['bleu']:.1f}" for model in models), ""]
     title = "A sentence-level Transformer, and the same with QCN and regularisation, which sees three sentences before"
     print_table(title, ["", "sentence model", "document model", "chance"], [bleu, *rows])
-
-
-def _percent(share: float) -> str:
-    """Return a share in per cent."""
-    return f"{100 * share:.1f}"
 
 
 def _print_next(folder: "DemoFolder") -> None:
