@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, typed
-from docaps.cli.grid_options import RECIPE, GridOptions, build_grid, parse_seeds
-from docaps.experiments import DOCUMENTS, PHENOMENA
+from docaps.experiments import DOCUMENTS, PHENOMENA, RECIPE
 from docaps.memory import prepare_memory
 from docaps.progress import in_words
 
@@ -81,6 +80,7 @@ def experiment(
     Example: docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
     prepare_memory()  # before torch is imported
+    from docaps.cli.grid_options import GridOptions, build_grid, parse_seeds
     from docaps.experiments.grid_locks import PARENT
 
     folder, numbers = dir or Path("runs") / name, parse_seeds(seeds)

@@ -1,15 +1,15 @@
-"""The options of `docaps experiment` as a grid."""
+"""The options of `docaps experiment` as a grid. Imports torch: to be imported after memory is prepared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from docaps.config import Recipe
-    from docaps.experiments.grid import Grid
-
-RECIPE = "minidocs"  # unless --profile names another
+from docaps.config import Recipe, load_recipe, parse_duration, recipe_path
+from docaps.errors import ConfigError
+from docaps.experiments import DOCUMENTS, PHENOMENA, RECIPE
+from docaps.experiments.estimate import corpus_to_measure, steps_within
+from docaps.experiments.grid import CorpusSource, Grid, check_request, read_request, shape
+from docaps.experiments.rows import LAYOUTS, SENTENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +45,14 @@ class GridOptions:
 
 def parse_seeds(text: str) -> list[int]:
     """Parse the numbers after --seeds."""
-    from docaps.errors import ConfigError
-
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
         raise ConfigError(f"--seeds {text}: expected whole numbers with commas between, for example 1,2,3")
     return list(dict.fromkeys(int(part) for part in parts))
 
 
-def build_grid(options: GridOptions) -> "Grid":
+def build_grid(options: GridOptions) -> Grid:
     """Turn options into a grid; what they leave out is as in the folder, or else the default."""
-    from docaps.errors import ConfigError
-    from docaps.experiments.grid import CorpusSource, Grid, check_request, read_request
-    from docaps.experiments.rows import LAYOUTS, SENTENCE
-
     layout = LAYOUTS[options.name]
     known = [SENTENCE, *layout.rows]
     if unknown := [name for name in options.only or () if name not in known]:
@@ -73,14 +67,8 @@ def build_grid(options: GridOptions) -> "Grid":
     return grid
 
 
-def _new_grid(options: GridOptions) -> "Grid":
+def _new_grid(options: GridOptions) -> Grid:
     """Make a grid from options alone; refuse those that exclude each other."""
-    from docaps.config import load_recipe, recipe_path
-    from docaps.errors import ConfigError
-    from docaps.experiments import DOCUMENTS, PHENOMENA
-    from docaps.experiments.grid import CorpusSource, Grid, shape
-    from docaps.experiments.rows import LAYOUTS
-
     layout = LAYOUTS[options.name]
     if options.steps is not None and options.budget is not None:
         raise ConfigError("--steps and --budget: give the one or the other")
@@ -98,13 +86,8 @@ def _new_grid(options: GridOptions) -> "Grid":
     return _fit_budget(grid, recipe, options, options.budget)
 
 
-def _fit_budget(grid: "Grid", recipe: "Recipe", options: GridOptions, budget: str) -> "Grid":
+def _fit_budget(grid: Grid, recipe: Recipe, options: GridOptions, budget: str) -> Grid:
     """Choose the steps that fit a time budget; a grid that was started keeps its own."""
-    from docaps.config import parse_duration
-    from docaps.errors import ConfigError
-    from docaps.experiments.estimate import corpus_to_measure, steps_within
-    from docaps.experiments.grid import read_request, shape
-
     try:
         seconds = parse_duration(budget)
     except ValueError as fault:
