@@ -189,10 +189,7 @@ def _print_commands(grid: "Grid") -> None:
 
 
 def _print_plan(grid: "Grid", jobs: int, *, json: bool) -> None:
-    """Print the state of each run, and the time and disk that the others will take.
-
-    Runs on mini-documents of each seed (routing, rivals) are listed only: nothing is generated or measured.
-    """
+    """Print the state of each run, and the time and disk that the others will take; routing and rivals are untimed."""
     from docaps.experiments.estimate import corpus_to_measure, disk_in_all, estimate, seconds_in_all
     from docaps.experiments.runner import state_of
 

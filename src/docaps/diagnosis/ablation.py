@@ -227,10 +227,7 @@ def measure_likelihoods(run: Run, store: Store) -> None:
 
 
 def score_histories(trained: TrainedModel, documents: Sequence[ParallelDocument]) -> dict[str, Table]:
-    """Score documents with the true history, another document's and none.
-
-    A model that looks at no history has the first alone; with a single document there is no other's.
-    """
+    """Score documents with the true history, another document's (if there is one) and, if the model has any, none."""
     model = AblatedModel(trained)
     histories = Histories(documents, model.history, seed=SEED)
     conditions: list[tuple[str, HistoryLookup]] = [(TRUE, histories.true)]

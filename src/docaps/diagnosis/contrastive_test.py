@@ -89,8 +89,7 @@ def contrast_grid(
     A run that looks at no history is tested once; trials, by which settings are chosen, are not tested. A failed run
     is reported when the others are done. The grid's results must be up to date, for they list its runs.
     """
-    found: list[dict[str, Any]] = []
-    faults: list[DocapsError] = []
+    found, faults = list[dict[str, Any]](), list[DocapsError]()
     for run in runs_of(directory, read_grids(directory)):
         if "test" not in read_json(open_run(run).results, error=RunError)["parts"]:  # a trial
             continue

@@ -157,10 +157,8 @@ def cxmi(measure: Measure, values: Sequence[float], *, draws: int, seed: int) ->
 def compare_likelihoods(
     own: Mapping[int, Likelihoods], baseline: Mapping[int, Likelihoods], *, draws: int, seed: int
 ) -> dict[str, dict[str, Any]]:
-    """Return the perplexity with each history, the true one tested against the baseline's, others against it.
-
-    Runs are given by seed and pooled; against the baseline, over the seeds that both have.
-    """
+    """Return the perplexity with each history, the true one tested against the baseline's, others against it."""
+    # Runs are given by seed and pooled; against the baseline, over the seeds that both have.
     counts, shared = _pool(own, sorted(own)), sorted(own.keys() & baseline.keys())
     pairs = {history: (counts[TRUE], table) for history, table in counts.items() if history != TRUE}
     if shared:

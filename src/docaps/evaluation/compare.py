@@ -28,13 +28,10 @@ METRICS: dict[str, Callable[[EvaluationOptions], Metric]] = {
 def check_same_shape(hypotheses: Documents, references: Documents, *, path: Path, what: str = "translated") -> None:
     """Refuse documents that differ from the reference in number or length, naming the first difference."""
     for number, (one, other) in enumerate(zip(hypotheses, references, strict=False), start=1):
-        if len(one.sentences) != len(other.sentences):
-            raise CorpusError(
-                f"document {number} has {len(one.sentences)} {what} sentences, "
-                f"but {len(other.sentences)} in the reference",
-                path=path,
-                line=one.layout.line if one.layout else None,
-            )
+        ours, theirs = len(one.sentences), len(other.sentences)
+        if ours != theirs:
+            message = f"document {number} has {ours} {what} sentences, but {theirs} in the reference"
+            raise CorpusError(message, path=path, line=one.layout.line if one.layout else None)
     if len(hypotheses) != len(references):
         message = f"{len(hypotheses)} {what} documents, but {len(references)} in the reference"
         raise CorpusError(message, path=path)

@@ -115,11 +115,8 @@ def group_items(
     """Summarise the values of all items and of each group."""
     phenomena = [item.phenomenon for item in items]
     distances = [None if item.distance is None else str(item.distance) for item in items]
-
-    def by_distance(pairs: Sequence[tuple[str | None, Value]]) -> dict[str, Result]:
-        return _group([distance for distance, _ in pairs], [value for _, value in pairs], summarise)
-
-    crossed = _group(phenomena, list(zip(distances, values, strict=True)), by_distance)
+    pairs = list(zip(distances, values, strict=True))
+    crossed = _group(phenomena, pairs, lambda some: _group([d for d, _ in some], [v for _, v in some], summarise))
     return ByGroup(
         all=summarise(values),
         by_phenomenon=_group(phenomena, values, summarise),

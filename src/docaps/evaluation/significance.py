@@ -40,10 +40,8 @@ def compare(baseline: Table, system: Table, scorer: Scorer, *, draws: int, seed:
 
 
 def p_value(draws: Table, difference: float) -> float:
-    """Return the share of draws with at least as large a difference, the observed one counted as one more draw.
-
-    Equal differences count, up to rounding: with few documents many draws tie.
-    """
+    """Return the share of draws with at least as large a difference, the observed one counted as one more draw."""
+    # Equal differences count, up to rounding: with few documents many draws tie.
     as_large = np.abs(draws) > abs(difference) - 1e-9
     return float((np.count_nonzero(as_large) + 1) / (len(draws) + 1))
 

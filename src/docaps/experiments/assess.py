@@ -62,12 +62,9 @@ def assessed_part(store: Store) -> Part:
 
 
 def trace_chosen(run: Run, store: Store, sentences: Sequence[tuple[int, int]]) -> None:
-    """Put the routing of chosen sentences, (document, sentence) from 1, first in an assessed run's `routing.json`.
-
-    A run without routing stays as it is.
-    """
+    """Put the routing of chosen sentences, (document, sentence) from 1, first in an assessed run's `routing.json`."""
     path = run.assessment / "routing.json"
-    if not sentences or not path.exists():
+    if not sentences or not path.exists():  # a run without routing stays as it is
         return
     documents = store.raw(assessed_part(store))
     for document, sentence in sentences:

@@ -103,10 +103,8 @@ class Grid:
             yield from (Cell(seed, row) for row in self.rows)
 
     def in_order(self) -> list[Cell]:
-        """List all runs in the order to start them: sentence models, because rows wait for them, then long rows.
-
-        A long row started last would keep one worker busy and the others idle.
-        """
+        """List all runs in the order to start them: sentence models, because rows wait for them, then long rows."""
+        # A long row started last would keep one worker busy and the others idle.
         return sorted(self.cells(), key=lambda cell: (cell.row is not None, -self.steps_of(cell)))
 
     def predecessor(self, cell: Cell) -> Cell | None:
@@ -184,22 +182,17 @@ def shape(recipe: Recipe, steps: int | None, check_every: int | None = None) -> 
     for name in (SENTENCE, "document"):
         if name not in recipe.stage:
             raise RunError(f"a grid needs a recipe with the stages sentence and document; this one has no {name!r}")
-        stage = recipe.stage[name]
-        values = stage.model_dump() | {"steps": steps or stage.steps}
-        values["warmup"] = min(stage.warmup, values["steps"] // 10) if steps else stage.warmup
-        every = stage.validate_every if name == SENTENCE or check_every is None else check_every
-        values["validate_every"] = min(every, values["steps"])
-        if check_every is None and stage.result == "last":
-            values["result"] = "best"
-        stages[name] = values
+        stage, taken = recipe.stage[name], steps or recipe.stage[name].steps
+        warmup = min(stage.warmup, taken // 10) if steps else stage.warmup
+        every = min(stage.validate_every if name == SENTENCE or check_every is None else check_every, taken)
+        result = "best" if check_every is None and stage.result == "last" else stage.result
+        changed = {"steps": taken, "warmup": warmup, "validate_every": every, "result": result}
+        stages[name] = stage.model_dump() | changed
     return Recipe.model_validate(recipe.model_dump() | {"stage": stages})
 
 
 def is_same_request(found: Any, recipe: Recipe, others: Mapping[str, Any]) -> bool:
-    """Return whether a stored request has this recipe and these other values.
-
-    A setting that the version which stored it did not know has its default.
-    """
+    """Return whether a stored request has this recipe and these other values; unknown settings have their defaults."""
     if not isinstance(found, dict) or not isinstance(found.get("recipe"), dict):
         return False
     same = upgrade_settings(Recipe, found["recipe"]) == recipe.model_dump()
@@ -241,8 +234,7 @@ def read_request(directory: Path) -> tuple[Recipe, CorpusSource, dict[str, Any]]
     path = directory / "grid.json"
     found = read_json(path, error=RunError)
     try:
-        recipe = Recipe.model_validate(found.pop("recipe"), strict=False)
-        corpus = found.pop("corpus")
+        recipe, corpus = Recipe.model_validate(found.pop("recipe"), strict=False), found.pop("corpus")
         source = CorpusSource(Path(corpus["path"]), hash=corpus["hash"]) if "path" in corpus else CorpusSource(**corpus)
         found.pop("version")
     except (AttributeError, KeyError, TypeError, ValueError) as fault:

@@ -55,10 +55,7 @@ ROUNDS, STEPS = 5, 4
 
 
 def measure(run: Run, store: Store, *, labels: Labels | None = None, command: str = "", trial: bool = False) -> None:
-    """Measure a finished run once, from its translations to `results.json`, which is written last.
-
-    A trial is measured on the development part only.
-    """
+    """Measure a finished run (a trial: on the development part only) once; `results.json` is written last."""
     if run.results.exists():
         return
     parts = {}
@@ -213,10 +210,8 @@ class _Pace:
 
 
 def relative_speed(recipe: Recipe, stage: str, store: Store) -> float:
-    """Return a system's training speed as a share of the sentence model's: the median of paired measurements.
-
-    Both are measured in turn, in target tokens a second, each with batches of its own.
-    """
+    """Return a system's training speed as a share of the sentence model's: the median of paired measurements."""
+    # Both are measured in turn, in target tokens a second, each with batches of its own.
     system = recipe.system(stage)
     with torch.random.fork_rng():
         plain = _Pace(recipe, system.model_copy(update={"name": "transformer"}), stage, store)

@@ -58,10 +58,8 @@ PAPER_SIZES = {"history.sentences": 3, "qcn.capsules": 4, "qcn.rounds": 4}
 def _informed(
     name: str, title: str, system: Literal["han", "san"], starts_from: str = SENTENCE, **more: Any
 ) -> GridRow:
-    """Return a row of a rival that knows distances and trains the states of other sentences.
-
-    Pronouns of the mini-documents need both: which of two things was mentioned last, and the gender of a thing.
-    """
+    """Return a row of a rival that knows distances and trains the states of other sentences."""
+    # Pronouns of the mini-documents need both: which of two things was mentioned last, and the gender of a thing.
     changes = {f"{system}.{key}": value for key, value in {"gradient": True, "distances": True, **more}.items()}
     return GridRow(name, title, system, changes, starts_from=starts_from)
 
@@ -185,62 +183,38 @@ class GridLayout:
         return self.part == "dev" and row.name not in LAYOUTS["table2"].rows
 
 
-def _named(names: str) -> dict[str, GridRow]:
-    """Return the rows of some names, separated by spaces."""
-    return {name: ROWS[name] for name in names.split()}
+_NAMES = {
+    "table2": "transformer transformer+reg qcn qcn+reg zhang han san concat capsnet qcn-shuffled qcn-noise "
+    "zhang-all han-encoder",
+    "trials": "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
+    "routed-1 routed-2 routed-3 silent exempt transformer-longer longer",
+    "routing": "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
+    "unsquashed spread",
+    "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-joint han-at-once han san-online san-sparse "
+    "san-flat san-decoder san-offline san concat-full-rate concat-2-to-2 qcn-shuffled qcn-noise",
+}
+"""The rows of experiments, in the order of their tables."""
+
+
+def _table(name: str, title: str, baseline: str, **more: Any) -> GridLayout:
+    """Return the layout of a table: the rows that its list names."""
+    return GridLayout(name, title, {row: ROWS[row] for row in _NAMES[name].split()}, baseline=baseline, **more)
 
 
 def _figure(series: str, title: str, axis: str) -> GridLayout:
     """Return the layout of a figure: the rows of a series."""
-    return GridLayout(
-        series, title, {name: row for name, row in ROWS.items() if name.rpartition("-")[0] == series}, axis
-    )
+    rows = {name: row for name, row in ROWS.items() if name.rpartition("-")[0] == series}
+    return GridLayout(series, title, rows, axis)
 
 
+_ON_DEMAND = frozenset({"zhang-all", "han-encoder"})
 _LAYOUTS = (
-    GridLayout(
-        "table2",
-        "Table 2: the systems, and controls",
-        _named(
-            "transformer transformer+reg qcn qcn+reg zhang han san concat capsnet qcn-shuffled qcn-noise "
-            "zhang-all han-encoder"
-        ),
-        baseline="transformer",
-        on_demand=frozenset({"zhang-all", "han-encoder"}),
-    ),
+    _table("table2", "Table 2: the systems, and controls", "transformer", on_demand=_ON_DEMAND),
     _figure("history", "Figure 4: history sentences (M = 4, 4 iterations)", "history.sentences"),
     _figure("capsules", "Figure 5: capsules (K = 3, 4 iterations)", "qcn.capsules"),
     _figure("rounds", "Routing iterations (K = 3, M = 4)", "qcn.rounds"),
-    GridLayout(
-        "trials",
-        "Trials: the QCN with one setting changed",
-        _named(
-            "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
-            "routed-1 routed-2 routed-3 silent exempt transformer-longer longer"
-        ),
-        baseline="transformer",
-        part="dev",
-    ),
-    GridLayout(
-        "routing",
-        "Routing: what the paper leaves open, one option at a time",
-        _named(
-            "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
-            "unsquashed spread"
-        ),
-        baseline="qcn",
-        check_every=100,
-    ),
-    GridLayout(
-        "rivals",
-        "Rivals: the other systems, and controls",
-        _named(
-            "transformer qcn zhang-all zhang han-encoder han-decoder han-joint han-at-once han san-online san-sparse "
-            "san-flat san-decoder san-offline san concat-full-rate concat-2-to-2 qcn-shuffled qcn-noise"
-        ),
-        baseline="transformer",
-        check_every=100,
-        timed=True,
-    ),
+    _table("trials", "Trials: the QCN with one setting changed", "transformer", part="dev"),
+    _table("routing", "Routing: what the paper leaves open, one option at a time", "qcn", check_every=100),
+    _table("rivals", "Rivals: the other systems, and controls", "transformer", check_every=100, timed=True),
 )
 LAYOUTS: Mapping[str, GridLayout] = {layout.name: layout for layout in _LAYOUTS}
