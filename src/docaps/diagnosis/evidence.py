@@ -51,10 +51,12 @@ class Measure:
         return len(next(iter(self.counts.values())))
 
 
-def scores_under(condition: str, measures: Sequence[Measure]) -> dict[str, Any]:
-    """Return all scores under a condition; None where a score was not measured."""
-    scores = {measure.key: measure.score(condition) for measure in measures if condition in measure.counts}
-    return {"condition": condition, **{key: scores.get(key) for key in (PERPLEXITY, BLEU, ACCURACY)}}
+def list_measures(
+    likelihoods: Mapping[str, Table], bleu: Mapping[str, Table], bleu_scorer: Scorer, right: Mapping[str, Table]
+) -> list[Measure]:
+    """Return the measures of counts under each condition: perplexity first, then BLEU and accuracy, where measured."""
+    measures = Measure(BLEU, bleu, bleu_scorer), Measure(ACCURACY, right, share_of)
+    return [Measure(PERPLEXITY, likelihoods, perplexity_of), *(measure for measure in measures if measure.counts)]
 
 
 def perplexity_of(sums: Table) -> Table:
@@ -207,6 +209,11 @@ class Evidence:
         """Return a comparison, if it was made."""
         wanted = (measure, condition, baseline)
         return next((one for one in self.comparisons if (one.measure, one.condition, one.baseline) == wanted), None)
+
+    def scores(self, condition: str) -> dict[str, Any]:
+        """Return all scores under a condition; None where a score was not measured."""
+        scores = {measure.key: measure.score(condition) for measure in self.measures if condition in measure.counts}
+        return {"condition": condition, **{key: scores.get(key) for key in (PERPLEXITY, BLEU, ACCURACY)}}
 
     @property
     def perplexity(self) -> Measure:

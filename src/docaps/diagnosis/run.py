@@ -16,20 +16,7 @@ from docaps.diagnosis.ablation import AblatedModel, ablate, pool
 from docaps.diagnosis.choices import answer_under_conditions
 from docaps.diagnosis.conditions import AGAINST, TRUE, check_documents, condition_names
 from docaps.diagnosis.data import DataOptions, DiagnosisData, find_sentence_model, fingerprint, read_data, sign
-from docaps.diagnosis.evidence import (
-    ACCURACY,
-    BLEU,
-    PERPLEXITY,
-    Evidence,
-    Measure,
-    compare_all,
-    cxmi,
-    gains_by_distance,
-    perplexity_of,
-    scores_under,
-    share_of,
-    unigram_perplexity,
-)
+from docaps.diagnosis.evidence import Evidence, compare_all, cxmi, gains_by_distance, list_measures, unigram_perplexity
 from docaps.diagnosis.verdict import judge
 from docaps.errors import CorpusError, RunError
 from docaps.runs.directory import Run, open_run
@@ -93,9 +80,8 @@ def diagnose(
     models = AblatedModel(trained, decoding), AblatedModel(other, decoding) if other else None
     found = ablate(*models, data.documents, options)
     choices = answer_under_conditions(trained, other, data.items, options, decoding) if data.items else None
-    measures = [Measure(PERPLEXITY, pool(found.likelihoods), perplexity_of)]
-    measures += [Measure(BLEU, pool(found.bleu), found.metric.score)] if found.bleu else []
-    measures += [Measure(ACCURACY, choices.counts, share_of)] if choices else []
+    right = choices.counts if choices else {}
+    measures = list_measures(pool(found.likelihoods), pool(found.bleu), found.metric.score, right)
     tokens = int(measures[0].counts[TRUE][:, 1].sum())
     if not tokens:
         raise CorpusError("the documents have no sentence with words: there is nothing to score")
@@ -112,7 +98,7 @@ def diagnose(
         "frequency_perplexity": evidence.unigram_perplexity,
         **tests,
         "shuffles": options.shuffles,
-        "conditions": [scores_under(condition, measures) for condition in [*condition_names(history), AGAINST]],
+        "conditions": [evidence.scores(condition) for condition in [*condition_names(history), AGAINST]],
         "bleu_signature": found.metric.signature or None,
         "comparisons": [asdict(comparison) for comparison in comparisons],
         "by_distance": {measure.key: gains_by_distance(comparisons, measure.key, history) for measure in measures},
