@@ -18,8 +18,8 @@ def _check_set(name: str) -> str:
     known = [*SETS, *(plugins.entries(GROUP) if name not in SETS else ())]
     if name not in known:
         near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise typer.BadParameter(f"no contrastive set {name!r}: {hint}There are {', '.join(known)}.")
+        hint = f"did you mean {near[0]!r}? There" if near else "there"
+        raise typer.BadParameter(f"no contrastive set {name!r}: {hint} are {', '.join(known)}.")
     return name
 
 
@@ -29,8 +29,7 @@ SetOption = Annotated[
         "--set",
         metavar="NAME",
         callback=_check_set,
-        help="Which set it is: contrapro, mt-geneval, ctxpro, minidocs, jsonl or that of a plug-in "
-        "(docs/reference/contrastive-sets.md).",
+        help="Which set it is: contrapro, mt-geneval, ctxpro, minidocs, jsonl or that of a plug-in.",
     ),
 ]
 ShuffledOption = Annotated[
