@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,10 @@ import pytest
 from tests.cli.calling import docaps, succeed
 from tests.cli.conftest import Chain
 from tests.unit.corpus.contrastive.page import BY_TITLE, EXAMPLES, Example
+from tests.unit.corpus.installed import FOLDER
+
+from docaps.config import plugins
+from docaps.corpus.contrastive import SETS
 
 
 def arguments(example: Example, folder: Path) -> list[str | Path]:
@@ -118,12 +123,41 @@ def test_a_stored_result_is_only_valid_for_its_beam(chain: Chain, tmp_path: Path
     assert json.loads(succeed(*words, "--beam", "2").out)["search"] == {"beam": 2}
 
 
+def unwrapped(text: str) -> str:
+    """Return a text without the box that it is printed in."""
+    return " ".join(text.replace("│", " ").split())
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add the contrastive set `pairs` of the package in tests/fixtures/plugin-format."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    entry = EntryPoint("pairs", "docaps_stars:read_pairs", "docaps.contrastive")
+    monkeypatch.setattr(plugins, "entries", lambda group: {"pairs": entry} if group == entry.group else {})
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_set_of_a_plugin_is_answered(chain: Chain, tmp_path: Path) -> None:
+    path = tmp_path / "items.tsv"
+    path.write_text("Here is a dog.\tIt barks.\tEr bellt.\tEs bellt.\n" * 2, encoding="utf-8")
+    found = contrast(chain, "--set", "pairs", path)
+    assert (found["set"], found["items"], found["files"]) == ("pairs", 2, {"items.tsv": 2})
+    fault = docaps("contrast", chain.document, "--set", "pair", path)
+    assert (fault.code, fault.out) == (2, "")
+    assert "no contrastive set 'pair': did you mean 'pairs'?" in unwrapped(fault.err)
+
+
+def test_the_help_names_the_built_in_sets() -> None:
+    assert f"Which set it is: {', '.join(SETS)}" in unwrapped(succeed("contrast", "--help").out)
+
+
 FAULTS = [
     (["--keep", "a", "--limit", "3"], 1, "--keep is for whole sets: leave --limit out"),
     (["--keep", "../a"], 1, "a name has letters, digits, - and _ only"),
     (["--no-context", "--shuffled"], 1, "--no-context and --shuffled: give the one or the other"),
     (["--context-dir", "."], 1, "--context-dir and --context-lines go with --set contrapro, not with jsonl"),
-    (["--set", "bawden"], 2, "Invalid value for '--set'"),
+    (["--set", "bawden"], 2, "Invalid value for '--set': no contrastive set 'bawden'"),
+    (["--set", "minidoc"], 2, "did you mean 'minidocs'?"),
     (["--limit", "0"], 2, "Invalid value for '--limit'"),
     (["--set", "mt-geneval"], 1, "not a file name of MT-GenEval"),
     (["--set", "ctxpro"], 1, "ctxpro has a JSON file and a file of inputs"),
@@ -134,4 +168,4 @@ FAULTS = [
 def test_errors_are_reported(chain: Chain, options: list[str], code: int, message: str) -> None:
     result = docaps("contrast", chain.document, chain.text / "contrastive.jsonl", *options)
     assert (result.code, result.out) == (code, "")
-    assert message in result.err
+    assert message in unwrapped(result.err)

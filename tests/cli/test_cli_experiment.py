@@ -164,10 +164,15 @@ def test_a_seed_and_a_row_can_be_added(desk: Path) -> None:
     assert "; means over the seeds 1, 2 (lowest-highest)." in Path("routing/routing.md").read_text(encoding="utf-8")
 
 
-def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(desk: Path) -> None:
+def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("seconds_per_step", "make_minidocs"):  # neither steps nor mini-documents, which take long
+        monkeypatch.setattr(estimate, name, lambda *_: pytest.fail("measured"))
     before = listing(desk)
     options = [*EXPERIMENT, "--only", "raw", "--seeds", "1,2", "--dry-run"]
-    runs = json.loads(succeed(*options, "--dir", "routing", "--json").out)["runs"]
+    found = json.loads(succeed(*options, "--dir", "routing", "--json").out)
+    assert (found["seconds"], found["bytes"], found["jobs"]) == (None, None, 1)
+    runs = found["runs"]
+    assert {(run["seconds"], run["bytes"]) for run in runs} == {(None, None)}
     states = {(run["row"], run["seed"]): run["state"] for run in runs}
     finished = [("sentence", 1), ("qcn", 1), ("capsnet", 1)]
     missing = [("raw", 1), ("sentence", 2), ("qcn", 2), ("capsnet", 2), ("raw", 2)]
@@ -180,10 +185,7 @@ def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(desk: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["routing", "rivals"])
-def test_all_rows_are_compared_unless_some_are_chosen(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(estimate, "seconds_per_step", lambda *_: 0.1)
+def test_all_rows_are_compared_unless_some_are_chosen(name: str, tmp_path: Path) -> None:
     found = json.loads(succeed("experiment", name, *TINY, "--dir", tmp_path / "new", "--dry-run", "--json").out)
     assert [run["row"] for run in found["runs"]] == ["sentence", *LAYOUTS[name].rows]
 

@@ -90,6 +90,11 @@ def command_name() -> str:
     return str(script.relative_to(Path.cwd())) if script.is_relative_to(Path.cwd()) else str(script)
 
 
+def typed(*words: str | Path) -> str:
+    """Return a docaps command that can be typed, its words quoted for the shell."""
+    return f"{command_name()} {shlex.join(map(str, words))}"
+
+
 def typed_command() -> str:
     """Return the command line as the user typed it, quoted for the shell."""
     return shlex.join(["docaps", *sys.argv[1:]])

@@ -1,22 +1,37 @@
 """`docaps contrast`: how often a model prefers the right translation where only context decides."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from docaps.cli.console import (
-    ContextDirOption,
-    ContextLinesOption,
-    JsonOption,
-    command_name,
-    print_json,
-    print_next,
-    print_table,
-    quote,
-)
+from docaps.cli import console
 
+
+def _check_set(name: str) -> str:
+    """Refuse the name of an unknown set; packages may add sets."""
+    from docaps.config import plugins
+    from docaps.corpus.contrastive.sets import GROUP, SETS
+
+    known = [*SETS, *(plugins.entries(GROUP) if name not in SETS else ())]
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}? There" if near else "there"
+        raise typer.BadParameter(f"no contrastive set {name!r}: {hint} are {', '.join(known)}.")
+    return name
+
+
+SetOption = Annotated[
+    str,
+    typer.Option(
+        "--set",
+        metavar="NAME",
+        callback=_check_set,
+        help="Which set it is: contrapro, mt-geneval, ctxpro, minidocs, jsonl or that of a plug-in.",
+    ),
+]
 ShuffledOption = Annotated[
     bool, typer.Option("--shuffled", help="Give each item the history of another one, to compare.")
 ]
@@ -27,7 +42,6 @@ ExamplesOption = Annotated[
 KeepOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="Store the result in the run, where docaps report shows it.")
 ]
-SetName = Literal["contrapro", "mt-geneval", "ctxpro", "minidocs", "jsonl"]
 JSON_EXAMPLES = 10
 COLUMNS = ["accuracy", "95 % interval", "chance", "count"]
 
@@ -35,18 +49,16 @@ COLUMNS = ["accuracy", "95 % interval", "chance", "count"]
 def contrast(
     run: Annotated[Path, typer.Argument(help="A finished run directory, or the folder of a grid.")],
     path: Annotated[Path, typer.Argument(help="The set: one of its files, or its directory.")],
-    set: Annotated[
-        SetName, typer.Option("--set", help="Which set it is (docs/reference/contrastive-sets.md).")
-    ] = "jsonl",
-    context_dir: ContextDirOption = None,
-    context_lines: ContextLinesOption = None,
+    set: SetOption = "jsonl",
+    context_dir: console.ContextDirOption = None,
+    context_lines: console.ContextLinesOption = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Hide the history, to compare.")] = False,
     shuffled: ShuffledOption = False,
     limit: LimitOption = None,
     beam: Annotated[int | None, typer.Option(min=1, help="ctxpro: hypotheses kept at each step; 1 is greedy.")] = None,
     examples: ExamplesOption = None,
     keep: KeepOption = None,
-    json: JsonOption = False,
+    json: console.JsonOption = False,
 ) -> None:
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
 
@@ -73,15 +85,15 @@ def contrast(
             raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
         write_tables(run)  # runs may have finished since the results were written
         found = {"runs": contrast_grid(run, set, path, context, keep=keep, beam=beam)}
-        (print_json if json else _print_grid)(found)
+        (console.print_json if json else _print_grid)(found)
         return
     history: History = "none" if no_context else "shuffled" if shuffled else "own"
     shown = examples if examples is not None else JSON_EXAMPLES if json else 0
     result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown, keep=keep)
-    (print_json if json else _print)(result)
+    (console.print_json if json else _print)(result)
     if history == "own" and not json:
-        call = f"{command_name()} contrast {quote(run)} --set {set} {quote(path)}" + (f" --keep {keep}" if keep else "")
-        print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
+        call = console.typed("contrast", run, "--set", set, path, *(["--keep", keep] if keep else []))
+        console.print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
 
 
 def _print(result: Mapping[str, Any]) -> None:
@@ -94,7 +106,7 @@ def _print(result: Mapping[str, Any]) -> None:
         rows += [[f"  distance {distance}", *_cells(part)] for distance, part in by_distance.items()]
     for kind in ("pronoun", "form"):
         rows += [[f"{kind} {name}", *_cells(values)] for name, values in details[f"by_{kind}"].items()]
-    print_table("Right choices", ["items", *COLUMNS], rows)
+    console.print_table("Right choices", ["items", *COLUMNS], rows)
     groups = (group for key, group in details.items() if key != "by_phenomenon_and_distance")
     methods = [result["interval"]["method"], *(values["method"] for group in groups for values in group.values())]
     typer.echo(f"Intervals: {', '.join(dict.fromkeys(methods))}. Ties, counted as wrong: {result['ties']:,}.")
@@ -107,11 +119,9 @@ def _print_grid(found: Mapping[str, Any]) -> None:
     """Print a row for each run and history."""
     from docaps.runs.contrastive_results import HISTORIES
 
-    rows = [
-        [result["run"], HISTORIES[result["history"]], *_cells({**result, **result["interval"]})]
-        for result in found["runs"]
-    ]
-    print_table("Right choices", ["run", "history", *COLUMNS], rows, texts=(0, 1))
+    runs = [(result["run"], HISTORIES[result["history"]], result) for result in found["runs"]]
+    rows = [[run, history, *_cells({**result, **result["interval"]})] for run, history, result in runs]
+    console.print_table("Right choices", ["run", "history", *COLUMNS], rows, texts=(0, 1))
 
 
 def _cells(values: Mapping[str, Any]) -> list[str]:
@@ -123,8 +133,7 @@ def _cells(values: Mapping[str, Any]) -> list[str]:
 def _format_example(example: Mapping[str, Any]) -> str:
     """Write an answer: history, source, the model's answer and the expected one."""
     history = [f"    {sentence}" for sentence in example["history"]]
-    answer = example.get("chosen", example.get("translation"))
     expected = example.get("right") or " or ".join(example["expected"])
     verdict = "right" if example["correct"] else f"wrong; wanted: {expected}"
-    head = f"\n{example['id']} ({example['phenomenon']})"
-    return "\n".join([head, *history, f"  > {example['source']}", f"  < {answer}  [{verdict}]"])
+    answer = f"  < {example.get('chosen', example.get('translation'))}  [{verdict}]"
+    return "\n".join([f"\n{example['id']} ({example['phenomenon']})", *history, f"  > {example['source']}", answer])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
+from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, typed
 from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
 from docaps.memory import prepare_memory
 
@@ -48,7 +48,7 @@ def demo(
     folder = DemoFolder(dir)
     if folder.request.exists() and folder.summary.exists() and not overwrite:
         summary = read_json(folder.summary, error=RunError)
-        again = f"{command_name()} demo --dir {quote(dir)} --seed {seed} --overwrite"
+        again = typed("demo", "--dir", dir, "--seed", str(seed), "--overwrite")
         typer.echo(f"{dir} holds a finished demo, seed {summary['seed']}. Start over: {again}", err=True)
     else:
         recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={seed}"])
@@ -59,9 +59,9 @@ def demo(
         summary = write_summary(folder, recipe, seconds)
     if json:
         print_json(summary)
-        return
-    _print_summary(summary)
-    _print_next(folder)
+    else:
+        _print_summary(summary)
+        _print_next(folder)
 
 
 def _write_page(folder: "DemoFolder", recipe: "Recipe", documents: int) -> None:
@@ -71,52 +71,43 @@ def _write_page(folder: "DemoFolder", recipe: "Recipe", documents: int) -> None:
     from docaps.report.page import build_page
     from docaps.runs.results import read_results
 
-    docaps, model, items = command_name(), quote(folder.run("document").path), quote(folder.items)
+    model, results = folder.run("document").path, [read_results(folder.run(stage).path) for stage in STAGES]
     commands = [
-        ("Make all of this again", f"{command_for(folder, recipe, documents, docaps)} --overwrite"),
-        ("Translate a document of your own", f"{docaps} translate {model} < document.txt"),
-        ("Measure context-dependent choices", f"{docaps} contrast {model} {items}"),
+        ("Make all of this again", f"{command_for(folder, recipe, documents, command_name())} --overwrite"),
+        ("Translate a document of your own", f"{typed('translate', model)} < document.txt"),
+        ("Measure context-dependent choices", typed("contrast", model, folder.items)),
     ]
-    page = build_page(
-        [read_results(folder.run(stage).path) for stage in STAGES],
-        title="Does the model use context?",
-        subtitle=f"docaps demo on mini-documents, seed {recipe.seed}",
-        commands=commands,
-    )
-    write_text_atomically(folder.report, page)
+    title, subtitle = "Does the model use context?", f"docaps demo on mini-documents, seed {recipe.seed}"
+    write_text_atomically(folder.report, build_page(results, title=title, subtitle=subtitle, commands=commands))
 
 
 def _print_summary(summary: dict[str, Any]) -> None:
     """Print the table: BLEU and contrastive accuracy of both models, and chance."""
     models = [summary[stage] for stage in ("sentence", "document")]
     columns = [*(model["contrastive"] for model in models), summary["chance"]]
-    bleu = ["BLEU", *(f"{model['bleu']:.1f}" for model in models), ""]
-    rows = [["right choices in %: all", *(_percent(column["all"]) for column in columns)]]
+    shares = {"right choices in %: all": [column["all"] for column in columns]}
     for name in columns[-1]["by_phenomenon"]:
         title = f"{name} ({EXAMPLES[name]})" if name in EXAMPLES else name
-        rows.append([f"  {title}", *(_percent(column["by_phenomenon"][name]) for column in columns)])
+        shares[f"  {title}"] = [column["by_phenomenon"][name] for column in columns]
     for distance in columns[-1]["by_distance"]:
-        shares = [_percent(column["by_distance"][distance]) for column in columns]
-        rows.append([f"  decided {distance} sentence{'s' * (distance != '1')} before", *shares])
+        title = f"  decided {distance} sentence{'s' * (distance != '1')} before"
+        shares[title] = [column["by_distance"][distance] for column in columns]
+    rows = [[title, *(f"{100 * share:.1f}" for share in found)] for title, found in shares.items()]
+    bleu = ["BLEU", *(f"{model['bleu']:.1f}" for model in models), ""]
     title = "A sentence-level Transformer, and the same with QCN and regularisation, which sees three sentences before"
     print_table(title, ["", "sentence model", "document model", "chance"], [bleu, *rows])
 
 
-def _percent(share: float) -> str:
-    """Return a share in per cent."""
-    return f"{100 * share:.1f}"
-
-
 def _print_next(folder: "DemoFolder") -> None:
     """Print what to look at and what to type next."""
-    docaps, document = command_name(), quote(folder.run("document").path)
+    translate = typed("translate", folder.run("document").path)
     typer.echo(f"Look at {folder.report} in a browser; the numbers are in {folder.summary}.", err=True)
     example = "printf 'Anna bought a red blouse in the sale.\\nIt fitted Anna like a glove.\\n'"
     print_next(
         [
-            ("translate", f"{example} | {docaps} translate {document}"),
-            ("without context", f"{example} | {docaps} translate {document} --no-context"),
-            ("more documents", f"{docaps} minidocs --documents 5 --seed 3"),
-            ("all commands", f"{docaps} --help"),
+            ("translate", f"{example} | {translate}"),
+            ("without context", f"{example} | {translate} --no-context"),
+            ("more documents", typed("minidocs", "--documents", "5", "--seed", "3")),
+            ("all commands", typed("--help")),
         ]
     )

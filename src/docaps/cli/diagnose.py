@@ -7,21 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.text import Text
 
-from docaps.cli.console import (
-    ContextDirOption,
-    ContextLinesOption,
-    FormatOption,
-    JsonOption,
-    OverwriteOption,
-    StartsOption,
-    command_name,
-    format_json,
-    print_json,
-    print_next,
-    print_table,
-    quote,
-    typed_command,
-)
+from docaps.cli import console
 from docaps.cli.histogram import bar
 from docaps.diagnosis import DiagnosisOptions
 
@@ -36,10 +22,7 @@ RunArgument = Annotated[
 AgainstOption = Annotated[
     Path | None, typer.Option(help="The run to compare with (default: the sentence model it started from).")
 ]
-CorpusOption = Annotated[Path | None, typer.Option(help="Prepared corpus to use (default: the run's own).")]
 PartOption = Annotated[Literal["dev", "test"] | None, typer.Option(help="Part of the prepared corpus (default: dev).")]
-SourceOption = Annotated[Path | None, typer.Option(help="Documents to use instead of the corpus.")]
-ReferenceOption = Annotated[Path | None, typer.Option(help="Their reference translations.")]
 SetOption = Annotated[
     tuple[str, Path] | None,
     typer.Option(
@@ -48,13 +31,8 @@ SetOption = Annotated[
         help="A contrastive set: contrapro, mt-geneval, ctxpro, minidocs or jsonl (default: that of the corpus).",
     ),
 ]
-LimitOption = Annotated[int | None, typer.Option(min=2, help="Use only this many documents, for a quick look.")]
-ItemsOption = Annotated[int | None, typer.Option(min=2, help="Use only about this many contrastive items.")]
 NoBleuOption = Annotated[bool, typer.Option("--no-bleu", help="Score only, do not translate: several times faster.")]
-BeamOption = Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")]
 ShufflesOption = Annotated[int, typer.Option(min=1, help="Shuffled histories drawn for each sentence.")]
-DrawsOption = Annotated[int, typer.Option(min=100, help="Draws of the significance tests.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all draws.")]
 ExamplesOption = Annotated[int, typer.Option(min=0, help="Example sentences to show, helped and harmed each.")]
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="Where to write the result as JSON (default: RUN/diagnosis.json).")
@@ -64,26 +42,26 @@ OutOption = Annotated[
 def diagnose(
     run: RunArgument,
     against: AgainstOption = None,
-    corpus: CorpusOption = None,
+    corpus: Annotated[Path | None, typer.Option(help="Prepared corpus to use (default: the run's own).")] = None,
     part: PartOption = None,
-    source: SourceOption = None,
-    reference: ReferenceOption = None,
-    format: FormatOption = None,
-    starts: StartsOption = None,
+    source: Annotated[Path | None, typer.Option(help="Documents to use instead of the corpus.")] = None,
+    reference: Annotated[Path | None, typer.Option(help="Their reference translations.")] = None,
+    format: console.FormatOption = None,
+    starts: console.StartsOption = None,
     set: SetOption = None,
-    context_dir: ContextDirOption = None,
-    context_lines: ContextLinesOption = None,
-    limit: LimitOption = None,
-    items: ItemsOption = None,
+    context_dir: console.ContextDirOption = None,
+    context_lines: console.ContextLinesOption = None,
+    limit: Annotated[int | None, typer.Option(min=2, help="Use only this many documents, for a quick look.")] = None,
+    items: Annotated[int | None, typer.Option(min=2, help="Use only about this many contrastive items.")] = None,
     no_bleu: NoBleuOption = False,
-    beam: BeamOption = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")] = None,
     shuffles: ShufflesOption = DEFAULTS.shuffles,
-    draws: DrawsOption = DEFAULTS.draws,
-    seed: SeedOption = DEFAULTS.seed,
+    draws: Annotated[int, typer.Option(min=100, help="Draws of the significance tests.")] = DEFAULTS.draws,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = DEFAULTS.seed,
     examples: ExamplesOption = DEFAULTS.examples,
     out: OutOption = None,
-    overwrite: OverwriteOption = False,
-    json: JsonOption = False,
+    overwrite: console.OverwriteOption = False,
+    json: console.JsonOption = False,
 ) -> None:
     """Find out whether a model uses its context.
 
@@ -107,7 +85,7 @@ def diagnose(
     context = {"context_dir": context_dir, "context_lines": context_lines}
     data = DataOptions(corpus, part, source, reference, format, starts, set, context, limit, items)
     options = DiagnosisOptions(shuffles=shuffles, bleu=not no_bleu, examples=examples, draws=draws, seed=seed)
-    found = diagnose_run(run, data, options, against=against, beam=beam) | {"command": typed_command()}
+    found = diagnose_run(run, data, options, against=against, beam=beam) | {"command": console.typed_command()}
     quick = limit is not None or items is not None or no_bleu
     _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)
 
@@ -117,17 +95,17 @@ def _deliver(found: JsonObject, run: Path, stored: Path | None, *, json: bool, q
     from docaps.files import write_text_atomically
 
     if stored is not None:
-        write_text_atomically(stored, format_json(found))
+        write_text_atomically(stored, console.format_json(found))
     if json:
-        print_json(found)
+        console.print_json(found)
         return
     _print(found)
     if stored is None:
         typer.echo("A quick look is not stored: leave out --limit, --items, --no-bleu, or give --out FILE.", err=True)
     else:
         typer.echo(f"Kept in {stored}.", err=True)
-    full = [("in full", f"{command_name()} diagnose {quote(run)}")] if quick else []
-    print_next([*full, ("with figures", f"{command_name()} report {quote(run)} --out report.html")])
+    full = [("in full", console.typed("diagnose", run))] if quick else []
+    console.print_next([*full, ("with figures", console.typed("report", run, "--out", "report.html"))])
 
 
 def _print(found: JsonObject) -> None:
@@ -138,8 +116,7 @@ def _print(found: JsonObject) -> None:
     typer.echo("")
     names = {row["condition"]: f"the {row['condition']}" for row in found["conditions"]}
     other = {"against": f"(run {found['against']['name']})"} if found["against"] else {}
-    titles = names | TITLES | other
-    _print_conditions(found, titles)
+    _print_conditions(found, titles := names | TITLES | other)
     _print_distances(found["by_distance"]["perplexity"])
     if found["choices"]:
         _print_choices(found["choices"], titles)
@@ -170,7 +147,7 @@ def _print_conditions(found: JsonObject, titles: Mapping[str, str]) -> None:
     ]
     header = ["history", "perplexity", "change", "", "p to none", "p to true", *(name for name, _ in columns.values())]
     size = f"{found['documents']:,} documents, {found['sentences']:,} sentences"
-    print_table(f"{size}; p over documents, of perplexity", header, table, texts=(0, 3))
+    console.print_table(f"{size}; p over documents, of perplexity", header, table, texts=(0, 3))
 
 
 def _bars(changes: Sequence[float]) -> list[Text]:
@@ -189,14 +166,13 @@ def _p_value(comparisons: Sequence[JsonObject], one: str, other: str) -> str:
 
 def _print_distances(rows: Sequence[JsonObject]) -> None:
     """Print what each sentence of the history adds to the nearer ones."""
-    bars = _bars([-row["gain"] for row in rows])
+    drawn = zip(rows, _bars([-row["gain"] for row in rows]), strict=True)
     table: list[list[str | Text]] = [
-        [str(row["distance"]), f"{-100 * row['gain']:+.2f} %", drawn, f"{row['p']:.3f}"]
-        for row, drawn in zip(rows, bars, strict=True)
+        [str(row["distance"]), f"{-100 * row['gain']:+.2f} %", bar, f"{row['p']:.3f}"] for row, bar in drawn
     ]
     if table:
         title = "What each sentence of the history adds to the nearer ones"
-        print_table(title, ["distance", "perplexity", "", "p"], table, texts=(0, 2))
+        console.print_table(title, ["distance", "perplexity", "", "p"], table, texts=(0, 2))
 
 
 def _print_choices(choices: JsonObject, titles: Mapping[str, str]) -> None:
@@ -207,34 +183,31 @@ def _print_choices(choices: JsonObject, titles: Mapping[str, str]) -> None:
         for name in choices[key]["true"]
     ]
     title = f"Right choices among {choices['items']:,} items (chance {100 * choices['chance']:.1f} %), by history"
-    print_table(title, ["", *(titles[condition] for condition in choices["by_phenomenon"])], table)
+    console.print_table(title, ["", *(titles[condition] for condition in choices["by_phenomenon"])], table)
 
 
 def _print_traces(traces: Sequence[JsonObject]) -> None:
     """Print what the model reports about its use of the history."""
+    numbers = ["mean", "deviation", "least", "most"]
     table = [
-        [
-            "" if number else trace["title"],
-            place["place"],
-            *(f"{place[key]:.3f}" for key in ("mean", "deviation", "least", "most")),
-        ]
+        ["" if number else trace["title"], place["place"], *(f"{place[key]:.3f}" for key in numbers)]
         for trace in traces
         for number, place in enumerate(trace["places"])
     ]
     if table:
-        header = ["trace", "where", "mean", "deviation", "least", "most"]
-        print_table("With the true history", header, table, texts=(0, 1))
+        header = ["trace", "where", *numbers]
+        console.print_table("With the true history", header, table, texts=(0, 1))
 
 
 def _print_cxmi(cxmi: JsonObject) -> None:
     """Print the CXMI of the text."""
-    known = [f"CXMI: {cxmi['per_token']:.4f} bits per token"]
+    text = f"CXMI: {cxmi['per_token']:.4f} bits per token"
     if cxmi["low"] is not None:
-        known.append(f"95 % interval {cxmi['low']:.4f} to {cxmi['high']:.4f}")
+        text += f", 95 % interval {cxmi['low']:.4f} to {cxmi['high']:.4f}"
     if cxmi["per_sentence"] is not None:
-        known.append(f"{cxmi['per_sentence']:.2f} bits per sentence with a history")
-        known.append(f"above 0 in {100 * cxmi['share_above_0']:.0f} % of them")
-    typer.echo(", ".join(known))
+        share = f"above 0 in {100 * cxmi['share_above_0']:.0f} % of them"
+        text += f", {cxmi['per_sentence']:.2f} bits per sentence with a history, {share}"
+    typer.echo(text)
 
 
 def _print_examples(title: str, records: Sequence[JsonObject]) -> None:

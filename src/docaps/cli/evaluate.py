@@ -62,8 +62,8 @@ def evaluate(
         draws=draws,
         seed=seed,
     )
-    systems, references, sources = _read(hypothesis, reference, source, {"format": format, "starts": starts}, options)
-    found = evaluate_systems(systems, references, sources, options, baseline=str(first))
+    systems, references, sources = _read(hypothesis, reference, source, options, format=format, starts=starts)
+    found = evaluate_systems(systems, references, sources, options, str(first))
     (print_json if json else _print)({"reference": str(reference), "baseline": str(first), **found})
 
 
@@ -84,24 +84,19 @@ def _check_options(
 
 
 def _read(
-    hypothesis: Sequence[Path],
-    reference: Path,
-    source: Path | None,
-    layout: Mapping[str, Any],
-    options: EvaluationOptions,
+    hypothesis: Sequence[Path], reference: Path, source: Path | None, options: EvaluationOptions, **layout: Any
 ) -> "tuple[dict[str, list[Document]], list[Document], list[Document] | None]":
     """Read all sides, and refuse those that differ in shape from the reference."""
     from docaps.corpus.formats import read_documents
     from docaps.evaluation.compare import check_same_shape
 
-    references = read_documents(reference, side="target", **layout, language=options.language)
-    systems = {}
+    references, systems = read_documents(reference, side="target", language=options.language, **layout), {}
     for path in hypothesis:
-        systems[str(path)] = read_documents(path, side="hypothesis", **layout, language=options.language)
+        systems[str(path)] = read_documents(path, side="hypothesis", language=options.language, **layout)
         check_same_shape(systems[str(path)], references, path=path)
     if source is None:
         return systems, references, None
-    sources = read_documents(source, **layout, language=options.source_language)
+    sources = read_documents(source, language=options.source_language, **layout)
     check_same_shape(sources, references, path=source, what="source")
     return systems, references, sources
 
@@ -111,14 +106,10 @@ def _print(result: Mapping[str, Any]) -> None:
     systems = result["systems"]
     scores = systems[0]["scores"].values()
     columns = {key: name for key, name in SOURCE_COLUMNS.items() if key in systems[0]}
-    rows = [
-        [
-            row["hypothesis"],
-            *map(_with_interval, row["scores"].values()),
-            *(_format_sourced(key, row) for key in columns),
-        ]
-        for row in systems
-    ]
+    rows = []
+    for row in systems:
+        found = *map(_with_interval, row["scores"].values()), *(_format_sourced(key, row) for key in columns)
+        rows.append([row["hypothesis"], *found])
     size = f"{result['documents']:,} documents, {result['sentences']:,} sentences"
     title = f"{size}; 95 % intervals over documents" if result["documents"] > 1 else size
     print_table(title, ["translation", *(score["name"] for score in scores), *columns.values()], rows)
@@ -133,14 +124,12 @@ def _print(result: Mapping[str, Any]) -> None:
 
 
 def _with_interval(score: Mapping[str, Any]) -> str:
-    if score["low"] is None:
-        return f"{score['score']:.2f}"
-    return f"{score['score']:.2f} [{score['low']:.2f}, {score['high']:.2f}]"
+    interval = "" if score["low"] is None else f" [{score['low']:.2f}, {score['high']:.2f}]"
+    return f"{score['score']:.2f}{interval}"
 
 
-def _with_p(difference: Mapping[str, Any]) -> str:
-    tests = f"p {difference['p_bootstrap']:.4f} / {difference['p_randomisation']:.4f}"
-    return f"{difference['difference']:+.2f} ({tests})"
+def _with_p(found: Mapping[str, Any]) -> str:
+    return f"{found['difference']:+.2f} (p {found['p_bootstrap']:.4f} / {found['p_randomisation']:.4f})"
 
 
 def _format_sourced(key: str, row: Mapping[str, Any]) -> str:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, quote
-from docaps.cli.grid_options import RECIPE, GridOptions, build_grid, parse_seeds
-from docaps.experiments import DOCUMENTS, PHENOMENA
+from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, typed
+from docaps.experiments import DOCUMENTS, PHENOMENA, RECIPE
 from docaps.memory import prepare_memory
 from docaps.progress import in_words
 
 if TYPE_CHECKING:
-    from docaps.experiments.grid import Grid
+    from docaps.experiments.estimate import Cost
+    from docaps.experiments.grid import Cell, Grid
 
 NameArgument = Annotated[
     Literal["table2", "history", "capsules", "rounds", "trials", "routing", "rivals"],
@@ -30,19 +30,15 @@ DirOption = Annotated[
 SeedsOption = Annotated[
     str, typer.Option(help="Seeds of the weights (routing, rivals: of the documents too), with commas between.")
 ]
-OnlyOption = Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")]
 CorpusOption = Annotated[
     Path | None, typer.Option(help="A prepared corpus (default: mini-documents); not for routing and rivals.")
 ]
 ProfileOption = Annotated[
     str | None, typer.Option(help="A recipe with the stages sentence and document.", show_default=RECIPE)
 ]
-StepsOption = Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")]
 BudgetOption = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m: chooses the steps, once."),
+    str | None, typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m: chooses the steps, once.")
 ]
-JobsOption = Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with its share of the cores.")]
 ListOption = Annotated[bool, typer.Option("--list", help="Print a command for each run, for any scheduler, and stop.")]
 DocumentsOption = Annotated[
     int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default=str(DOCUMENTS))
@@ -53,19 +49,21 @@ PhenomenaOption = Annotated[
 IntoOption = Annotated[
     Path | None, typer.Option(help="Also write the table into this Markdown file, between its begin and end comments.")
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print the runs, their time and disk, and stop.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print the runs and, except for routing and rivals, time and disk; then stop.")
+]
 
 
 def experiment(
     name: NameArgument,
     dir: DirOption = None,
     seeds: SeedsOption = "1",
-    only: OnlyOption = None,
+    only: Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")] = None,
     corpus: CorpusOption = None,
     profile: ProfileOption = None,
-    steps: StepsOption = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")] = None,
     budget: BudgetOption = None,
-    jobs: JobsOption = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with its share of the cores.")] = 1,
     list_: ListOption = False,
     documents: DocumentsOption = None,
     phenomena: PhenomenaOption = None,
@@ -82,6 +80,7 @@ def experiment(
     Example: docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
     prepare_memory()  # before torch is imported
+    from docaps.cli.grid_options import GridOptions, build_grid, parse_seeds
     from docaps.experiments.grid_locks import PARENT
 
     folder, numbers = dir or Path("runs") / name, parse_seeds(seeds)
@@ -169,9 +168,9 @@ def _print_results(grid: "Grid", results: Mapping[str, Any]) -> None:
 
     if results["rows"]:
         print_table(results["title"], *(choice_rows if "chance" in results else as_rows)(results))
-    typer.echo(f"The table is in {grid.table}, the numbers are in {grid.results}.", err=True)
+    typer.echo(f"The table is in {grid.results.with_suffix('.md')}, the numbers are in {grid.results}.", err=True)
     page = grid.directory / "report.html"
-    print_next([("look", f"{command_name()} report {quote(grid.directory)} --out {quote(page)}")])
+    print_next([("look", typed("report", grid.directory, "--out", page))])
 
 
 def _print_commands(grid: "Grid") -> None:
@@ -186,14 +185,15 @@ def _print_commands(grid: "Grid") -> None:
 
 
 def _print_plan(grid: "Grid", jobs: int, *, json: bool) -> None:
-    """Print the state of each run, and the time and disk that the others will take."""
+    """Print the state of each run, and the time and disk that the others will take; routing and rivals are untimed."""
     from docaps.experiments.estimate import corpus_to_measure, disk_in_all, estimate, seconds_in_all
     from docaps.experiments.runner import state_of
 
-    cells = list(grid.cells())
-    with corpus_to_measure(grid) as store:
-        missing = [cell for cell in cells if not grid.is_done(cell)]
-        costs = {cost.cell: cost for cost in estimate(grid, store, missing, jobs)}
+    cells, costs = list(grid.cells()), dict["Cell", "Cost"]()
+    if timed := not grid.layout.per_seed:
+        with corpus_to_measure(grid) as store:
+            missing = [cell for cell in cells if not grid.is_done(cell)]
+            costs = {cost.cell: cost for cost in estimate(grid, store, missing, jobs)}
     runs = [
         {
             "seed": cell.seed,
@@ -207,18 +207,18 @@ def _print_plan(grid: "Grid", jobs: int, *, json: bool) -> None:
         }
         for cell in cells
     ]
-    seconds, disk = (total(list(costs.values()), jobs) for total in (seconds_in_all, disk_in_all))
+    seconds, disk = (total(list(costs.values()), jobs) if timed else None for total in (seconds_in_all, disk_in_all))
     if json:
-        print_json({"runs": runs, "seconds": round(seconds, 1), "bytes": disk, "jobs": jobs})
+        print_json({"runs": runs, "seconds": seconds and round(seconds, 1), "bytes": disk, "jobs": jobs})
         return
     table = [_plan_cells(run) for run in runs]
     print_table(f"Runs in {grid.directory}", ["row", "seed", "state", "steps", "about"], table)
-    workers = "one process" if jobs == 1 else f"{jobs} processes"
-    typer.echo(f"About {in_words(seconds)} with {workers}, and at most {disk / 2**20:,.0f} MiB of disk.")
+    if seconds is not None and disk is not None:
+        workers = "one process" if jobs == 1 else f"{jobs} processes"
+        typer.echo(f"About {in_words(seconds)} with {workers}, and at most {disk / 2**20:,.0f} MiB of disk.")
 
 
 def _plan_cells(run: Mapping[str, Any]) -> list[str]:
-    begun = 0 < run["taken"] < run["steps"]
-    steps = f"{run['taken']:,} of {run['steps']:,}" if begun else f"{run['steps']:,}"
+    taken = f"{run['taken']:,} of " if 0 < run["taken"] < run["steps"] else ""
     time = "" if run["seconds"] is None else in_words(run["seconds"])
-    return [f"{run['row']}: {run['title']}", str(run["seed"]), run["state"], steps, time]
+    return [f"{run['row']}: {run['title']}", str(run["seed"]), run["state"], f"{taken}{run['steps']:,}", time]

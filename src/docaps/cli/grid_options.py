@@ -1,15 +1,15 @@
-"""The options of `docaps experiment` as a grid."""
+"""The options of `docaps experiment` as a grid. Imports torch: to be imported after memory is prepared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from docaps.config import Recipe
-    from docaps.experiments.grid import Grid
-
-RECIPE = "minidocs"  # unless --profile names another
+from docaps.config import Recipe, load_recipe, parse_duration, recipe_path
+from docaps.errors import ConfigError
+from docaps.experiments import DOCUMENTS, PHENOMENA, RECIPE
+from docaps.experiments.estimate import corpus_to_measure, steps_within
+from docaps.experiments.grid import CorpusSource, Grid, check_request, read_request, shape
+from docaps.experiments.rows import LAYOUTS, SENTENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +37,25 @@ class GridOptions:
 
     def as_words(self, steps: int | None) -> list[str]:
         """Return the options that repeat the grid's runs, with some steps."""
-        named = {
-            "--profile": self.profile,
-            "--corpus": self.corpus,
-            "--documents": self.documents,
-            "--phenomena": self.phenomena,
-            "--steps": steps,
-        }
-        given = [word for option, value in named.items() if value is not None for word in (option, str(value))]
-        return [*given, *(word for setting in self.set for word in ("--set", setting))]
+        values = (self.profile, self.corpus, self.documents, self.phenomena, steps)
+        options = zip(("--profile", "--corpus", "--documents", "--phenomena", "--steps"), values, strict=True)
+        given = [(option, str(value)) for option, value in options if value is not None]
+        return [word for pair in [*given, *(("--set", setting) for setting in self.set)] for word in pair]
 
 
 def parse_seeds(text: str) -> list[int]:
     """Parse the numbers after --seeds."""
-    from docaps.errors import ConfigError
-
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
         raise ConfigError(f"--seeds {text}: expected whole numbers with commas between, for example 1,2,3")
     return list(dict.fromkeys(int(part) for part in parts))
 
 
-def build_grid(options: GridOptions) -> "Grid":
+def build_grid(options: GridOptions) -> Grid:
     """Turn options into a grid; what they leave out is as in the folder, or else the default."""
-    from docaps.errors import ConfigError
-    from docaps.experiments.grid import CorpusSource, Grid, check_request, read_request
-    from docaps.experiments.rows import LAYOUTS, SENTENCE
-
     layout = LAYOUTS[options.name]
     known = [SENTENCE, *layout.rows]
-    unknown = [name for name in options.only or () if name not in known]
-    if unknown:
+    if unknown := [name for name in options.only or () if name not in known]:
         raise ConfigError(f"no row {', '.join(unknown)!r}: there are {', '.join(known)}")
     if options.only_extends and (options.folder / "grid.json").exists():
         recipe, source, extra = read_request(options.folder)
@@ -79,15 +67,15 @@ def build_grid(options: GridOptions) -> "Grid":
     return grid
 
 
-def _new_grid(options: GridOptions) -> "Grid":
-    """Make a grid from options alone."""
-    from docaps.config import load_recipe, recipe_path
-    from docaps.experiments import DOCUMENTS, PHENOMENA
-    from docaps.experiments.grid import CorpusSource, Grid, shape
-    from docaps.experiments.rows import LAYOUTS
-
+def _new_grid(options: GridOptions) -> Grid:
+    """Make a grid from options alone; refuse those that exclude each other."""
     layout = LAYOUTS[options.name]
-    _check_combination(options, own_corpora=layout.per_seed)
+    if options.steps is not None and options.budget is not None:
+        raise ConfigError("--steps and --budget: give the one or the other")
+    if options.corpus is not None and (options.documents is not None or options.phenomena is not None):
+        raise ConfigError("--documents and --phenomena are about mini-documents, which --corpus replaces")
+    if options.corpus is not None and layout.per_seed:
+        raise ConfigError(f"--corpus: {options.name} generates mini-documents for each seed; leave it out")
     # Each seed will stand in for the recipe's; if the largest can, all can.
     recipe = load_recipe(recipe_path(options.profile or RECIPE), [*options.set, f"seed={max(options.seeds)}"])
     source = CorpusSource(options.corpus, options.documents or DOCUMENTS, options.phenomena or PHENOMENA)
@@ -98,34 +86,15 @@ def _new_grid(options: GridOptions) -> "Grid":
     return _fit_budget(grid, recipe, options, options.budget)
 
 
-def _check_combination(options: GridOptions, *, own_corpora: bool) -> None:
-    """Refuse options that exclude each other."""
-    from docaps.errors import ConfigError
-
-    if options.steps is not None and options.budget is not None:
-        raise ConfigError("--steps and --budget: give the one or the other")
-    if options.corpus is not None and (options.documents is not None or options.phenomena is not None):
-        raise ConfigError("--documents and --phenomena are about mini-documents, which --corpus replaces")
-    if options.corpus is not None and own_corpora:
-        raise ConfigError(f"--corpus: {options.name} generates mini-documents for each seed; leave it out")
-
-
-def _fit_budget(grid: "Grid", recipe: "Recipe", options: GridOptions, budget: str) -> "Grid":
+def _fit_budget(grid: Grid, recipe: Recipe, options: GridOptions, budget: str) -> Grid:
     """Choose the steps that fit a time budget; a grid that was started keeps its own."""
-    from docaps.config import parse_duration
-    from docaps.errors import ConfigError
-    from docaps.experiments.estimate import corpus_to_measure, steps_within
-    from docaps.experiments.grid import read_request, shape
-
     try:
         seconds = parse_duration(budget)
     except ValueError as fault:
         raise ConfigError(f"--budget {fault}") from None
-    extra: dict[str, Any] = {}
-    if grid.request.exists():
-        begun, _, extra = read_request(grid.directory)
-    if extra.get("budget") == budget:
-        steps = begun.stage["document"].steps
+    begun = read_request(grid.directory) if grid.request.exists() else None
+    if begun and begun[2].get("budget") == budget:
+        steps = begun[0].stage["document"].steps
     else:
         with corpus_to_measure(grid) as store:
             steps = steps_within(grid, store, seconds, options.jobs)

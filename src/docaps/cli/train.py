@@ -54,7 +54,7 @@ def train(
     """
     prepare_memory()  # before torch is imported
     from docaps.corpus.store import open_store
-    from docaps.experiments.probes import watch_bleu
+    from docaps.experiments.measure import watch_bleu
     from docaps.runs.card import write_card
     from docaps.training.distributed import process_group
     from docaps.training.stages import train_recipe

@@ -19,11 +19,12 @@ from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, ParallelDocument, count_sentences
 from docaps.corpus.store import Store
 from docaps.diagnosis import DiagnosisOptions
-from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Histories, HistoryCondition, HistoryLookup
+from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Conditions, Histories, HistoryLookup
 from docaps.diagnosis.traces import TraceDistributions
 from docaps.evaluation.intervals import Table
 from docaps.evaluation.translation_metrics import Bleu
 from docaps.files import write_json
+from docaps.model.interface import Trace
 from docaps.runs.directory import Run
 from docaps.translation.routing_traces import trace_model
 from docaps.translation.scoring import document_windows, window_likelihoods
@@ -37,18 +38,16 @@ SEED = 1
 """Of the shuffled histories that `score_histories` draws."""
 Position = tuple[int, int]
 """Document number and sentence number."""
+Example = tuple[float, Position, dict[str, Any]]
+"""A sentence to show: its negative value, by which examples are sorted, its position and its record."""
 
 
-@dataclass(frozen=True, slots=True)
 class DocumentChunk:
-    """Some documents of a text by number, none of them empty."""
+    """Some documents of a text by number, none of them empty, and the position of each sentence in the whole text."""
 
-    documents: Mapping[int, ParallelDocument]
-
-    @property
-    def positions(self) -> list[Position]:
-        """The position of each sentence in the whole text."""
-        return [(number, place) for number, document in self.documents.items() for place in range(len(document.source))]
+    def __init__(self, documents: Mapping[int, ParallelDocument]) -> None:
+        self.documents = documents
+        self.positions = [(number, place) for number, one in documents.items() for place in range(len(one.source))]
 
     def sum_by_document(self, table: Table) -> Table:
         """Add up the rows of each document, from one row per sentence."""
@@ -73,14 +72,9 @@ class AblatedModel:
     """A model that scores, translates and is traced with any history."""
 
     def __init__(self, trained: TrainedModel, decoding: DecodingSettings | None = None) -> None:
-        self._trained = trained
+        self._trained, self.history = trained, trained.model.history
         self._translator = Translator(trained, decoding, warn=lambda message: None)  # noqa: ARG005
         self._encode_cached = lru_cache(maxsize=CACHED_SENTENCES)(self._encode)
-
-    @property
-    def history(self) -> int:
-        """How many earlier sentences the model looks at."""
-        return self._trained.model.history
 
     def windows(self, chunk: DocumentChunk) -> list[Window]:
         """Encode the sentence pairs of a chunk, without histories."""
@@ -90,7 +84,7 @@ class AblatedModel:
             for window in document_windows(self._trained, document, number + 1, use_context=False)
         ]
 
-    def add_histories(self, chunk: DocumentChunk, windows: Sequence[Window], lookup: HistoryLookup) -> list[Window]:
+    def _add_histories(self, chunk: DocumentChunk, windows: Sequence[Window], lookup: HistoryLookup) -> list[Window]:
         """Give each window the history of a condition."""
         return [
             replace(window, history=tuple(self._encode_cached(text) for text in reversed(lookup(*position))))
@@ -103,25 +97,19 @@ class AblatedModel:
         return without_end_mark(tokens[-self._trained.decoding.longest_source - 1 :])
 
     def score(
-        self,
-        chunk: DocumentChunk,
-        windows: Sequence[Window],
-        conditions: Sequence[HistoryCondition],
-        task: progress.Task,
+        self, chunk: DocumentChunk, windows: Sequence[Window], conditions: Conditions, task: progress.Task
     ) -> dict[str, Table]:
         """Return negative log-probability and tokens of each sentence, averaged over the draws of a condition."""
         drawn: dict[str, list[Table]] = {}
         for condition, lookup in conditions:
             with progress.silent():
-                found = window_likelihoods(self._trained, self.add_histories(chunk, windows, lookup))
+                found = window_likelihoods(self._trained, self._add_histories(chunk, windows, lookup))
             table = np.array([(-one.log_probability, one.tokens) for one in found], dtype=np.float64)
             drawn.setdefault(condition, []).append(table)
             task.advance(len(windows), condition)
         return {condition: np.mean(tables, axis=0) for condition, tables in drawn.items()}
 
-    def translate(
-        self, chunk: DocumentChunk, conditions: Sequence[HistoryCondition], task: progress.Task
-    ) -> dict[str, list[str]]:
+    def translate(self, chunk: DocumentChunk, conditions: Conditions, task: progress.Task) -> dict[str, list[str]]:
         """Translate the sentences of a chunk under some conditions."""
         sentences = [sentence for document in chunk.documents.values() for sentence in document.source]
         texts = {}
@@ -133,27 +121,19 @@ class AblatedModel:
             task.advance(len(sentences), f"translate, {condition}")
         return texts
 
-    def trace(self, windows: Sequence[Window], traces: TraceDistributions) -> None:
-        """Add what the model reports about its use of the histories."""
-        for found in trace_model(self._trained, windows):
-            traces.add(found)
+    def trace(
+        self, chunk: DocumentChunk, windows: Sequence[Window], lookup: HistoryLookup
+    ) -> Iterator[Sequence[Trace]]:
+        """Yield what the model reports about its use of the histories."""
+        return trace_model(self._trained, self._add_histories(chunk, windows, lookup))
 
 
-@dataclass
-class TopExamples:
-    """The sentences with the largest positive values; ties go to the earlier position."""
-
-    most: int
-    _kept: list[tuple[float, Position, dict[str, Any]]] = field(default_factory=list)
-
-    def offer(self, value: float, position: Position, record: dict[str, Any]) -> None:
-        """Keep a sentence if its value is among the largest."""
-        if value > 0:
-            self._kept = sorted([*self._kept, (-value, position, record)], key=lambda entry: entry[:2])[: self.most]
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return the kept sentences, the largest value first."""
-        return [record for _, _, record in self._kept]
+def keep_largest(kept: list[Example], value: float, position: Position, record: dict[str, Any], most: int) -> None:
+    """Keep a sentence if its value is positive and among the largest; ties go to the earlier position."""
+    if value > 0:
+        kept.append((-value, position, record))
+        kept.sort(key=lambda entry: entry[:2])
+        del kept[most:]
 
 
 @dataclass
@@ -166,10 +146,9 @@ class AblationResults:
     cxmi: list[float] = field(default_factory=list)
     tokens: Counter[int] = field(default_factory=Counter)
     traces: TraceDistributions = field(default_factory=TraceDistributions)
-
-    def __post_init__(self) -> None:
-        self.better, self.worse = TopExamples(self.examples), TopExamples(self.examples)
-        self.metric = Bleu("bleu", "BLEU")
+    better: list[Example] = field(default_factory=list)
+    worse: list[Example] = field(default_factory=list)
+    metric: Bleu = field(default_factory=lambda: Bleu("bleu", "BLEU"))
 
     def add(self, chunk: DocumentChunk, scores: Mapping[str, Table], texts: Mapping[str, Sequence[str]]) -> None:
         """Add the scores and translations of a chunk under each condition."""
@@ -207,8 +186,8 @@ class AblationResults:
                 **{f"translation_{key}": texts[key][row] for key in (TRUE, NONE) if texts},
             }
             self.cxmi.append(value)
-            self.better.offer(value, position, record)
-            self.worse.offer(-value, position, record)
+            keep_largest(self.better, value, position, record, self.examples)
+            keep_largest(self.worse, -value, position, record, self.examples)
 
 
 def ablate(
@@ -226,10 +205,10 @@ def ablate(
             windows = model.windows(chunk)
             scores = model.score(chunk, windows, conditions, task)
             texts = model.translate(chunk, translated, task)
-            model.trace(model.add_histories(chunk, windows, histories.true), found.traces)
-            found.tokens.update(
-                int(token) for window in windows if window.target is not None for token in window.target
-            )
+            for traces in model.trace(chunk, windows, histories.true):
+                found.traces.add(traces)
+            targets = (window.target for window in windows if window.target is not None)
+            found.tokens.update(int(token) for target in targets for token in target)
             found.add_examples(chunk, histories, scores, texts)
             if other:
                 scores |= other.score(chunk, other.windows(chunk), against, task)
@@ -248,19 +227,20 @@ def measure_likelihoods(run: Run, store: Store) -> None:
 
 
 def score_histories(trained: TrainedModel, documents: Sequence[ParallelDocument]) -> dict[str, Table]:
-    """Score documents with the true history, another document's and none.
-
-    A model that looks at no history has the first alone; with a single document there is no other's.
-    """
+    """Score documents with the true history, another document's (if there is one) and, if the model has any, none."""
     model = AblatedModel(trained)
     histories = Histories(documents, model.history, seed=SEED)
-    conditions: list[HistoryCondition] = [(TRUE, histories.true)]
+    conditions: list[tuple[str, HistoryLookup]] = [(TRUE, histories.true)]
     if model.history:
         conditions += [(SHUFFLED, histories.shuffled(0))] if len(documents) > 1 else []
         conditions.append((NONE, histories.none))
-    tables: dict[str, list[Table]] = {}
+    found = AblationResults(examples=0)
     with progress.start("score the development part", len(conditions) * count_sentences(documents)) as task:
         for chunk in split_documents(documents):
-            for history, scores in model.score(chunk, model.windows(chunk), conditions, task).items():
-                tables.setdefault(history, []).append(chunk.sum_by_document(scores))
-    return {history: np.concatenate(found) for history, found in tables.items()}
+            found.add(chunk, model.score(chunk, model.windows(chunk), conditions, task), {})
+    return pool(found.likelihoods)
+
+
+def pool(chunks: Mapping[str, Sequence[Table]]) -> dict[str, Table]:
+    """Join the counts of all chunks, for each condition."""
+    return {condition: np.concatenate(tables) for condition, tables in chunks.items()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,12 @@ class ChoiceResults:
     accuracy: Mapping[str, ByGroup[float]]
     chance: float
     items: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        groups = ("by_phenomenon", "by_distance")
+        accuracy = {key: {name: getattr(found, key) for name, found in self.accuracy.items()} for key in groups}
+        return {"items": self.items, "chance": self.chance, **accuracy}
 
 
 def answer_items(
@@ -89,10 +96,8 @@ def answer_under_conditions(
 ) -> ChoiceResults:
     """Let a model answer all items under all conditions, and the one it is compared with with its own history."""
     varied = vary_items(items, trained.model.history, shuffles=options.shuffles, seed=options.seed)
-    tasks = [(trained, *condition) for condition in varied]
-    tasks += [(other, AGAINST, list(items))] if other else []
-    right: dict[str, list[list[float]]] = {}
-    chance = 0.0
+    tasks = [(trained, *condition) for condition in varied] + ([(other, AGAINST, list(items))] if other else [])
+    right, chance = dict[str, list[list[float]]](), 0.0
     with progress.start("diagnose choices", len(tasks) * len(items)) as task:
         for model, condition, shown in tasks:
             with progress.silent():

@@ -17,7 +17,8 @@ TRUE, SHUFFLED, NONE, AGAINST = "true", "shuffled", "none", "against"
 Sentences = tuple[str, ...]
 HistoryLookup = Callable[[int, int], Sentences]
 """From document number and sentence number to the history that is shown, oldest sentence first."""
-HistoryCondition = tuple[str, HistoryLookup]
+Conditions = Sequence[tuple[str, HistoryLookup]]
+"""Names of conditions with their histories."""
 
 
 def nearest(count: int) -> str:
@@ -39,22 +40,19 @@ def history_steps(history: int) -> list[tuple[str, str]]:
 def check_documents(documents: Sequence[ParallelDocument]) -> None:
     """Refuse fewer than two documents."""
     if len(documents) < 2:
-        raise CorpusError(
-            f"{len(documents)} document: a shuffled history is another document's, so at least two are needed"
-        )
+        what = "a shuffled history is another document's, so at least two are needed"
+        raise CorpusError(f"{len(documents)} document: {what}")
 
 
 class Histories:
     """The histories of all sentences of some documents, under every condition."""
 
     def __init__(self, documents: Sequence[ParallelDocument], history: int, *, seed: int) -> None:
-        self._documents = documents
-        self._history = history
-        self._seed = seed
+        self._documents, self._history, self._seed = documents, history, seed
         self._by_length = sorted(range(len(documents)), key=lambda number: len(documents[number].source))
         self._lengths = [len(documents[number].source) for number in self._by_length]
 
-    def conditions(self, shuffles: int) -> list[HistoryCondition]:
+    def conditions(self, shuffles: int) -> list[tuple[str, HistoryLookup]]:
         """List the conditions with their histories; the shuffled one comes once per draw."""
         return [
             (TRUE, self.true),

@@ -1,14 +1,13 @@
 """Contrastive tests of runs: a set answered with one history, summarised, signed, and stored in the run on request."""
 
-import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from docaps import __version__
 from docaps.corpus.contrastive import (
     AnyItem,
     ContrastiveItem,
@@ -21,10 +20,11 @@ from docaps.corpus.contrastive import (
     without_history,
 )
 from docaps.diagnosis.choices import ItemAnswer, answer_items
+from docaps.diagnosis.data import fingerprint, sign
 from docaps.errors import DocapsError, RunError
 from docaps.evaluation.contrastive import measure_accuracy
 from docaps.evaluation.intervals import LEVEL
-from docaps.files import read_json, sha256, write_json
+from docaps.files import read_json, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import open_run
 from docaps.runs.grid_results import read_grids, runs_of
@@ -52,16 +52,17 @@ def contrast_run(
     With `keep`, the result is stored in the run under that name; a stored result of the same items and weights is
     returned as it is.
     """
-    stored = _stored_path(run, keep, history, whole=limit is None) if keep is not None else None
+    stored = _stored_path(run, keep, history, limit) if keep is not None else None
     trained = load_trained(run)
     languages = trained.codec.source.code, trained.codec.target.code
     found = read_set(name, path, SetOptions(*languages, **context, without_history=history == "none"))
     items = choose_items(found, history, limit)
     decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
+    signed = {"set": name, "items": len(items), "history": history, **fingerprint(open_run(run), items)}
     identity = {
         "set": name,
         "history": history,
-        "signature": sign(items, run, name, history),
+        "signature": sign(signed),
         "search": {"beam": decoding.beam} if any(isinstance(item, GenerativeItem) for item in items) else None,
         "created": open_run(run).read()["created"],
     }
@@ -88,9 +89,10 @@ def contrast_grid(
     A run that looks at no history is tested once; trials, by which settings are chosen, are not tested. A failed run
     is reported when the others are done. The grid's results must be up to date, for they list its runs.
     """
-    found: list[dict[str, Any]] = []
-    faults: list[DocapsError] = []
-    for run in (run for run in runs_of(directory, read_grids(directory)) if not _is_trial(run)):
+    found, faults = list[dict[str, Any]](), list[DocapsError]()
+    for run in runs_of(directory, read_grids(directory)):
+        if "test" not in read_json(open_run(run).results, error=RunError)["parts"]:  # a trial
+            continue
         try:
             histories: Sequence[History] = ("own", "none", "shuffled") if load_trained(run).model.history else ("own",)
             for history in histories:
@@ -103,16 +105,11 @@ def contrast_grid(
     return found
 
 
-def _is_trial(run: Path) -> bool:
-    """Say whether a run of a grid was measured on the development part alone."""
-    return "test" not in read_json(open_run(run).results, error=RunError)["parts"]
-
-
-def _stored_path(run: Path, keep: str, history: History, *, whole: bool) -> Path:
+def _stored_path(run: Path, keep: str, history: History, limit: int | None) -> Path:
     """Return the file that stores a result under a name; refuse partial tests."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", keep):
         raise RunError(f"--keep {keep}: a name has letters, digits, - and _ only")
-    if not whole:
+    if limit is not None:
         raise RunError("--keep is for whole sets: leave --limit out")
     return open_run(run).choices / f"{keep}.{history}.json"
 
@@ -130,17 +127,14 @@ def _read_stored(path: Path, identity: Mapping[str, Any], examples: int) -> dict
 
 def choose_items(found: ContrastiveSet, history: History, limit: int | None) -> list[AnyItem]:
     """Select items with the history asked for; a shuffled history may come from an item that is left out."""
-    items: Sequence[AnyItem] = found.items
-    if history == "shuffled":
-        items = with_other_histories(items)
-    chosen = spread(items, limit)
+    chosen = spread(with_other_histories(found.items) if history == "shuffled" else found.items, limit)
     return without_history(chosen) if history == "none" else chosen
 
 
 def summarise(answers: Sequence[ItemAnswer], examples: int) -> dict[str, Any]:
     """Return accuracy, chance and examples as plain JSON values."""
     found = measure_accuracy([answer.item for answer in answers], [answer.decision for answer in answers])
-    groups = {key: value for key, value in found.as_dict().items() if key.startswith("by_")}
+    groups = {key: value for key, value in asdict(found).items() if key.startswith("by_")}
     flat = ("by_phenomenon", "by_distance", "by_pronoun", "by_form")
     return {
         "items": found.all.items,
@@ -170,28 +164,10 @@ def _alternate(groups: Sequence[Sequence[ItemAnswer]]) -> list[ItemAnswer]:
 def _as_json(answer: ItemAnswer) -> dict[str, Any]:
     """Return an answer as plain JSON values."""
     item = answer.item
-    expected = (
-        {"right": item.right, "wrong": list(item.wrong), "chosen": answer.translation}
-        if isinstance(item, ContrastiveItem)
-        else {"expected": list(item.expected), "translation": answer.translation}
-    )
-    return {
-        "id": item.id,
-        "correct": answer.decision.right,
-        "phenomenon": item.phenomenon,
-        "form": item.form,
-        "distance": item.distance,
-        "pronoun": item.pronoun,
-        "history": list(item.history[-SHOWN_HISTORY:]),
-        "source": item.source,
-        **expected,
-        "scores": list(answer.scores),
-    }
-
-
-def sign(items: Sequence[AnyItem], run: Path, name: str, history: History) -> str:
-    """Return the signature of a test: set, items, history, weights and version."""
-    data = hashlib.sha256("\n".join(map(repr, items)).encode("utf-8", "backslashreplace")).hexdigest()
-    weights = sha256(open_run(run).weights)
-    parts = {"set": name, "items": len(items), "history": history, "data": data[:12], "weights": weights[:12]}
-    return "|".join([*(f"{key}:{value}" for key, value in parts.items()), f"docaps:{__version__}"])
+    if isinstance(item, ContrastiveItem):
+        outcome = {"right": item.right, "wrong": list(item.wrong), "chosen": answer.translation}
+    else:
+        outcome = {"expected": list(item.expected), "translation": answer.translation}
+    known = {key: getattr(item, key) for key in ("phenomenon", "form", "distance", "pronoun")}
+    shown = {"history": list(item.history[-SHOWN_HISTORY:]), "source": item.source}
+    return {"id": item.id, "correct": answer.decision.right, **known, **shown, **outcome, "scores": list(answer.scores)}

@@ -1,16 +1,19 @@
 """The data of a diagnosis: documents, contrastive items, and the sentence model that a run started from."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from docaps import progress
+from docaps import __version__, progress
 from docaps.corpus.contrastive import AnyItem, SetOptions, read_set, spread, spread_documents
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import read_parallel
 from docaps.corpus.store import Store, open_store
 from docaps.errors import CorpusError, RunError
+from docaps.files import sha256
 from docaps.runs.directory import Run, open_run, own_corpus
 from docaps.translation.trained_model import TrainedModel, load_trained
 
@@ -54,13 +57,25 @@ class DiagnosisData:
 def read_data(run: Run, trained: TrainedModel, options: DataOptions) -> DiagnosisData:
     """Read the documents and the contrastive set to diagnose a run on."""
     options.check()
-    store = None if options.source else open_store(options.corpus or own_corpus(run))
-    documents, origin = _read_part(run, store, options) if store else _read_files(trained, options)
+    languages = trained.codec.source.code, trained.codec.target.code
+    chosen = options.set
+    if options.source:
+        documents = read_parallel(
+            options.source,
+            options.reference,
+            format=options.format,
+            language=languages[0],
+            target_language=languages[1],
+            starts=options.starts,
+        )
+        origin = {"source": str(options.source), "reference": str(options.reference or options.source)}
+    else:
+        store = open_store(options.corpus or own_corpus(run))
+        documents, origin = _read_part(run, store, options)
+        chosen = chosen or (("jsonl", store.contrastive) if store.contrastive else None)
     documents = spread(documents, options.limit)
-    chosen = options.set or (("jsonl", store.contrastive) if store and store.contrastive else None)
     if chosen is None:
         return DiagnosisData(documents, (), origin)
-    languages = trained.codec.source.code, trained.codec.target.code
     items = read_set(*chosen, SetOptions(*languages, **options.context)).items
     origin |= {"set": chosen[0], "set_path": str(chosen[1])}
     return DiagnosisData(documents, spread_documents(items, options.items), origin)
@@ -70,51 +85,46 @@ def _read_part(run: Run, store: Store, options: DataOptions) -> tuple[list[Paral
     """Read a part of a prepared corpus, by default the development part."""
     part = options.part or ("dev" if store.has("dev") else "test")
     if not store.has(part):
-        raise CorpusError(
-            f"the prepared corpus has no {part} part: give --part, or documents with --source", path=store.path
-        )
+        message = f"the prepared corpus has no {part} part: give --part, or documents with --source"
+        raise CorpusError(message, path=store.path)
     if options.corpus is None and store.hash != run.read().get("corpus", {}).get("hash"):
         progress.say(f"{store.path}: the corpus was prepared anew since the run was trained")
     return store.raw(part), {"corpus": str(store.path), "part": part}
 
 
-def _read_files(trained: TrainedModel, options: DataOptions) -> tuple[list[ParallelDocument], dict[str, Any]]:
-    """Read documents in any format."""
-    assert options.source is not None
-    documents = read_parallel(
-        options.source,
-        options.reference,
-        format=options.format,
-        language=trained.codec.source.code,
-        target_language=trained.codec.target.code,
-        starts=options.starts,
-    )
-    return documents, {"source": str(options.source), "reference": str(options.reference or options.source)}
-
-
 def find_sentence_model(run: Run) -> Path | None:
     """Find the sentence model that a run started from among its siblings, if need be through other document models."""
-    for _ in range(len(list(run.path.resolve().parent.iterdir()))):
+    siblings = sorted(path.parent for path in run.path.resolve().parent.glob("*/run.json"))
+    for _ in siblings:
         start = run.read().get("begun_from")
-        found = start and next((path for path in _siblings(run) if _is_same(path, start)), None)
-        if not found:
+        found = _find([path for path in siblings if path != run.path.resolve()], start) if start else None
+        if found is None:
             return None
-        run = open_run(found)
-        if load_trained(found).model.history == 0:
-            return found
+        if load_trained(found.path).model.history == 0:
+            return found.path
+        run = found
     return None
 
 
-def _siblings(run: Run) -> list[Path]:
-    """List the other runs in the directory of a run."""
-    own = run.path.resolve()
-    return sorted(path for path in own.parent.iterdir() if path != own and (path / "run.json").is_file())
+def _find(siblings: Sequence[Path], start: Mapping[str, Any]) -> Run | None:
+    """Find the finished run with the name and the creation time of the one that another started from."""
+    for path in siblings:
+        with contextlib.suppress(RunError):
+            description = (run := open_run(path)).read()
+            if (str(description.get("name")), str(description.get("created"))) == (
+                start.get("run"),
+                start.get("created"),
+            ):
+                return run
+    return None
 
 
-def _is_same(path: Path, start: Mapping[str, Any]) -> bool:
-    """Say whether a run has the name and the creation time of the one that another started from."""
-    try:
-        description = open_run(path).read()
-    except RunError:
-        return False
-    return all(str(description.get(own)) == start.get(key) for own, key in (("name", "run"), ("created", "created")))
+def fingerprint(run: Run, data: Iterable[object]) -> dict[str, str]:
+    """Return short hashes of the data and of a run's weights, for a signature."""
+    text = "\n".join(map(repr, data)).encode("utf-8", "backslashreplace")
+    return {"data": hashlib.sha256(text).hexdigest()[:12], "weights": sha256(run.weights)[:12]}
+
+
+def sign(parts: Mapping[str, object]) -> str:
+    """Return the signature of a result: what it depends on, and the version."""
+    return "|".join(f"{key}:{value}" for key, value in {**parts, "docaps": __version__}.items())

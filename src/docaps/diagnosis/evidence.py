@@ -13,7 +13,7 @@ divided by the number of measures.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -35,7 +35,6 @@ class Measure:
     key: str
     counts: Mapping[str, Table]
     scorer: Scorer
-    lower_is_better: bool = False
 
     def score(self, condition: str) -> float:
         """Return the score under a condition."""
@@ -44,12 +43,20 @@ class Measure:
     def gain(self, condition: str, baseline: str) -> float:
         """Return how much better one condition is than another; for perplexity, relative to the baseline's."""
         one, other = self.score(condition), self.score(baseline)
-        return 1 - one / other if self.lower_is_better else one - other
+        return 1 - one / other if self.key == PERPLEXITY else one - other
 
     @property
     def documents(self) -> int:
         """The number of documents, which the tests resample."""
         return len(next(iter(self.counts.values())))
+
+
+def list_measures(
+    likelihoods: Mapping[str, Table], bleu: Mapping[str, Table], bleu_scorer: Scorer, right: Mapping[str, Table]
+) -> list[Measure]:
+    """Return the measures of counts under each condition: perplexity first, then BLEU and accuracy, where measured."""
+    measures = Measure(BLEU, bleu, bleu_scorer), Measure(ACCURACY, right, share_of)
+    return [Measure(PERPLEXITY, likelihoods, perplexity_of), *(measure for measure in measures if measure.counts)]
 
 
 def perplexity_of(sums: Table) -> Table:
@@ -105,7 +112,7 @@ def compare_conditions(
     if measure.documents < 2 or not {condition, baseline} <= measure.counts.keys():
         return None
     tables = measure.counts[baseline], measure.counts[condition]
-    found = compare(*tables, measure.scorer, draws=draws, seed=seed).as_dict()
+    found = asdict(compare(*tables, measure.scorer, draws=draws, seed=seed))
     return ConditionComparison(measure.key, condition, baseline, measure.gain(condition, baseline), **found)
 
 
@@ -152,16 +159,14 @@ def cxmi(measure: Measure, values: Sequence[float], *, draws: int, seed: int) ->
 def compare_likelihoods(
     own: Mapping[int, Likelihoods], baseline: Mapping[int, Likelihoods], *, draws: int, seed: int
 ) -> dict[str, dict[str, Any]]:
-    """Return the perplexity with each history, the true one tested against the baseline's, others against it.
-
-    Runs are given by seed and pooled; against the baseline, over the seeds that both have.
-    """
+    """Return the perplexity with each history, the true one tested against the baseline's, others against it."""
+    # Runs are given by seed and pooled; against the baseline, over the seeds that both have.
     counts, shared = _pool(own, sorted(own)), sorted(own.keys() & baseline.keys())
     pairs = {history: (counts[TRUE], table) for history, table in counts.items() if history != TRUE}
     if shared:
         pairs[TRUE] = _pool(baseline, shared)[TRUE], _pool(own, shared)[TRUE]
     tested = {
-        history: compare(base, table, perplexity_of, draws=draws, seed=seed).as_dict()
+        history: asdict(compare(base, table, perplexity_of, draws=draws, seed=seed))
         for history, (base, table) in pairs.items()
         if len(table) > 1
     }
@@ -205,6 +210,11 @@ class Evidence:
         wanted = (measure, condition, baseline)
         return next((one for one in self.comparisons if (one.measure, one.condition, one.baseline) == wanted), None)
 
+    def scores(self, condition: str) -> dict[str, Any]:
+        """Return all scores under a condition; None where a score was not measured."""
+        scores = {measure.key: measure.score(condition) for measure in self.measures if condition in measure.counts}
+        return {"condition": condition, **{key: scores.get(key) for key in (PERPLEXITY, BLEU, ACCURACY)}}
+
     @property
     def perplexity(self) -> Measure:
         """The measure that is always there."""
@@ -224,19 +234,12 @@ class Evidence:
         """Say whether a gain reaches the threshold."""
         return gain >= (self.thresholds.perplexity if measure == PERPLEXITY else self.thresholds.accuracy)
 
-    def significant_gain(self, measure: Measure, condition: str, baseline: str) -> float:
-        """Return the gain of one condition over another; 0 if it is not significant."""
+    def is_better(self, measure: Measure, condition: str, baseline: str, sign: Literal[1, -1] = 1) -> bool:
+        """Say whether one condition is significantly better (worse for sign -1) than another, by the threshold."""
         found = self.find(measure.key, condition, baseline)
-        enough = measure.documents >= self.thresholds.documents
-        return found.gain if found is not None and enough and found.p < self.level else 0.0
-
-    def is_better(self, measure: Measure, condition: str, baseline: str) -> bool:
-        """Say whether one condition is significantly better than another, by the threshold or more."""
-        return self.is_large(measure.key, self.significant_gain(measure, condition, baseline))
-
-    def is_worse(self, measure: Measure, condition: str, baseline: str) -> bool:
-        """Say whether one condition is significantly worse than another, by the threshold or more."""
-        return self.is_large(measure.key, -self.significant_gain(measure, condition, baseline))
+        if found is None or measure.documents < self.thresholds.documents or found.p >= self.level:
+            return False
+        return self.is_large(measure.key, sign * found.gain)
 
     def shows_use(self, measure: Measure) -> bool:
         """Say whether the true history is better than none and than another's."""
@@ -256,7 +259,7 @@ def find_reason(evidence: Evidence) -> Reason:
         "content": any(evidence.shows_use(measure) for measure in measures),
         "too_few_documents": any(evidence.lacks_documents(measure) for measure in measures),
         "noise": any(evidence.is_better(measure, TRUE, NONE) for measure in measures),
-        "harmful": any(evidence.is_worse(measure, TRUE, NONE) for measure in measures),
+        "harmful": any(evidence.is_better(measure, TRUE, NONE, -1) for measure in measures),
         "no_gain": any(evidence.is_better(measure, TRUE, SHUFFLED) for measure in measures),
     }
     return next((reason for reason, holds in reasons.items() if holds), "ignored")

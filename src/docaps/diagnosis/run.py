@@ -4,37 +4,21 @@ The development part (or any documents) and a contrastive set are run through th
 and through the model it is compared with.
 """
 
-import hashlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from docaps import __version__, progress
+from docaps import progress
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import count_sentences
 from docaps.diagnosis import DiagnosisOptions
-from docaps.diagnosis.ablation import AblatedModel, AblationResults, ablate
-from docaps.diagnosis.choices import ChoiceResults, answer_under_conditions
+from docaps.diagnosis.ablation import AblatedModel, ablate, pool
+from docaps.diagnosis.choices import answer_under_conditions
 from docaps.diagnosis.conditions import AGAINST, TRUE, check_documents, condition_names
-from docaps.diagnosis.data import DataOptions, DiagnosisData, find_sentence_model, read_data
-from docaps.diagnosis.evidence import (
-    ACCURACY,
-    BLEU,
-    PERPLEXITY,
-    Evidence,
-    Measure,
-    compare_all,
-    cxmi,
-    gains_by_distance,
-    perplexity_of,
-    share_of,
-    unigram_perplexity,
-)
+from docaps.diagnosis.data import DataOptions, DiagnosisData, find_sentence_model, fingerprint, read_data, sign
+from docaps.diagnosis.evidence import Evidence, compare_all, cxmi, gains_by_distance, list_measures, unigram_perplexity
 from docaps.diagnosis.verdict import judge
 from docaps.errors import CorpusError, RunError
-from docaps.files import sha256
 from docaps.runs.directory import Run, open_run
 from docaps.translation.trained_model import TrainedModel, load_trained
 
@@ -51,8 +35,7 @@ def diagnose_run(
     beam: int | None = None,
 ) -> dict[str, Any]:
     """Diagnose a finished run; by default, against the sentence model it started from."""
-    run = open_run(path)
-    trained = load_trained(path)
+    run, trained = open_run(path), load_trained(path)
     if not trained.model.history:
         raise RunError(
             "the run looks at no earlier sentence, so there is no use of context to diagnose: name a document model, "
@@ -65,13 +48,18 @@ def diagnose_run(
         progress.say(f"{run.path}: the sentence model it started from is not beside it; name one with --against RUN")
     decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
     found = diagnose(trained, load_trained(other) if other else None, data, options, decoding)
+    signed = {
+        **{"documents": len(data.documents), "items": len(data.items)},
+        **fingerprint(run, [*data.documents, *data.items]),
+        **{"beam": decoding.beam if options.bleu else "-", "shuffles": options.shuffles, "seed": options.seed},
+    }
     return {
         "version": VERSION,
         **_describe(run),
         "history": trained.model.history,
         "against": None if other is None else _describe(open_run(other)) | {"given": against is not None},
         **found,
-        "signature": sign(run, data, decoding, options),
+        "signature": sign(signed),
     }
 
 
@@ -92,7 +80,8 @@ def diagnose(
     models = AblatedModel(trained, decoding), AblatedModel(other, decoding) if other else None
     found = ablate(*models, data.documents, options)
     choices = answer_under_conditions(trained, other, data.items, options, decoding) if data.items else None
-    measures = list_measures(found, choices)
+    right = choices.counts if choices else {}
+    measures = list_measures(pool(found.likelihoods), pool(found.bleu), found.metric.score, right)
     tokens = int(measures[0].counts[TRUE][:, 1].sum())
     if not tokens:
         raise CorpusError("the documents have no sentence with words: there is nothing to score")
@@ -100,7 +89,7 @@ def diagnose(
     comparisons = compare_all(measures, history, **tests)
     evidence = Evidence(measures, comparisons, history, unigram_perplexity(found.tokens))
     return {
-        **judge(evidence).as_dict(),
+        **asdict(judge(evidence)),
         "thresholds": asdict(evidence.thresholds) | {"level_of_each_measure": evidence.level},
         **data.origin,
         "documents": len(data.documents),
@@ -109,56 +98,13 @@ def diagnose(
         "frequency_perplexity": evidence.unigram_perplexity,
         **tests,
         "shuffles": options.shuffles,
-        "conditions": [_row(condition, measures) for condition in [*condition_names(history), AGAINST]],
+        "conditions": [evidence.scores(condition) for condition in [*condition_names(history), AGAINST]],
         "bleu_signature": found.metric.signature or None,
         "comparisons": [asdict(comparison) for comparison in comparisons],
         "by_distance": {measure.key: gains_by_distance(comparisons, measure.key, history) for measure in measures},
         "cxmi": cxmi(measures[0], found.cxmi, **tests),
-        "better": found.better.records(),
-        "worse": found.worse.records(),
-        "choices": choices and _choices_as_dict(choices),
+        "better": [record for _, _, record in found.better],
+        "worse": [record for _, _, record in found.worse],
+        "choices": choices and choices.as_dict(),
         "traces": found.traces.as_list(),
     }
-
-
-def list_measures(found: AblationResults, choices: ChoiceResults | None) -> list[Measure]:
-    """Return the measures: perplexity first, then BLEU and accuracy, where measured."""
-    likelihoods = {condition: np.concatenate(tables) for condition, tables in found.likelihoods.items()}
-    measures = [Measure(PERPLEXITY, likelihoods, perplexity_of, lower_is_better=True)]
-    if found.bleu:
-        counts = {condition: np.concatenate(tables) for condition, tables in found.bleu.items()}
-        measures.append(Measure(BLEU, counts, found.metric.score))
-    if choices:
-        measures.append(Measure(ACCURACY, choices.counts, share_of))
-    return measures
-
-
-def _row(condition: str, measures: list[Measure]) -> dict[str, Any]:
-    """Return all scores under a condition; None where a score was not measured."""
-    scores = {measure.key: measure.score(condition) for measure in measures if condition in measure.counts}
-    return {"condition": condition, **{key: scores.get(key) for key in (PERPLEXITY, BLEU, ACCURACY)}}
-
-
-def _choices_as_dict(choices: ChoiceResults) -> dict[str, Any]:
-    return {
-        "items": choices.items,
-        "chance": choices.chance,
-        "by_phenomenon": {condition: found.by_phenomenon for condition, found in choices.accuracy.items()},
-        "by_distance": {condition: found.by_distance for condition, found in choices.accuracy.items()},
-    }
-
-
-def sign(run: Run, data: DiagnosisData, decoding: DecodingSettings, options: DiagnosisOptions) -> str:
-    """Return the signature of a diagnosis: text, items, weights, search, draws and version."""
-    text = "\n".join(map(repr, [*data.documents, *data.items])).encode("utf-8", "backslashreplace")
-    parts = {
-        "documents": len(data.documents),
-        "items": len(data.items),
-        "data": hashlib.sha256(text).hexdigest()[:12],
-        "weights": sha256(run.weights)[:12],
-        "beam": decoding.beam if options.bleu else "-",
-        "shuffles": options.shuffles,
-        "seed": options.seed,
-        "docaps": __version__,
-    }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())

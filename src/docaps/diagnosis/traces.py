@@ -69,15 +69,9 @@ class TraceDistributions:
 
     def as_list(self) -> list[dict[str, Any]]:
         """Return plain JSON values; labels without observations are left out."""
-        return [
-            {
-                "name": name,
-                "title": self._titles[name],
-                "places": [
-                    {"place": label, **known}
-                    for label, found in by_label.items()
-                    if (known := found.as_dict()) is not None
-                ],
-            }
-            for name, by_label in self._by_label.items()
-        ]
+        listed = []
+        for name, by_label in self._by_label.items():
+            known = {label: found.as_dict() for label, found in by_label.items()}
+            places = [{"place": label, **values} for label, values in known.items() if values is not None]
+            listed.append({"name": name, "title": self._titles[name], "places": places})
+        return listed

@@ -1,7 +1,7 @@
 """The verdict of a diagnosis: a code for programs, and the same in words."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE
 from docaps.diagnosis.evidence import PERPLEXITY, Evidence, Measure, Reason, find_reason, gains_by_distance
@@ -13,34 +13,41 @@ NOT_USED, UNCLEAR = "context not used", "unclear whether context is used"
 class DiagnosisVerdict:
     """Whether context is used, the reason, and both in words."""
 
-    code: Literal["used", "not_used", "unclear"]
+    verdict: str
+    verdict_code: Literal["used", "not_used", "unclear"]
     reason: Reason
-    text: str
-    explanation: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        explanation = list(self.explanation)
-        return {"verdict": self.text, "verdict_code": self.code, "reason": self.reason, "explanation": explanation}
+    explanation: list[str]
 
 
 def judge(evidence: Evidence) -> DiagnosisVerdict:
     """Decide whether context is used, and explain why."""
     reason = find_reason(evidence)
     if reason == "content":
-        return DiagnosisVerdict("used", reason, "; ".join(state_use(evidence)), tuple(state_against(evidence)))
+        return DiagnosisVerdict("; ".join(state_use(evidence)), "used", reason, state_against(evidence))
     scores = [_list_scores(evidence, measure) for measure in evidence.deciding]
-    why = (explain(evidence, reason), *scores, *state_against(evidence))
+    why = [explain(evidence, reason), *scores, *state_against(evidence)]
     if reason == "too_few_documents":
-        return DiagnosisVerdict("unclear", reason, UNCLEAR, why)
-    return DiagnosisVerdict("not_used", reason, NOT_USED, why)
+        return DiagnosisVerdict(UNCLEAR, "unclear", reason, why)
+    return DiagnosisVerdict(NOT_USED, "not_used", reason, why)
 
 
 def state_use(evidence: Evidence) -> list[str]:
-    """State the gain from context, what a shuffled history does, and at which distances the gain arises."""
+    """State the gain from context, what another document's history does, and from how far back the gain comes."""
     first = next(measure for measure in evidence.deciding if evidence.shows_use(measure))
-    changes = [_state_change(evidence, measure) for measure in evidence.deciding]
-    return [*changes, _state_shuffled(evidence, first), *_state_distances(evidence, first)]
+    said = [_state_change(evidence, measure) for measure in evidence.deciding]
+    if evidence.is_better(first, SHUFFLED, NONE):
+        said.append("shuffled history helps less")
+    else:
+        worse = evidence.is_better(first, SHUFFLED, NONE, -1)
+        said.append("shuffled history hurts" if worse else "shuffled history brings nothing")
+    rows = gains_by_distance(evidence.comparisons, first.key, evidence.history)
+    good = [row for row in rows if row["p"] < evidence.level and evidence.is_large(first.key, row["gain"])]
+    if good:
+        *most, last = [str(row["distance"]) for row in good]
+        said.append(
+            f"gain comes from distances {', '.join(most)} and {last}" if most else f"gain comes from distance {last}"
+        )
+    return said
 
 
 def _state_change(evidence: Evidence, measure: Measure) -> str:
@@ -55,39 +62,17 @@ def _state_change(evidence: Evidence, measure: Measure) -> str:
     return f"right choices {verb} from {100 * before:.1f} % to {100 * after:.1f} %{chance}"
 
 
-def _state_shuffled(evidence: Evidence, measure: Measure) -> str:
-    """State what another document's history does."""
-    if evidence.is_better(measure, SHUFFLED, NONE):
-        return "shuffled history helps less"
-    worse = evidence.is_worse(measure, SHUFFLED, NONE)
-    return "shuffled history hurts" if worse else "shuffled history brings nothing"
-
-
-def _state_distances(evidence: Evidence, measure: Measure) -> list[str]:
-    """State from how far back the gain comes."""
-    rows = gains_by_distance(evidence.comparisons, measure.key, evidence.history)
-    good = [row for row in rows if row["p"] < evidence.level and evidence.is_large(measure.key, row["gain"])]
-    if not good:
-        return []
-    names = [str(row["distance"]) for row in good]
-    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    return [f"gain comes from distance{'s' if len(names) > 1 else ''} {listed}"]
-
-
 def state_against(evidence: Evidence) -> list[str]:
     """State the difference to the other model, by each deciding measure."""
     said = []
     for measure in evidence.deciding:
         found = evidence.find(measure.key, TRUE, AGAINST)
         if found is not None:
-            better = found.gain >= 0
-            size = 100 * abs(found.gain)
-            amount = (
-                f"perplexity is {size:.1f} % {'below' if better else 'above'}"
-                if measure.key == PERPLEXITY
-                else f"right choices are {size:.1f} points {'above' if better else 'below'}"
-            )
-            said.append(f"{amount} the sentence model's, p = {found.p:.2g}")
+            lower = measure.key == PERPLEXITY
+            side = "below" if (found.gain >= 0) == lower else "above"
+            amount = f"{100 * abs(found.gain):.1f} {'%' if lower else 'points'} {side}"
+            what = "perplexity is" if lower else "right choices are"
+            said.append(f"{what} {amount} the sentence model's, p = {found.p:.2g}")
     return said
 
 

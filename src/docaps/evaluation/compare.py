@@ -12,7 +12,7 @@ from docaps.evaluation import EvaluationOptions
 from docaps.evaluation.discourse import lexical_consistency, pronoun_accuracy
 from docaps.evaluation.external import comet_score
 from docaps.evaluation.intervals import Table, score_interval
-from docaps.evaluation.meteor.parameters import LANGUAGES
+from docaps.evaluation.meteor.resources import LANGUAGES
 from docaps.evaluation.significance import compare, score_of
 from docaps.evaluation.translation_metrics import Bleu, Chrf, Documents, MeteorMetric, Metric
 
@@ -28,13 +28,10 @@ METRICS: dict[str, Callable[[EvaluationOptions], Metric]] = {
 def check_same_shape(hypotheses: Documents, references: Documents, *, path: Path, what: str = "translated") -> None:
     """Refuse documents that differ from the reference in number or length, naming the first difference."""
     for number, (one, other) in enumerate(zip(hypotheses, references, strict=False), start=1):
-        if len(one.sentences) != len(other.sentences):
-            raise CorpusError(
-                f"document {number} has {len(one.sentences)} {what} sentences, "
-                f"but {len(other.sentences)} in the reference",
-                path=path,
-                line=one.layout.line if one.layout else None,
-            )
+        ours, theirs = len(one.sentences), len(other.sentences)
+        if ours != theirs:
+            message = f"document {number} has {ours} {what} sentences, but {theirs} in the reference"
+            raise CorpusError(message, path=path, line=one.layout.line if one.layout else None)
     if len(hypotheses) != len(references):
         message = f"{len(hypotheses)} {what} documents, but {len(references)} in the reference"
         raise CorpusError(message, path=path)
@@ -54,7 +51,6 @@ def evaluate_systems(
     references: Documents,
     sources: Documents | None,
     options: EvaluationOptions,
-    *,
     baseline: str,
 ) -> dict[str, Any]:
     """Score every system and compare the others with the baseline; return plain JSON values."""
@@ -66,18 +62,17 @@ def evaluate_systems(
     tests = {"draws": options.draws, "seed": options.seed}
     rows = []
     for name, documents in systems.items():
-        row: dict[str, Any] = {"hypothesis": name}
         scores = {metric.key: _score(metric, counts[name][metric.key], tests) for metric in metrics}
-        if "bleu" in scores:  # again at the top level, where programs look first
-            row |= {"bleu": scores["bleu"]["score"], "signature": scores["bleu"]["signature"]}
-        row["scores"] = scores
-        rows.append(row | ({} if sources is None else _with_source(documents, references, sources, options)))
+        bleu = scores.get("bleu")  # again at the top level, where programs look first
+        first = {"bleu": bleu["score"], "signature": bleu["signature"]} if bleu else {}
+        more = {} if sources is None else _with_source(documents, references, sources, options)
+        rows.append({"hypothesis": name, **first, "scores": scores, **more})
     comparisons = [
         {
             "system": name,
             "baseline": baseline,
             "scores": {
-                metric.key: compare(counts[baseline][metric.key], found[metric.key], metric.score, **tests).as_dict()
+                metric.key: asdict(compare(counts[baseline][metric.key], found[metric.key], metric.score, **tests))
                 for metric in metrics
             },
         }
@@ -96,9 +91,8 @@ def evaluate_systems(
 
 def _score(metric: Metric, counts: Table, tests: Mapping[str, int]) -> dict[str, Any]:
     """Return a metric's score, signature and confidence interval (None for a single document)."""
-    interval = score_interval(counts, metric.score, **tests) if len(counts) > 1 else None
-    ends = asdict(interval) if interval else {"low": None, "high": None}
-    return {"name": metric.name, "score": score_of(counts, metric.score), "signature": metric.signature, **ends}
+    interval = score_interval(counts, metric.score, **tests) if len(counts) > 1 else {"low": None, "high": None}
+    return {"name": metric.name, "score": score_of(counts, metric.score), "signature": metric.signature, **interval}
 
 
 def _with_source(

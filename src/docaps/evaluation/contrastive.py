@@ -6,9 +6,9 @@ one of the given translations, or, for a generative item, the translation of ano
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from docaps.corpus.contrastive import AnyItem, ContrastiveItem, GenerativeItem
 from docaps.evaluation.intervals import share_interval
@@ -27,10 +27,6 @@ class ByGroup(Generic[Result]):
     by_phenomenon_and_distance: dict[str, dict[str, Result]]
     by_pronoun: dict[str, Result]
     by_form: dict[str, Result]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +58,6 @@ def is_right(scores: Sequence[float]) -> bool:
 
 def judge_scores(items: Sequence[ContrastiveItem], scores: Sequence[Sequence[float]]) -> list[Decision]:
     """Decide items by the scores of their translations, the right one first."""
-    if len(items) != len(scores):
-        raise ValueError(f"{len(items)} items, but scores of {len(scores)}")
     return [
         Decision(is_right(found), item.chance, found[0] == max(found[1:]))
         for item, found in zip(items, scores, strict=True)
@@ -72,15 +66,9 @@ def judge_scores(items: Sequence[ContrastiveItem], scores: Sequence[Sequence[flo
 
 def judge_translations(items: Sequence[GenerativeItem], translations: Sequence[str]) -> list[Decision]:
     """Decide items by the model's translations; chance is the share of other items' translations that would do."""
-    if len(items) != len(translations):
-        raise ValueError(f"{len(items)} items, but {len(translations)} translations")
-    expected = {item.expected for item in items}
-    would_do = {words: sum(holds(text, words) for text in translations) for words in expected}
-    decisions = []
-    for item, text in zip(items, translations, strict=True):
-        right = holds(text, item.expected)
-        decisions.append(Decision(right, (would_do[item.expected] - right) / max(len(items) - 1, 1)))
-    return decisions
+    would_do = {words: sum(holds(text, words) for text in translations) for words in {item.expected for item in items}}
+    judged = [(holds(text, item.expected), item.expected) for item, text in zip(items, translations, strict=True)]
+    return [Decision(right, (would_do[words] - right) / max(len(items) - 1, 1)) for right, words in judged]
 
 
 def holds(text: str, words: Sequence[str]) -> bool:
@@ -96,21 +84,14 @@ def _whole_word(word: str) -> re.Pattern[str]:
 
 def measure_accuracy(items: Sequence[AnyItem], decisions: Sequence[Decision]) -> ByGroup[Accuracy]:
     """Return accuracy, interval, chance and counts of all items and of each group."""
-    if len(items) != len(decisions):
-        raise ValueError(f"{len(items)} items, but {len(decisions)} decisions")
     return group_items(items, list(zip(items, decisions, strict=True)), _accuracy)
 
 
 def _accuracy(pairs: Sequence[tuple[AnyItem, Decision]]) -> Accuracy:
     right = [float(decision.right) for _, decision in pairs]
     interval = share_interval(right, [item.document for item, _ in pairs])
-    return Accuracy(
-        accuracy=_mean(right),
-        **asdict(interval),
-        chance=_mean([decision.chance for _, decision in pairs]),
-        items=len(pairs),
-        ties=sum(decision.tie for _, decision in pairs),
-    )
+    chance, ties = _mean([decision.chance for _, decision in pairs]), sum(decision.tie for _, decision in pairs)
+    return Accuracy(_mean(right), interval.low, interval.high, interval.method, chance, len(pairs), ties)
 
 
 def accuracy(items: Sequence[ContrastiveItem], scores: Sequence[Sequence[float]]) -> ByGroup[float]:
@@ -134,11 +115,8 @@ def group_items(
     """Summarise the values of all items and of each group."""
     phenomena = [item.phenomenon for item in items]
     distances = [None if item.distance is None else str(item.distance) for item in items]
-
-    def by_distance(pairs: Sequence[tuple[str | None, Value]]) -> dict[str, Result]:
-        return _group([distance for distance, _ in pairs], [value for _, value in pairs], summarise)
-
-    crossed = _group(phenomena, list(zip(distances, values, strict=True)), by_distance)
+    pairs = list(zip(distances, values, strict=True))
+    crossed = _group(phenomena, pairs, lambda some: _group([d for d, _ in some], [v for _, v in some], summarise))
     return ByGroup(
         all=summarise(values),
         by_phenomenon=_group(phenomena, values, summarise),

@@ -13,12 +13,12 @@ often, in any order; precision and recall count single pronouns, each at most as
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from docaps.corpus.documents import Document, all_sentences
-from docaps.evaluation.meteor.parameters import LANGUAGES, function_words, snowball
+from docaps.evaluation.meteor.resources import LANGUAGES, function_words, snowball
 
 SHORTEST_TERM, LEAST_DICE = 4, 0.3
 SOURCE_PRONOUN = "it"
@@ -63,10 +63,12 @@ def lexical_consistency(
     dice = _Dice([pair for document in documents for pair in document])
     equal = pairs = found = 0
     for document in documents:
-        for translations in _repeated_terms(document, dice):
-            same = [one == other for one, other in combinations(translations, 2)]
+        counts = Counter(term for here, _ in document for term in here)
+        for term in (term for term, count in counts.items() if count > 1):
+            stems = [dice.translation(term, stems) for here, stems in document if term in here]
+            same = [one == other for one, other in combinations(filter(None, stems), 2)]
             equal, pairs, found = equal + sum(same), pairs + len(same), found + bool(same)
-    return Consistency(equal / pairs if pairs else None, pairs, found)
+    return Consistency(_share(equal, pairs), pairs, found)
 
 
 def _terms_and_stems(
@@ -99,14 +101,6 @@ class _Dice:
         return 2 * self._both[term, stem] / (self._terms[term] + self._stems[stem])
 
 
-def _repeated_terms(document: Sequence[TermsAndStems], dice: _Dice) -> Iterator[list[str]]:
-    """Yield, for each term that a document repeats, its translations by sentence, where found."""
-    counts = Counter(term for terms, _ in document for term in terms)
-    for term in sorted(term for term, count in counts.items() if count > 1):
-        found = [dice.translation(term, stems) for terms, stems in document if term in terms]
-        yield [translation for translation in found if translation is not None]
-
-
 def pronoun_accuracy(
     sources: Sequence[Document], hypotheses: Sequence[Document], references: Sequence[Document]
 ) -> PronounAccuracy:
@@ -114,7 +108,7 @@ def pronoun_accuracy(
     right = sentences = matched = ours = theirs = 0
     sides = (all_sentences(side) for side in (sources, hypotheses, references))
     for source, hypothesis, reference in zip(*sides, strict=True):
-        found, expected = _pronouns(hypothesis), _pronouns(reference)
+        found, expected = (Counter(filter(PRONOUNS.__contains__, words_of(text))) for text in (hypothesis, reference))
         if SOURCE_PRONOUN not in words_of(source) or not expected:
             continue
         sentences, right = sentences + 1, right + (found == expected)
@@ -122,10 +116,6 @@ def pronoun_accuracy(
         ours, theirs = ours + found.total(), theirs + expected.total()
     f1 = _share(2 * matched, ours + theirs)
     return PronounAccuracy(_share(right, sentences), _share(matched, ours), _share(matched, theirs), f1, sentences)
-
-
-def _pronouns(sentence: str) -> Counter[str]:
-    return Counter(word for word in words_of(sentence) if word in PRONOUNS)
 
 
 def _share(part: int, whole: int) -> float | None:

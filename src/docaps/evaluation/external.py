@@ -10,14 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from docaps.corpus.documents import Document, all_sentences
+from docaps.corpus.documents import Document, all_sentences, count_sentences
 from docaps.errors import DocapsError
 from docaps.evaluation.intervals import Table
 
 COMET = "comet-score"
-COMET_SETUP = (
-    "set it up with: python3 -m venv comet && comet/bin/pip install unbabel-comet, then --comet comet/bin/python"
-)
+COMET_SETUP = "python3 -m venv comet && comet/bin/pip install unbabel-comet, then --comet comet/bin/python"
 METEOR_VARIABLE = "METEOR_JAR"
 _METEOR_FIELDS = 23  # 4 lengths, 4 stages of 4 counts, chunks, and the matched words of both sides
 
@@ -35,7 +33,8 @@ def find_comet(name: str) -> str:
     if found and Path(name).name.startswith("python"):
         found = shutil.which(str(Path(found).parent / COMET))
     if not found:
-        raise DocapsError(f"no COMET in '{name}' (expected the command {COMET} or a Python beside it): {COMET_SETUP}")
+        what = f"expected the command {COMET} or a Python beside it"
+        raise DocapsError(f"no COMET in '{name}' ({what}): set it up with: {COMET_SETUP}")
     return found
 
 
@@ -51,17 +50,12 @@ def comet_score(
         result = subprocess.run(words, capture_output=True, text=True, check=False, cwd=folder)
         if result.returncode or not out.exists():
             raise DocapsError(f"COMET failed ({command}): {_last_line(result.stderr) or 'no message'}")
-        return _mean_comet(out, sum(1 for _ in all_sentences(sources)), command)
-
-
-def _mean_comet(path: Path, count: int, command: str) -> float:
-    """Average the sentence scores that COMET wrote."""
-    try:
-        (rows,) = json.loads(path.read_text(encoding="utf-8")).values()
-        scores = [float(row["COMET"]) for row in rows]
-    except (ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise DocapsError(f"cannot read the output of COMET ({command}): {fault}") from None
-    if len(scores) != count:
+        try:
+            (rows,) = json.loads(out.read_text(encoding="utf-8")).values()
+            scores = [float(row["COMET"]) for row in rows]
+        except (ValueError, KeyError, TypeError, AttributeError) as fault:
+            raise DocapsError(f"cannot read the output of COMET ({command}): {fault}") from None
+    if len(scores) != (count := count_sentences(sources)):
         raise DocapsError(f"COMET scored {len(scores)} sentences instead of {count} ({command})")
     return sum(scores) / count
 
@@ -72,23 +66,20 @@ def _last_line(text: str) -> str:
 
 def meteor_program() -> Path | None:
     """Return the METEOR program that the environment names, if any."""
-    name = os.environ.get(METEOR_VARIABLE)
-    if not name:
-        return None
-    if not Path(name).is_file():
+    program = Path(name) if (name := os.environ.get(METEOR_VARIABLE)) else None
+    if program and not program.is_file():
         message = f"{METEOR_VARIABLE} names no file: give the path of meteor-1.5.jar or unset it"
-        raise DocapsError(message, path=Path(name))
-    return Path(name)
+        raise DocapsError(message, path=program)
+    return program
 
 
 def count_with_meteor(
     program: Path, hypotheses: Sequence[str], references: Sequence[str], language: str, paraphrases: Path | None
 ) -> Table:
     """Return the program's counts, one row per sentence, in the order of `meteor.counts`."""
-    java = shutil.which("java")
-    if java is None:
-        message = f"{METEOR_VARIABLE} is set, but there is no 'java' on the path: install Java or unset "
-        raise DocapsError(message + METEOR_VARIABLE)
+    if (java := shutil.which("java")) is None:
+        what = "is set, but there is no 'java' on the path: install Java or unset"
+        raise DocapsError(f"{METEOR_VARIABLE} {what} {METEOR_VARIABLE}")
     sides = {"hypotheses": hypotheses, "references": references}
     with tempfile.TemporaryDirectory() as folder:
         files = [_write_lines(folder, name, (" ".join(text.split()) for text in side)) for name, side in sides.items()]

@@ -30,17 +30,11 @@ _STUDENT_LIMIT = 1.960
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A 95 % confidence interval."""
+class ShareInterval:
+    """The 95 % confidence interval of a share, and the method that gave it."""
 
     low: float
     high: float
-
-
-@dataclass(frozen=True, slots=True)
-class ShareInterval(Interval):
-    """The 95 % confidence interval of a share, and the method that gave it."""
-
     method: str
 
 
@@ -53,15 +47,15 @@ class Mean:
     high: float | None
 
 
-def score_interval(counts: Table, scorer: Scorer, *, draws: int, seed: int) -> Interval:
-    """Return the bootstrap interval of a score over documents."""
+def score_interval(counts: Table, scorer: Scorer, *, draws: int, seed: int) -> dict[str, float]:
+    """Return the bootstrap interval of a score over documents, as `low` and `high`."""
     return percentiles(np.concatenate([scorer(weights @ counts) for weights in resample(len(counts), draws, seed)]))
 
 
-def percentiles(draws: Table) -> Interval:
-    """Return the interval that holds the middle 95 % of the draws."""
-    low, high = np.percentile(draws, [2.5, 97.5])
-    return Interval(float(low), float(high))
+def percentiles(draws: Table) -> dict[str, float]:
+    """Return the interval that holds the middle 95 % of the draws, as `low` and `high`."""
+    low, high = np.percentile(draws, [2.5, 97.5]).tolist()
+    return {"low": low, "high": high}
 
 
 def resample(documents: int, draws: int, seed: int, *, block: int = BLOCK) -> Iterator[Table]:

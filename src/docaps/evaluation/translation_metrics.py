@@ -17,7 +17,7 @@ from docaps.errors import CorpusError
 from docaps.evaluation.external import count_with_meteor, meteor_program
 from docaps.evaluation.intervals import Table
 from docaps.evaluation.meteor.counts import Meteor
-from docaps.evaluation.meteor.paraphrases import read_paraphrases
+from docaps.evaluation.meteor.resources import read_paraphrases
 
 Documents = Sequence[Document]
 ORDERS = 4
@@ -85,9 +85,8 @@ class Bleu:
         """Split a document into the segments that BLEU compares."""
         if self.whole_documents:
             return [" ".join(document.sentences)]
-        if self.tokenizer:
-            return [" ".join(self.tokenizer.tokenize(sentence)) for sentence in document.sentences]
-        return list(document.sentences)
+        tokenizer = self.tokenizer
+        return [" ".join(tokenizer.tokenize(one)) if tokenizer else one for one in document.sentences]
 
     def score(self, sums: Table) -> Table:
         """Return BLEU for each row of counts."""
@@ -134,12 +133,10 @@ class Chrf:
         ours, theirs, matched = (sums[:, start::3] for start in range(3))
         used = (ours > 0) & (theirs > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            precision, recall = (
-                np.where(used, matched / side, 0).sum(axis=1) / used.sum(axis=1) for side in (ours, theirs)
-            )
-            found = 100 * 5 * precision * recall / (4 * precision + recall)
-        scores: Table = np.nan_to_num(found)
-        return scores
+            shares = [np.where(used, matched / side, 0).sum(axis=1) / used.sum(axis=1) for side in (ours, theirs)]
+            precision, recall = shares
+            found: Table = np.nan_to_num(100 * 5 * precision * recall / (4 * precision + recall))
+        return found
 
 
 class MeteorMetric:
@@ -148,8 +145,7 @@ class MeteorMetric:
     key = "meteor"
 
     def __init__(self, language: str, paraphrases: Path | None = None) -> None:
-        self._program = meteor_program()
-        self._language, self._table = language, paraphrases
+        self._program, self._language, self._table = meteor_program(), language, paraphrases
         ours = read_paraphrases(paraphrases) if paraphrases and not self._program else None
         self._meteor = Meteor(language, ours, stages=3 if paraphrases else 2)
         self.name = self._meteor.name

@@ -7,6 +7,8 @@ from pathlib import Path
 
 DOCUMENTS = 8000
 """Training documents of generated mini-documents."""
+RECIPE = "minidocs"
+"""Recipe of grids."""
 PHENOMENA = "pronoun,ambiguity"
 """Phenomena of the mini-documents of grids."""
 DEMO_DIRECTORY = Path("runs/demo")

@@ -13,9 +13,8 @@ from docaps.evaluation import EvaluationOptions
 from docaps.evaluation.compare import choose_metrics
 from docaps.evaluation.intervals import Table, mean_over_seeds, score_interval
 from docaps.evaluation.significance import compare
-from docaps.evaluation.translation_metrics import Metric
 from docaps.experiments.grid import Cell, Grid, read_request
-from docaps.experiments.probes import LEARNT, PROBED_ITEMS, steps_to_learn
+from docaps.experiments.measure import LEARNT, PROBED_ITEMS, steps_to_learn
 from docaps.experiments.rows import LAYOUTS, SENTENCE, GridRow
 from docaps.experiments.runner import CellState, command_for, state_of
 from docaps.files import read_json, write_json
@@ -25,8 +24,6 @@ from docaps.runs.training_log import read_metrics
 
 DRAWS, SEED = 1000, 1
 CellsByRow = Mapping[str, Sequence[Cell]]
-CountsBySeed = Mapping[int, Mapping[str, Table]]
-"""For each seed and metric, the counts of each document."""
 
 
 def aggregate_folder(directory: Path) -> list[dict[str, Any]]:
@@ -37,7 +34,7 @@ def aggregate_folder(directory: Path) -> list[dict[str, Any]]:
         if layout.per_seed != source.per_seed:
             continue
         own = layout.rows.keys() - seen  # rows shared with an earlier layout do not show that this one was started
-        if any(True for name in own for _ in directory.glob(f"seed-*/{name}/results.json")):
+        if any(any(directory.glob(f"seed-*/{name}/results.json")) for name in own):
             found.append(aggregate_grid(Grid(directory, layout, recipe, source, extra=extra)))
         seen |= own
     return found
@@ -52,28 +49,30 @@ def aggregate_grid(grid: Grid) -> dict[str, Any]:
 
 
 def _aggregate(grid: Grid) -> dict[str, Any]:
+    layout = grid.layout
     names = (path.name.removeprefix("seed-") for path in grid.directory.glob("seed-*"))
     seeds = sorted(int(name) for name in names if name.isdecimal())
     finished = {
-        name: [cell for seed in seeds if grid.is_measured(cell := Cell(seed, row))]
-        for name, row in grid.layout.rows.items()
+        name: [cell for seed in seeds if grid.is_measured(cell := Cell(seed, row))] for name, row in layout.rows.items()
     }
     cells = [cell for some in finished.values() for cell in some]
-    rows = [_row(grid, grid.layout.rows[name], some) for name, some in finished.items() if some]
+    rows = [_row(grid, layout.rows[name], some) for name, some in finished.items() if some]
     _compare_scores(grid, rows, finished)
-    if grid.layout.compares_histories:
+    if layout.compares_histories:
         _compare_likelihoods(grid, rows, finished)
     return {
-        "experiment": grid.layout.name,
-        "title": grid.layout.title,
-        "axis": grid.layout.axis,
-        "baseline": grid.layout.baseline,
+        "experiment": layout.name,
+        "title": layout.title,
+        "axis": layout.axis,
+        "baseline": layout.baseline,
         "recipe": grid.recipe.name,
         "steps": {name: grid.recipe.stage[name].steps for name in (SENTENCE, "document")},
-        "taken": _steps_taken(grid, cells),
+        "taken": {
+            SENTENCE: _steps_taken(grid, [Cell(cell.seed, None) for cell in cells]),
+            "document": _steps_taken(grid, cells),
+        },
         "sentence_models": _sentence_models(grid, seeds),
-        **_part_and_signatures(grid, cells),
-        **(_choices_setup(grid, cells) if grid.layout.per_seed else {}),
+        **_describe_scores(grid, cells),
         "unfinished": _unfinished(grid, seeds),
         "corpus": grid.describe_corpus(),
         "seeds": sorted({cell.seed for cell in cells}),
@@ -83,20 +82,14 @@ def _aggregate(grid: Grid) -> dict[str, Any]:
     }
 
 
-def _steps_taken(grid: Grid, cells: Sequence[Cell]) -> dict[str, list[int]]:
-    """Return the numbers of steps that the finished runs, and their sentence models, took."""
-    sentence = {grid.run(Cell(cell.seed, None)) for cell in cells}
-    runs = {SENTENCE: sentence, "document": {grid.run(cell) for cell in cells}}
-    return {
-        name: sorted({int(run.read()["steps"]) for run in some if run.description.exists()})
-        for name, some in runs.items()
-    }
+def _steps_taken(grid: Grid, cells: Sequence[Cell]) -> list[int]:
+    """Return the different numbers of steps that some runs took."""
+    return sorted({int(run.read()["steps"]) for run in map(grid.run, cells) if run.description.exists()})
 
 
 def _sentence_models(grid: Grid, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """Describe the finished sentence models."""
-    runs = {seed: grid.run(Cell(seed, None)) for seed in seeds}
-    read = {seed: read_results(run.path) for seed, run in runs.items() if run.finished}
+    read = {seed: read_results(run.path) for seed in seeds if (run := grid.run(Cell(seed, None))).finished}
     return [
         {
             "seed": seed,
@@ -108,30 +101,24 @@ def _sentence_models(grid: Grid, seeds: Sequence[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _part_and_signatures(grid: Grid, cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the part of the corpus that scores are of, and their signatures."""
-    if not cells:
-        return {"part": grid.layout.part}
-    first = _compared_part(grid, read_json(grid.run(cells[0]).results, error=RunError))
-    return {"part": first["set"], "signatures": {key: score["signature"] for key, score in first["scores"].items()}}
+def _describe_scores(grid: Grid, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return the part of the corpus that scores are of, their signatures, and how choices were measured."""
+    found: dict[str, Any] = {"part": grid.layout.part}
+    if cells:
+        first = _compared_part(grid, read_json(grid.run(cells[0]).results, error=RunError))
+        signatures = {key: score["signature"] for key, score in first["scores"].items()}
+        found = {"part": first["set"], "signatures": signatures}
+    if grid.layout.per_seed:
+        choices = _contrastive(grid.run(cells[0])) if cells else {}
+        found |= {"check_every": grid.layout.check_every, "probed_items": PROBED_ITEMS, "learnt": LEARNT}
+        found |= {"items": choices.get("items", 0), "chance": choices.get("chance")}
+    return found
 
 
 def _compared_part(grid: Grid, found: Mapping[str, Any]) -> Any:
     """Return the results on the part that rows are compared on; a corpus without a test part has only one."""
     parts = found["parts"]
     return parts.get(grid.layout.part, parts.get("test"))
-
-
-def _choices_setup(grid: Grid, cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return how choices were measured, and the accuracy of chance."""
-    found = _contrastive(grid.run(cells[0])) if cells else None
-    return {
-        "check_every": grid.layout.check_every,
-        "probed_items": PROBED_ITEMS,
-        "learnt": LEARNT,
-        "items": found["items"] if found else 0,
-        "chance": found["chance"] if found else None,
-    }
 
 
 def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
@@ -150,7 +137,7 @@ def _row(grid: Grid, row: GridRow, cells: Sequence[Cell]) -> dict[str, Any]:
     """Aggregate the runs of a row."""
     measured = [read_json(grid.run(cell).results, error=RunError) for cell in cells]
     scores = [_compared_part(grid, found)["scores"] for found in measured]
-    contrastive = [found for cell in cells if (found := _contrastive(grid.run(cell))) is not None]
+    contrastive = [found for cell in cells if (found := _contrastive(grid.run(cell)))]
     choices = [float(found["accuracy"]["all"]) for found in contrastive]
     baseline = row.baseline or grid.layout.baseline
     return {
@@ -179,36 +166,37 @@ def _run(grid: Grid, cell: Cell, found: Mapping[str, Any]) -> dict[str, Any]:
 def _learning(grid: Grid, cell: Cell) -> dict[str, Any]:
     """Return what a run chose, how fast it learnt that, and what it cost."""
     run, speed = grid.run(cell), grid.speed(cell)
-    description, contrastive = run.read(), _contrastive(run)
     curve = [(row["step"], row["choices"]) for row in read_metrics(run.metrics) if "choices" in row]
     return {
-        "parameters": description["parameters"],
-        "seconds": description["seconds"],
+        **{key: run.read()[key] for key in ("parameters", "seconds")},
         "speed": read_json(speed, error=RunError)["share"] if speed.exists() else None,
-        "accuracy": contrastive["accuracy"] if contrastive else None,
+        "accuracy": _contrastive(run).get("accuracy"),
         "steps_to_learn": steps_to_learn(curve),
         "curve": curve,
     }
 
 
-def _contrastive(run: Run) -> dict[str, Any] | None:
-    """Return the accuracy on contrastive items, if there are any."""
+def _contrastive(run: Run) -> dict[str, Any]:
+    """Return the accuracy on contrastive items; nothing if there are none."""
     path = run.assessment / "contrastive.json"
-    return dict(read_json(path, error=RunError)) if path.exists() else None
+    return dict(read_json(path, error=RunError)) if path.exists() else {}
 
 
 def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:
-    """Add to each row its interval over documents, and its differences to its baseline."""
-    counts = {
-        row["row"]: {cell.seed: _read_tables(_counts_path(grid, cell)) for cell in cells[row["row"]]} for row in rows
-    }
+    """Add to each row its interval over documents (None for one document), and its differences to its baseline."""
+    counts = {row["row"]: {cell.seed: _read_counts(grid, cell) for cell in cells[row["row"]]} for row in rows}
     for row in rows:
         own, base = counts[row["row"]], counts.get(row["baseline"] or "", {})
-        metrics = {metric.key: metric for metric in choose_metrics(EvaluationOptions(tuple(row["means"])))}
-        row["documents"] = {key: _interval(grid, metric, own) for key, metric in metrics.items()}
         shared = sorted(own.keys() & base.keys())
-        if shared:
-            row["against"] = {key: _difference(grid, metric, base, own, shared) for key, metric in metrics.items()}
+        row["documents"] = {}
+        for metric in choose_metrics(EvaluationOptions(tuple(row["means"]))):
+            table = _pooled(grid, metric.key, own, sorted(own))
+            interval = score_interval(table, metric.score, draws=DRAWS, seed=SEED) if len(table) > 1 else None
+            row["documents"][metric.key] = interval
+            if shared:
+                before, after = (_pooled(grid, metric.key, tables, shared) for tables in (base, own))
+                difference = compare(before, after, metric.score, draws=DRAWS, seed=SEED)
+                row.setdefault("against", {})[metric.key] = asdict(difference)
 
 
 def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:
@@ -223,32 +211,18 @@ def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], cells: Cell
             row["histories"] = compare_likelihoods(own, base, draws=DRAWS, seed=SEED)
 
 
-def _counts_path(grid: Grid, cell: Cell) -> Path:
+def _read_counts(grid: Grid, cell: Cell) -> dict[str, Table]:
+    """Read the counts of the part that rows are compared on, or else of the only part."""
     run = grid.run(cell)
-    return path if (path := run.counts(grid.layout.part)).exists() else run.counts()
+    return _read_tables(path if (path := run.counts(grid.layout.part)).exists() else run.counts())
 
 
 def _read_tables(path: Path) -> dict[str, Table]:
-    found = read_json(path, error=RunError)
-    return {key: np.array(table, dtype=np.float64) for key, table in found.items()}
+    return {key: np.array(table, dtype=np.float64) for key, table in read_json(path, error=RunError).items()}
 
 
-def _interval(grid: Grid, metric: Metric, counts: CountsBySeed) -> dict[str, float] | None:
-    """Return the bootstrap interval of a score over documents; None for one document."""
-    table = _pooled(grid, metric, counts, sorted(counts))
-    return asdict(score_interval(table, metric.score, draws=DRAWS, seed=SEED)) if len(table) > 1 else None
-
-
-def _difference(
-    grid: Grid, metric: Metric, base: CountsBySeed, own: CountsBySeed, seeds: Sequence[int]
-) -> dict[str, float]:
-    """Compare a row with its baseline, document by document, on the seeds that both have."""
-    tables = _pooled(grid, metric, base, seeds), _pooled(grid, metric, own, seeds)
-    return compare(*tables, metric.score, draws=DRAWS, seed=SEED).as_dict()
-
-
-def _pooled(grid: Grid, metric: Metric, counts: CountsBySeed, seeds: Sequence[int]) -> Table:
+def _pooled(grid: Grid, metric: str, counts: Mapping[int, Mapping[str, Table]], seeds: Sequence[int]) -> Table:
     """Pool the counts of seeds: added up for each document, or side by side if each seed has documents of its own."""
-    tables = [counts[seed][metric.key] for seed in seeds]
+    tables = [counts[seed][metric] for seed in seeds]
     pooled: Table = np.concatenate(tables) if grid.layout.per_seed else np.sum(tables, axis=0)
     return pooled

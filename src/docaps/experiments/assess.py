@@ -10,6 +10,7 @@ request.json         what was assessed: corpus, weights, search; the same reques
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,24 +30,23 @@ from docaps.translation.scoring import score_contrastive
 from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
+Part = Literal["dev", "test"]
 Labels = Mapping[int, Mapping[int, Mapping[str, Any]]]
 """By document number and sentence number: the phenomenon, and the distance of what decides it."""
 
 TRACED_SENTENCES = 4
 
 
-def assess(run: Run, store: Store, *, decoding: DecodingSettings | None = None, labels: Labels | None = None) -> None:
-    """Assess a finished run, unless the same assessment exists."""
+def assess(run: Run, store: Store, *, labels: Labels | None = None) -> None:
+    """Assess a finished run, unless the same assessment exists; choices are always scored in float32."""
     trained = load_trained(run.path)
-    settings = decoding or trained.decoding
-    request = {"corpus": store.hash, "weights": sha256(run.weights), "search": settings.model_dump()}
+    request = {"corpus": store.hash, "weights": sha256(run.weights), "search": trained.decoding.model_dump()}
     if _is_up_to_date(run, request):
         return
     part = assessed_part(store)
     documents = store.raw(part)
     with replacing_directory(run.assessment) as directory:
-        model = translating_model(run, trained, settings)
-        hypotheses = translate_part(model, settings, part, documents, directory, labels or {})
+        hypotheses = translate_part(run, trained, store, part, directory, labels or {})
         if store.contrastive is not None:
             write_json(directory / "contrastive.json", contrast(trained, store.contrastive))
         if trained.model.history:
@@ -56,42 +56,28 @@ def assess(run: Run, store: Store, *, decoding: DecodingSettings | None = None, 
         write_json(directory / "request.json", request)
 
 
-def translating_model(run: Run, trained: TrainedModel, decoding: DecodingSettings) -> TrainedModel:
-    """Return the model in the precision of the search; choices are always scored in float32."""
-    return trained if decoding.precision == "float32" else load_trained(run.path, decoding.precision)
-
-
-def assessed_part(store: Store) -> Literal["dev", "test"]:
+def assessed_part(store: Store) -> Part:
     """Return the part that runs are assessed on: the test part if there is one."""
     return "test" if store.has("test") else "dev"
 
 
 def trace_chosen(run: Run, store: Store, sentences: Sequence[tuple[int, int]]) -> None:
-    """Put the routing of chosen sentences, (document, sentence) from 1, first in an assessed run's `routing.json`.
-
-    A run without routing stays as it is.
-    """
+    """Put the routing of chosen sentences, (document, sentence) from 1, first in an assessed run's `routing.json`."""
     path = run.assessment / "routing.json"
-    if not sentences or not path.exists():
+    if not sentences or not path.exists():  # a run without routing stays as it is
         return
     documents = store.raw(assessed_part(store))
-    check_sentences(documents, sentences)
+    for document, sentence in sentences:
+        if not 1 <= document <= len(documents):
+            raise RunError(f"--sentence {document}:{sentence}: there are {len(documents):,} documents")
+        if not 1 <= sentence <= (count := len(documents[document - 1].source)):
+            raise RunError(f"--sentence {document}:{sentence}: document {document} has {count:,} sentences")
     translated = read_translations(run.assessment / "translations.jsonl")
     trained = load_trained(run.path)
     chosen = [trace(trained, documents[d - 1], d - 1, s - 1, translated[d - 1].hypothesis[s - 1]) for d, s in sentences]
     shown = {(sample["document"], sample["sentence"]) for sample in chosen}
     others = [one for one in read_json(path, error=RunError) if (one["document"], one["sentence"]) not in shown]
     write_json(path, [*chosen, *others])
-
-
-def check_sentences(documents: Sequence[ParallelDocument], sentences: Sequence[tuple[int, int]]) -> None:
-    """Refuse sentences that do not exist."""
-    for document, sentence in sentences:
-        if not 1 <= document <= len(documents):
-            raise RunError(f"--sentence {document}:{sentence}: there are {len(documents):,} documents")
-        count = len(documents[document - 1].source)
-        if not 1 <= sentence <= count:
-            raise RunError(f"--sentence {document}:{sentence}: document {document} has {count:,} sentences")
 
 
 def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:
@@ -103,45 +89,32 @@ def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:
 
 
 def translate_part(
-    trained: TrainedModel,
-    decoding: DecodingSettings,
-    part: str,
-    documents: Sequence[ParallelDocument],
-    directory: Path,
-    labels: Labels,
+    run: Run, trained: TrainedModel, store: Store, part: Part, directory: Path, labels: Labels
 ) -> list[Document]:
-    """Translate a part of the corpus; write the translations and their BLEU."""
+    """Translate a part of the corpus in the precision of the run's search; write the translations and their BLEU."""
+    decoding, documents = trained.decoding, store.raw(part)
+    model = trained if decoding.precision == "float32" else load_trained(run.path, decoding.precision)
     start = time.monotonic()
-    translated = Translator(trained, decoding).translate([Document(document.source) for document in documents])
+    translated = Translator(model).translate([Document(document.source) for document in documents])
     seconds = time.monotonic() - start
     hypotheses = [Document(tuple(sentence.text for sentence in sentences)) for sentences in translated]
     references = [Document(document.target) for document in documents]
-    result = bleu(list(all_sentences(hypotheses)), list(all_sentences(references)))
+    precision = str(model.writes_in).removeprefix("torch.")
     scores = {
         "set": part,
         "documents": len(documents),
         "sentences": count_sentences(documents),
-        "bleu": {"score": result.score, "signature": result.signature},
+        "bleu": asdict(bleu(list(all_sentences(hypotheses)), list(all_sentences(references)))),
         "seconds": round(seconds, 1),
-        "search": {
-            "beam": decoding.beam,
-            "length_penalty": decoding.length_penalty,
-            "precision": str(trained.writes_in).removeprefix("torch."),
-        },
+        "search": {"beam": decoding.beam, "length_penalty": decoding.length_penalty, "precision": precision},
     }
     write_json(directory / "scores.json", scores)
-    rows = [
-        {
-            "id": str(number + 1),
-            "source": document.source,
-            "reference": document.target,
-            "hypothesis": hypothesis.sentences,
-            "labels": {str(sentence): dict(label) for sentence, label in labels.get(number, {}).items()},
-        }
-        for number, (document, hypothesis) in enumerate(zip(documents, hypotheses, strict=True))
-    ]
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_text_atomically(directory / "translations.jsonl", lines)
+    lines = []
+    for number, (document, hypothesis) in enumerate(zip(documents, hypotheses, strict=True)):
+        sides = {"source": document.source, "reference": document.target, "hypothesis": hypothesis.sentences}
+        row = {"id": str(number + 1), **sides, "labels": labels.get(number, {})}
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    write_text_atomically(directory / "translations.jsonl", "".join(lines))
     return hypotheses
 
 
@@ -152,24 +125,23 @@ def contrast(trained: TrainedModel, path: Path) -> dict[str, Any]:
     return {
         "file": path.name,
         "items": len(items),
-        "accuracy": accuracy(items, scores).as_dict(),
-        "chance": chance(items).as_dict(),
-        "counts": counts(items).as_dict(),
+        "accuracy": asdict(accuracy(items, scores)),
+        "chance": asdict(chance(items)),
+        "counts": asdict(counts(items)),
     }
 
 
 def choose_sentences(documents: Sequence[ParallelDocument], labels: Labels, history: int) -> list[tuple[int, int]]:
     """Choose sentences to trace: labelled ones of each phenomenon in turn, else any with full history."""
-    full = [(d, s) for d, document in enumerate(documents) for s in range(history, len(document.source))]
     by_kind: dict[str, list[tuple[int, int]]] = {}
-    for document, sentence in full:
-        label = labels.get(document, {}).get(sentence, {})
-        by_kind.setdefault(str(label.get("phenomenon", "")), []).append((document, sentence))
+    for number, document in enumerate(documents):
+        for sentence in range(history, len(document.source)):
+            label = labels.get(number, {}).get(sentence, {})
+            by_kind.setdefault(str(label.get("phenomenon", "")), []).append((number, sentence))
     kinds = [by_kind[kind] for kind in sorted(by_kind) if kind] or [by_kind.get("", [])]
     chosen: list[tuple[int, int]] = []
     for number in range(TRACED_SENTENCES):
-        kind = kinds[number % len(kinds)]
-        fresh = [one for one in kind if one[0] not in {d for d, _ in chosen}]
+        fresh = [one for one in kinds[number % len(kinds)] if one[0] not in {d for d, _ in chosen}]
         chosen.extend(fresh[:1])
     return chosen
 
@@ -178,9 +150,8 @@ def trace(
     trained: TrainedModel, document: ParallelDocument, number: int, sentence: int, translation: str
 ) -> dict[str, Any]:
     """Return the words of a sentence's history with their coupling coefficients and correlations."""
-    history = trained.model.history
     encoded = [trained.codec.encode_source(text) for text in document.source[: sentence + 1]]
-    window = list(windows_of_document(encoded, history))[sentence]
+    window = list(windows_of_document(encoded, trained.model.history))[sentence]
     return {
         "document": str(number + 1),
         "sentence": sentence,

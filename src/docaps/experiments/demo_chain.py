@@ -15,7 +15,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from docaps.errors import RunError
 from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
 from docaps.experiments.assess import assess
 from docaps.experiments.grid import is_same_request
-from docaps.experiments.minicorpus import items_path, labels_of_test, prepare_once, write_once
+from docaps.experiments.minicorpus import ITEMS, labels_of_test, prepare_once, write_once
 from docaps.files import read_json, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import Run
@@ -35,36 +34,13 @@ from docaps.training.stages import train_recipe
 STAGES = ("sentence", "document")
 
 
-@dataclass(frozen=True, slots=True)
 class DemoFolder:
-    """The paths of a demo directory."""
+    """The paths of a demo directory; the summary exists only when the demo is finished."""
 
-    path: Path
-
-    @property
-    def request(self) -> Path:
-        """Path of the request."""
-        return self.path / "demo.json"
-
-    @property
-    def summary(self) -> Path:
-        """Path of the numbers, which exists only when the demo is finished."""
-        return self.path / "summary.json"
-
-    @property
-    def report(self) -> Path:
-        """Path of the page."""
-        return self.path / "report.html"
-
-    @property
-    def text(self) -> Path:
-        """Directory of the mini-documents as text."""
-        return self.path / "corpus"
-
-    @property
-    def items(self) -> Path:
-        """Path of the contrastive items."""
-        return items_path(self.text)
+    def __init__(self, path: Path) -> None:
+        self.path, self.text = path, path / "corpus"
+        self.request, self.summary, self.report = (path / name for name in ("demo.json", "summary.json", "report.html"))
+        self.items = self.text / ITEMS
 
     def run(self, stage: str) -> Run:
         """Return the run of a stage."""
@@ -84,23 +60,19 @@ class DemoFolder:
 
 def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: bool, overwrite: bool) -> None:
     """Prepare the folder of a demo; refuse to destroy or mix up what is there."""
-    request = {"recipe": recipe.model_dump(), "documents": documents}
     if overwrite and folder.request.exists():
         shutil.rmtree(folder.path)
     if not folder.path.exists() or not any(folder.path.iterdir()):
-        write_json(folder.request, request)
-        return
-    if not folder.request.exists():
+        write_json(folder.request, {"recipe": recipe.model_dump(), "documents": documents})
+    elif not folder.request.exists():
         raise RunError("exists and is not a demo: choose another --dir", path=folder.path)
-    if not resume:
+    elif not resume:
         there = ", ".join(name for name, done in folder.state().items() if done) or "nothing finished"
-        raise RunError(
-            f"an unfinished demo is here ({there}). Go on: --resume; start over: --overwrite", path=folder.path
-        )
-    if not is_same_request(read_json(folder.request, error=RunError), recipe, {"documents": documents}):
-        raise RunError(
-            "the demo here has another seed or other settings: start over with --overwrite", path=folder.path
-        )
+        message = f"an unfinished demo is here ({there}). Go on: --resume; start over: --overwrite"
+        raise RunError(message, path=folder.path)
+    elif not is_same_request(read_json(folder.request, error=RunError), recipe, {"documents": documents}):
+        message = "the demo here has another seed or other settings: start over with --overwrite"
+        raise RunError(message, path=folder.path)
 
 
 @contextmanager
@@ -133,24 +105,17 @@ def train_and_assess(folder: DemoFolder, recipe: Recipe, documents: int) -> dict
 
 def write_summary(folder: DemoFolder, recipe: Recipe, seconds: Mapping[str, float]) -> dict[str, Any]:
     """Write and return the numbers of both models, the level of chance and the times taken."""
-    models = {stage: _numbers(folder.run(stage)) for stage in STAGES}
-    contrastive = read_json(folder.run("document").assessment / "contrastive.json", error=RunError)
+    summary: dict[str, Any] = {}
+    for stage in STAGES:
+        files = (folder.run(stage).assessment / name for name in ("scores.json", "contrastive.json"))
+        scores, contrastive = (read_json(path, error=RunError) for path in files)
+        bleu = {"bleu": scores["bleu"]["score"], "bleu_signature": scores["bleu"]["signature"]}
+        summary[stage] = {**bleu, "contrastive": contrastive["accuracy"]}
     total = sum(value for name, value in seconds.items() if not name.startswith("train_"))  # these are part of train
     rounded = {name: round(value, 1) for name, value in {**seconds, "total": total}.items()}
-    summary = {**models, "chance": contrastive["chance"], "seed": recipe.seed, "seconds": rounded}
+    summary |= {"chance": contrastive["chance"], "seed": recipe.seed, "seconds": rounded}
     write_json(folder.summary, summary)
     return summary
-
-
-def _numbers(run: Run) -> Mapping[str, Any]:
-    """Return BLEU and contrastive accuracy of one run."""
-    scores = read_json(run.assessment / "scores.json", error=RunError)
-    contrastive = read_json(run.assessment / "contrastive.json", error=RunError)
-    return {
-        "bleu": scores["bleu"]["score"],
-        "bleu_signature": scores["bleu"]["signature"],
-        "contrastive": contrastive["accuracy"],
-    }
 
 
 def command_for(folder: DemoFolder, recipe: Recipe, documents: int, docaps: str = "docaps") -> str:

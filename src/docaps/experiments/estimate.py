@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -64,12 +64,10 @@ def estimate(grid: Grid, store: Store, cells: Sequence[Cell], jobs: int = 1) -> 
                 task.advance(1, cell.name)
             step, steps = paces[cell.name], max(0, grid.steps_of(cell) - grid.steps_taken(cell))
             seconds = (steps + _steps_to_measure(grid, cell, held_out)) * step
-            system, stage = recipe.system(cell.name), recipe.stage[cell.name]
-            model = build_model(system, vocabulary=len(store.codec.vocabulary), dropout=0.0)
-            size = BYTES * count_parameters(model)
+            model = build_model(recipe.system(cell.name), vocabulary=len(store.codec.vocabulary), dropout=0.0)
+            size, stage = BYTES * count_parameters(model), recipe.stage[cell.name]
             snapshots = 1 + (stage.averaged if stage.result == "average" else 1)  # one more while the next is written
-            passing = (STATE + snapshots) * size
-            costs.append(Cost(cell, step, seconds, size, passing))
+            costs.append(Cost(cell, step, seconds, size, (STATE + snapshots) * size))
     return costs
 
 
@@ -77,14 +75,10 @@ def _steps_to_measure(grid: Grid, cell: Cell, held_out: Mapping[str, int]) -> fl
     """Return how many training steps take as long as the remaining measurements of a cell."""
     if cell.row is None:
         return 0.0
-    run, steps = grid.run(cell), 0.0
-    if not run.results.exists():
-        steps += SENTENCE_IN_STEPS * (
-            held_out.get("dev", 0) if grid.layout.skips_test(cell.row) else sum(held_out.values())
-        )
-    if grid.layout.compares_histories and not run.likelihoods.exists():
-        steps += SCORED_IN_STEPS * held_out.get("dev", 0)
-    return steps
+    run, dev = grid.run(cell), held_out.get("dev", 0)
+    translated = dev if grid.layout.skips_test(cell.row) else sum(held_out.values())
+    scored = grid.layout.compares_histories and not run.likelihoods.exists()
+    return SENTENCE_IN_STEPS * translated * (not run.results.exists()) + SCORED_IN_STEPS * dev * scored
 
 
 @contextmanager
@@ -112,18 +106,13 @@ def disk_in_all(costs: Sequence[Cost], jobs: int) -> int:
     return sum(cost.kept for cost in costs) + sum(passing[:jobs])
 
 
-def _step_factor(grid: Grid, cell: Cell) -> float:
-    """Return how many steps a cell takes for each step of its stage: a row may scale them."""
-    usual = grid.recipe.stage["document" if cell.row else SENTENCE].steps
-    return grid.steps_of(cell) / usual
-
-
 def steps_within(grid: Grid, store: Store, seconds: float, jobs: int) -> int:
     """Return the steps, the same for every stage, that fit the whole grid into some time."""
-    costs = estimate(grid, store, list(grid.cells()), jobs)
-    held_out = count_held_out(store)
-    measured = [Cost(c.cell, c.step, _steps_to_measure(grid, c.cell, held_out) * c.step, 0, 0) for c in costs]
-    paces = [Cost(cost.cell, cost.step, cost.step * _step_factor(grid, cost.cell), 0, 0) for cost in costs]
+    costs, held_out = estimate(grid, store, list(grid.cells()), jobs), count_held_out(store)
+    measured = [replace(cost, seconds=_steps_to_measure(grid, cost.cell, held_out) * cost.step) for cost in costs]
+    # A row may scale the steps of its stage: a step of the stage takes as many times as long.
+    usual = {cost.cell: grid.recipe.stage["document" if cost.cell.row else SENTENCE].steps for cost in costs}
+    paces = [replace(c, seconds=c.step * (grid.steps_of(c.cell) / usual[c.cell])) for c in costs]
     steps = int((seconds - seconds_in_all(measured, jobs)) / seconds_in_all(paces, jobs))
     if steps < 1:
         raise ConfigError(

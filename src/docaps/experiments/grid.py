@@ -11,7 +11,7 @@ EXPERIMENT.json, .md       the numbers of all rows, and the same as a table
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +40,6 @@ class CorpusSource:
     """The hash of the corpus, if known: then the corpus need not be there to be described."""
     per_seed: bool = False
     """Whether each seed has mini-documents of its own."""
-
-    def describe(self) -> dict[str, Any]:
-        """Return what distinguishes corpora."""
-        if self.corpus is not None:
-            return {"path": str(self.corpus.resolve()), "hash": self.hash or open_store(self.corpus).hash}
-        names = [phenomenon.name for phenomenon in choose_phenomena(self.phenomena)]
-        found = {"documents": self.documents, "phenomena": ",".join(names)}
-        return found | ({"per_seed": True} if self.per_seed else {})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,11 +84,6 @@ class Grid:
         return self.directory / f"{self.layout.name}.json"
 
     @property
-    def table(self) -> Path:
-        """Path of the same numbers in Markdown."""
-        return self.results.with_suffix(".md")
-
-    @property
     def locks(self) -> LockFolder:
         """The locks of its cells."""
         return LockFolder(self.directory / "locks")
@@ -116,17 +103,13 @@ class Grid:
             yield from (Cell(seed, row) for row in self.rows)
 
     def in_order(self) -> list[Cell]:
-        """List all runs in the order to start them: sentence models, because rows wait for them, then long rows.
-
-        A long row started last would keep one worker busy and the others idle.
-        """
+        """List all runs in the order to start them: sentence models, because rows wait for them, then long rows."""
+        # A long row started last would keep one worker busy and the others idle.
         return sorted(self.cells(), key=lambda cell: (cell.row is not None, -self.steps_of(cell)))
 
     def predecessor(self, cell: Cell) -> Cell | None:
         """Return the cell whose model a cell starts from; None for a sentence model."""
-        if cell.row is None:
-            return None
-        return Cell(cell.seed, self.layout.rows.get(cell.row.starts_from))
+        return None if cell.row is None else Cell(cell.seed, self.layout.rows.get(cell.row.starts_from))
 
     def run(self, cell: Cell) -> Run:
         """Return the run directory of a cell."""
@@ -151,10 +134,9 @@ class Grid:
 
     def is_done(self, cell: Cell) -> bool:
         """Return whether a cell is finished: measured, with likelihoods and speed where the layout compares them."""
-        needed = []
-        if cell.row is not None:
-            needed += [self.run(cell).likelihoods] if self.layout.compares_histories else []
-            needed += [self.speed(cell)] if self.layout.timed else []
+        compared = self.layout.compares_histories and cell.row is not None
+        timed = self.layout.timed and cell.row is not None
+        needed = [self.run(cell).likelihoods] * compared + [self.speed(cell)] * timed
         return all(path.exists() for path in needed) and self.is_measured(cell)
 
     def is_measured(self, cell: Cell) -> bool:
@@ -179,7 +161,11 @@ class Grid:
 
     def describe_corpus(self) -> dict[str, Any]:
         """Return what distinguishes the corpora of grids."""
-        return replace(self.source, per_seed=self.layout.per_seed).describe()
+        if (corpus := self.source.corpus) is not None:
+            return {"path": str(corpus.resolve()), "hash": self.source.hash or open_store(corpus).hash}
+        names = ",".join(phenomenon.name for phenomenon in choose_phenomena(self.source.phenomena))
+        per_seed = {"per_seed": True} if self.layout.per_seed else {}
+        return {"documents": self.source.documents, "phenomena": names, **per_seed}
 
     def describe(self) -> dict[str, Any]:
         """Return what distinguishes grids; layouts, rows and seeds may be added later."""
@@ -196,22 +182,17 @@ def shape(recipe: Recipe, steps: int | None, check_every: int | None = None) -> 
     for name in (SENTENCE, "document"):
         if name not in recipe.stage:
             raise RunError(f"a grid needs a recipe with the stages sentence and document; this one has no {name!r}")
-        stage = recipe.stage[name]
-        values = stage.model_dump() | {"steps": steps or stage.steps}
-        values["warmup"] = min(stage.warmup, values["steps"] // 10) if steps else stage.warmup
-        every = stage.validate_every if name == SENTENCE or check_every is None else check_every
-        values["validate_every"] = min(every, values["steps"])
-        if check_every is None and stage.result == "last":
-            values["result"] = "best"
-        stages[name] = values
+        stage, taken = recipe.stage[name], steps or recipe.stage[name].steps
+        warmup = min(stage.warmup, taken // 10) if steps else stage.warmup
+        every = min(stage.validate_every if name == SENTENCE or check_every is None else check_every, taken)
+        result = "best" if check_every is None and stage.result == "last" else stage.result
+        changed = {"steps": taken, "warmup": warmup, "validate_every": every, "result": result}
+        stages[name] = stage.model_dump() | changed
     return Recipe.model_validate(recipe.model_dump() | {"stage": stages})
 
 
 def is_same_request(found: Any, recipe: Recipe, others: Mapping[str, Any]) -> bool:
-    """Return whether a stored request has this recipe and these other values.
-
-    A setting that the version which stored it did not know has its default.
-    """
+    """Return whether a stored request has this recipe and these other values; unknown settings have their defaults."""
     if not isinstance(found, dict) or not isinstance(found.get("recipe"), dict):
         return False
     same = upgrade_settings(Recipe, found["recipe"]) == recipe.model_dump()
@@ -253,13 +234,8 @@ def read_request(directory: Path) -> tuple[Recipe, CorpusSource, dict[str, Any]]
     path = directory / "grid.json"
     found = read_json(path, error=RunError)
     try:
-        recipe = Recipe.model_validate(found.pop("recipe"), strict=False)
-        corpus = found.pop("corpus")
-        source = (
-            CorpusSource(Path(corpus["path"]), hash=corpus["hash"])
-            if "path" in corpus
-            else CorpusSource(None, **corpus)
-        )
+        recipe, corpus = Recipe.model_validate(found.pop("recipe"), strict=False), found.pop("corpus")
+        source = CorpusSource(Path(corpus["path"]), hash=corpus["hash"]) if "path" in corpus else CorpusSource(**corpus)
         found.pop("version")
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
         raise RunError(f"does not describe a grid: {fault}", path=path) from None

@@ -1,4 +1,4 @@
-"""Measure a run of a grid: all scores of both held-out parts, with signatures, and training speed.
+"""Measure runs of a grid: all scores of both held-out parts, with signatures; probes in training, and its speed.
 
 results.json              scores of dev and test, the corpus (the paper's Table 1), the machine
 counts.json               counts of each test document, from which scores and their significance follow
@@ -10,6 +10,7 @@ The model was chosen on the development part, in training; the test part is tran
 
 import os
 import platform
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,35 +20,42 @@ import torch
 
 from docaps.batches.prefetch import StepData, load_steps
 from docaps.batches.sampling import make_sampler
-from docaps.config import Recipe, SystemSettings
-from docaps.corpus.documents import Document, count_sentences
+from docaps.config import DecodingSettings, Recipe, SystemSettings
+from docaps.corpus.contrastive import read_items
+from docaps.corpus.documents import Document, all_sentences, count_sentences
 from docaps.corpus.store import Store
 from docaps.errors import RunError
 from docaps.evaluation import EvaluationOptions
 from docaps.evaluation.compare import choose_metrics
-from docaps.evaluation.intervals import Table
-from docaps.evaluation.translation_metrics import Metric
-from docaps.experiments.assess import Labels, assess, translate_part, translating_model
+from docaps.evaluation.contrastive import accuracy
+from docaps.evaluation.significance import score_of
+from docaps.evaluation.translation_metrics import bleu
+from docaps.experiments.assess import Labels, assess, translate_part
 from docaps.files import read_json, replacing_directory, write_json
 from docaps.model.builders import build_model
+from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.runs.directory import Run
 from docaps.runs.results import read_translations
+from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.learner import Learner
-from docaps.training.objective import Device
-from docaps.translation.trained_model import load_trained
+from docaps.training.objective import Device, Probe
+from docaps.translation.scoring import score_contrastive
+from docaps.translation.trained_model import TrainedModel, load_trained
+from docaps.translation.translator import Translator
 
 METRICS = ("bleu", "dbleu", "chrf", "meteor")
 VERSION = 1
+PROBED_ITEMS = 7
+"""Every seventh contrastive item is scored in training: the kinds come in rounds of 6, 24 and 30 items, and a divisor
+of those would select the same few kinds again and again."""
+LEARNT = 0.9
 ROUNDS, STEPS = 5, 4
 """Measurements of training speed, and steps of each."""
 
 
 def measure(run: Run, store: Store, *, labels: Labels | None = None, command: str = "", trial: bool = False) -> None:
-    """Measure a finished run once, from its translations to `results.json`, which is written last.
-
-    A trial is measured on the development part only.
-    """
+    """Measure a finished run (a trial: on the development part only) once; `results.json` is written last."""
     if run.results.exists():
         return
     parts = {}
@@ -55,7 +63,10 @@ def measure(run: Run, store: Store, *, labels: Labels | None = None, command: st
         assess(run, store, labels=labels)
         parts["test"] = run.assessment
     if trial or (store.has("dev") and store.has("test")):
-        parts["dev"] = _translate_dev(run, store)
+        parts["dev"] = run.held_out_dev
+        if not (run.held_out_dev / "translations.jsonl").exists():
+            with replacing_directory(run.held_out_dev) as directory:
+                translate_part(run, load_trained(run.path), store, "dev", directory, {})
     _write_results(run, store, parts, command)
 
 
@@ -74,70 +85,40 @@ def measured_hash(run: Run) -> str | None:
 
 def _write_results(run: Run, store: Store, parts: Mapping[str, Path], command: str) -> None:
     """Score the translations in folders, and write the scores with all that they depend on."""
-    metrics, found = _metrics(store), {}
+    supported = choose_metrics(EvaluationOptions(language=str(store.manifest["settings"]["target_language"])))
+    metrics, found = [metric for metric in supported if metric.key in METRICS], {}
     for part, folder in parts.items():
-        found[part], counts = _score(metrics, folder)
+        documents = read_translations(folder / "translations.jsonl")
+        sides = [Document(one.hypothesis) for one in documents], [Document(one.reference) for one in documents]
+        counts = {metric.key: metric.count(*sides) for metric in metrics}
         write_json(run.counts(part), {key: table.tolist() for key, table in counts.items()})
-    description = run.read()
-    write_json(
-        run.results,
-        {
-            "version": VERSION,
-            **{key: description.get(key) for key in ("name", "system", "seed", "parameters", "steps", "seconds")},
-            "command": command,
-            "parts": found,
-            "data": describe_data(store),
-            "machine": describe_machine(),
-        },
-    )
-
-
-def _translate_dev(run: Run, store: Store) -> Path:
-    """Translate the development part, once."""
-    folder = run.held_out_dev
-    if not (folder / "translations.jsonl").exists():
-        trained = load_trained(run.path)
-        with replacing_directory(folder) as directory:
-            model = translating_model(run, trained, trained.decoding)
-            translate_part(model, trained.decoding, "dev", store.raw("dev"), directory, {})
-    return folder
-
-
-def _metrics(store: Store) -> list[Metric]:
-    """Choose the metrics that support the corpus's language."""
-    language = str(store.manifest["settings"]["target_language"])
-    known = {metric.key for metric in choose_metrics(EvaluationOptions(language=language))}
-    return choose_metrics(EvaluationOptions(tuple(key for key in METRICS if key in known), language))
-
-
-def _score(metrics: Sequence[Metric], folder: Path) -> tuple[dict[str, Any], dict[str, Table]]:
-    """Score the translations in a folder; return scores and counts."""
-    documents = read_translations(folder / "translations.jsonl")
-    hypotheses = [Document(document.hypothesis) for document in documents]
-    references = [Document(document.reference) for document in documents]
-    counts = {metric.key: metric.count(hypotheses, references) for metric in metrics}
-    stored = read_json(folder / "scores.json", error=RunError)
-    scores = {
-        metric.key: {
-            "name": metric.name,
-            "score": float(metric.score(counts[metric.key].sum(axis=0, keepdims=True))[0]),
-            "signature": metric.signature,
+        scores = {
+            one.key: {"name": one.name, "score": score_of(counts[one.key], one.score), "signature": one.signature}
+            for one in metrics
         }
-        for metric in metrics
+        stored = read_json(folder / "scores.json", error=RunError)
+        known = {key: stored[key] for key in ("set", "documents", "sentences", "seconds", "search")}
+        found[part] = {**known, "scores": scores}
+    description = run.read()
+    results = {
+        "version": VERSION,
+        **{key: description.get(key) for key in ("name", "system", "seed", "parameters", "steps", "seconds")},
+        "command": command,
+        "parts": found,
+        "data": describe_data(store),
+        "machine": describe_machine(),
     }
-    known = {key: stored[key] for key in ("set", "documents", "sentences", "seconds", "search")}
-    return {**known, "scores": scores}, counts
+    write_json(run.results, results)
 
 
 def describe_data(store: Store) -> dict[str, Any]:
     """Return the sizes of the corpus, as in the paper's Table 1, and how it was prepared."""
-    counts: Mapping[str, Mapping[str, int]] = store.manifest["counts"]
+    settings, counts = store.manifest["settings"], store.manifest["counts"]
     parts = {
         name: {**count, "average": count["sentences"] / max(count["documents"], 1)}
         for name, count in counts.items()
         if name != "extra"
     }
-    settings = store.manifest["settings"]
     return {
         **{key: settings[key] for key in ("source_language", "target_language")},
         "hash": store.hash,
@@ -150,22 +131,16 @@ def describe_data(store: Store) -> dict[str, Any]:
 
 def describe_machine() -> dict[str, Any]:
     """Return what the numbers were measured on."""
+    information = Path("/proc/cpuinfo")
+    text = information.read_text(encoding="utf-8") if information.exists() else ""
+    processor = re.search(r"^model name[^:\n]*:(.*)", text, re.MULTILINE)
     return {
         "system": platform.platform(),
-        "processor": _processor(),
+        "processor": processor[1].strip() if processor else platform.processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 def count_held_out(store: Store) -> dict[str, int]:
@@ -173,20 +148,53 @@ def count_held_out(store: Store) -> dict[str, int]:
     return {part: count_sentences(store.raw(part)) for part in ("dev", "test") if store.has(part)}
 
 
+def watch_bleu(recipe: Recipe, store: Store, team: ProcessGroup = SINGLE_PROCESS) -> Probe | None:
+    """Return a probe that measures BLEU on the development part; None if no stage of the recipe selects by it."""
+    if all(stage.best_by != "dev_bleu" for stage in recipe.stage.values()):
+        return None
+    decoding, documents = recipe.decoding.model_copy(update={"beam": 1}), store.raw("dev")
+    references = [sentence for document in documents for sentence in document.target]
+
+    def probe(model: TranslationModel, device: Device) -> Mapping[str, float]:
+        trained = TrainedModel(model.eval(), store.codec, decoding, device.place, device.precision)
+        own = documents[team.rank :: team.size]
+        translated = Translator(trained).translate([Document(document.source) for document in own])
+        shares = team.gather([Document(tuple(sentence.text for sentence in found)) for found in translated])
+        hypotheses = [shares[number % team.size][number // team.size] for number in range(len(documents))]
+        return {"dev_bleu": bleu(list(all_sentences(hypotheses)), references).score}
+
+    return probe
+
+
+def watch_choices(store: Store, decoding: DecodingSettings) -> Probe:
+    """Return a probe that measures the share of right choices on some of the corpus's contrastive items."""
+    if store.contrastive is None:
+        raise RunError("the corpus has no contrastive items", path=store.path)
+    items = read_items(store.contrastive)[::PROBED_ITEMS]
+
+    def probe(model: TranslationModel, device: Device) -> Mapping[str, float]:
+        trained = TrainedModel(model.eval(), store.codec, decoding, device.place, device.precision)
+        return {"choices": accuracy(items, score_contrastive(trained, items)).all}
+
+    return probe
+
+
+def steps_to_learn(curve: Sequence[tuple[int, float]], learnt: float = LEARNT) -> int | None:
+    """Return the first step at which the share of right choices was at least `learnt`; None if there is none."""
+    return next((step for step, share in curve if share >= learnt), None)
+
+
 class _Pace:
     """A fresh model in training, to measure its speed."""
 
     def __init__(self, recipe: Recipe, system: SystemSettings, stage: str, store: Store) -> None:
-        place = choose_device()
-        settings = recipe.stage[stage]
+        place, settings = choose_device(), recipe.stage[stage]
         model = build_model(system, vocabulary=len(store.codec.vocabulary), dropout=settings.dropout)
         device = Device(place, choose_precision(recipe.precision, place))
-        weight = recipe.regulariser.weight
+        weight, kind = recipe.regulariser.weight, settings.sampling or model.sampling
         self._learner = Learner(model, settings=settings, regulariser_weight=weight, device=device)
         data = store.split("train")
-        sampler = make_sampler(
-            settings.sampling or model.sampling, data, budget=settings.batch_tokens, seed=recipe.seed
-        )
+        sampler = make_sampler(kind, data, budget=settings.batch_tokens, seed=recipe.seed)
         self._steps: Iterator[StepData] = load_steps(data, sampler, history=model.view)
         self._taken = 0
 
@@ -202,10 +210,8 @@ class _Pace:
 
 
 def relative_speed(recipe: Recipe, stage: str, store: Store) -> float:
-    """Return a system's training speed as a share of the sentence model's: the median of paired measurements.
-
-    Both are measured in turn, in target tokens a second, each with batches of its own.
-    """
+    """Return a system's training speed as a share of the sentence model's: the median of paired measurements."""
+    # Both are measured in turn, in target tokens a second, each with batches of its own.
     system = recipe.system(stage)
     with torch.random.fork_rng():
         plain = _Pace(recipe, system.model_copy(update={"name": "transformer"}), stage, store)

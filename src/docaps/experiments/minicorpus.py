@@ -14,17 +14,12 @@ from docaps.experiments.grid import Grid
 from docaps.files import read_json, replacing_directory, write_json
 
 PARTS = ("train", "dev", "test")
-LABELS = "labels.json"
-
-
-def items_path(corpus: Path) -> Path:
-    """Return the path of the contrastive items of a written corpus."""
-    return corpus / "contrastive.jsonl"
+ITEMS, LABELS = "contrastive.jsonl", "labels.json"
 
 
 def write_once(directory: Path, corpus: MiniCorpus) -> None:
     """Write the mini-documents unless they exist."""
-    if not items_path(directory).exists():
+    if not (directory / ITEMS).exists():
         with replacing_directory(directory) as temporary:
             write_files(temporary, corpus)
 
@@ -32,7 +27,7 @@ def write_once(directory: Path, corpus: MiniCorpus) -> None:
 def prepare_once(text: Path, settings: PreparationSettings, out: Path) -> Store:
     """Prepare written mini-documents."""
     parts = {part: (text / f"{part}.en", text / f"{part}.de") for part in PARTS}
-    store, _ = prepare(CorpusFiles(parts, items_path(text)), settings, out)
+    store, _ = prepare(CorpusFiles(parts, text / ITEMS), settings, out)
     return store
 
 
@@ -48,9 +43,7 @@ def provide_corpora(grid: Grid) -> dict[int, Store]:
         with grid.locks.wait_for("corpus"):
             for seed in seeds if grid.layout.per_seed else seeds[:1]:
                 make_minidocs(grid, grid.corpus_home(seed), seed)
-    if grid.layout.per_seed:
-        return {seed: grid.store(seed) for seed in seeds}
-    return dict.fromkeys(seeds, grid.store())
+    return {seed: grid.store(seed) for seed in seeds} if grid.layout.per_seed else dict.fromkeys(seeds, grid.store())
 
 
 def make_minidocs(grid: Grid, home: Path, seed: int = 1) -> Store:

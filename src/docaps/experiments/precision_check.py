@@ -37,10 +37,8 @@ class PrecisionResult:
 
 def compare_precisions(path: Path, pairs: Sequence[ParallelDocument]) -> dict[str, PrecisionResult]:
     """Translate documents in every precision, score them against their references, and store the result in the run."""
-    run = open_run(path)
-    weights = sha256(run.weights)
-    plain = load_trained(path)
-    found = {"float32": _measure(plain, pairs)}
+    run, plain = open_run(path), load_trained(path)
+    weights, found = sha256(run.weights), {"float32": _measure(plain, pairs)}
     found["bfloat16"] = _measure(load_trained(path, "bfloat16"), pairs, found["float32"])
     found["int8"], ranges = _measure_int8(plain, pairs, found["float32"])
     run.ranges.unlink(missing_ok=True)  # ranges of an earlier check must not stand beside a new result
@@ -69,8 +67,7 @@ def _with_int8(plain: TrainedModel, ranges: Ranges) -> TrainedModel:
 def find_ranges(plain: TrainedModel, documents: Sequence[Document]) -> Ranges:
     """Translate the first documents greedily and return the ranges of the inputs of the linear layers."""
     observed = observe(plain.model)
-    greedy = plain.decoding.model_copy(update={"beam": 1, "nbest": 1})
-    packed = replace(plain, packed=observed)
+    greedy, packed = plain.decoding.model_copy(update={"beam": 1, "nbest": 1}), replace(plain, packed=observed)
     translator = Translator(packed, greedy, window=CALIBRATION, scored=False, warn=lambda _: None)
     next(translator.stream(documents), None)  # translates the first window
     return ranges_of(observed)
@@ -80,9 +77,8 @@ def _measure(
     trained: TrainedModel, pairs: Sequence[ParallelDocument], base: PrecisionResult | None = None
 ) -> PrecisionResult:
     """Translate in one precision and measure BLEU, loss and speed."""
-    translator = Translator(trained)
     start = time.monotonic()
-    translated = translator.translate(Document(pair.source) for pair in pairs)
+    translated = Translator(trained).translate(Document(pair.source) for pair in pairs)
     speed = count_sentences(pairs) / max(time.monotonic() - start, 1e-9)
     texts = [sentence.text for document in translated for sentence in document]
     score = bleu(texts, [sentence for pair in pairs for sentence in pair.target]).score

@@ -7,6 +7,8 @@ be ahead by its steps and its dropout.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from typing import Any, Literal
 
 from docaps.config import Recipe, SystemName
@@ -34,23 +36,13 @@ class GridRow:
     def apply(self, recipe: Recipe) -> Recipe:
         """Return the recipe with this row as its only stage after the sentence model; the stage has the row's name."""
         values = recipe.model_dump()
-        for key, value in self.changes.items():
-            table, last = _find_table(values, key)
-            table[last] = value
-        for key, factor in self.scaled.items():
-            table, last = _find_table(values, key)
-            table[last] *= factor
+        for key, value in {**self.changes, **self.scaled}.items():
+            *tables, last = key.split(".")
+            table = reduce(getitem, tables, values)
+            table[last] = table[last] * value if key in self.scaled else value
         stages = values["stage"]
         values["stage"] = {SENTENCE: stages[SENTENCE], self.name: stages["document"] | {"system": self.system}}
         return Recipe.model_validate(values)
-
-
-def _find_table(values: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
-    """Return the table that a dotted key is in, and its name there."""
-    *tables, last = key.split(".")
-    for table in tables:
-        values = values[table]
-    return values, last
 
 
 STAGE = "stage.document"
@@ -66,19 +58,23 @@ PAPER_SIZES = {"history.sentences": 3, "qcn.capsules": 4, "qcn.rounds": 4}
 def _informed(
     name: str, title: str, system: Literal["han", "san"], starts_from: str = SENTENCE, **more: Any
 ) -> GridRow:
-    """Return a row of a rival that knows distances and trains the states of other sentences.
-
-    Pronouns of the mini-documents need both: which of two things was mentioned last, and the gender of a thing.
-    """
-    settings = {"gradient": True, "distances": True} | more
-    changes = {f"{system}.{key}": value for key, value in settings.items()}
+    """Return a row of a rival that knows distances and trains the states of other sentences."""
+    # Pronouns of the mini-documents need both: which of two things was mentioned last, and the gender of a thing.
+    changes = {f"{system}.{key}": value for key, value in {"gradient": True, "distances": True, **more}.items()}
     return GridRow(name, title, system, changes, starts_from=starts_from)
 
 
-def _series(name: str, key: str, values: range, noun: str) -> list[GridRow]:
-    """Return a row of QCN with the regularisation term for each value of a setting."""
+def _series(
+    name: str,
+    key: str,
+    values: range,
+    noun: str,
+    system: SystemName = "qcn+reg",
+    sizes: Mapping[str, int] = PAPER_SIZES,
+) -> list[GridRow]:
+    """Return a row for each value of a setting, by default of QCN with the regularisation term."""
     return [
-        GridRow(f"{name}-{value}", f"{value} {noun}{'s' * (value > 1)}", "qcn+reg", {**PAPER_SIZES, key: value})
+        GridRow(f"{name}-{value}", f"{value} {noun}{'s' * (value > 1)}", system, {**sizes, key: value})
         for value in values
     ]
 
@@ -140,9 +136,7 @@ _TABLE = (
     GridRow("weight-0.3", "regularisation of weight 0.3", "qcn+reg", {"regulariser.weight": 0.3}),
     GridRow("new-3", "new weights learn 3 times as fast", scaled={LEARNING_RATE: 3, INHERITED_RATE: 1 / 3}),
     GridRow("new-10", "new weights learn 10 times as fast", scaled={LEARNING_RATE: 10, INHERITED_RATE: 1 / 10}),
-    GridRow("routed-1", "1 routing iteration", changes={"qcn.rounds": 1}),
-    GridRow("routed-2", "2 routing iterations", changes={"qcn.rounds": 2}),
-    GridRow("routed-3", "3 routing iterations", changes={"qcn.rounds": 3}),
+    *_series("routed", "qcn.rounds", range(1, 4), "routing iteration", "qcn", {}),
     GridRow("exempt", "word vectors learn at the full rate", changes={f"{STAGE}.inherited_exempt": ("embeddings",)}),
     GridRow("transformer-longer", "Transformer, 4 times the steps", "transformer", scaled=LONGER),
     GridRow("longer", "4 times the steps", scaled=LONGER, baseline="transformer-longer"),
@@ -189,62 +183,38 @@ class GridLayout:
         return self.part == "dev" and row.name not in LAYOUTS["table2"].rows
 
 
-def _named(names: str) -> dict[str, GridRow]:
-    """Return the rows of some names, separated by spaces."""
-    return {name: ROWS[name] for name in names.split()}
+_NAMES = {
+    "table2": "transformer transformer+reg qcn qcn+reg zhang han san concat capsnet qcn-shuffled qcn-noise "
+    "zhang-all han-encoder",
+    "trials": "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
+    "routed-1 routed-2 routed-3 silent exempt transformer-longer longer",
+    "routing": "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
+    "unsquashed spread",
+    "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-joint han-at-once han san-online san-sparse "
+    "san-flat san-decoder san-offline san concat-full-rate concat-2-to-2 qcn-shuffled qcn-noise",
+}
+"""The rows of experiments, in the order of their tables."""
 
 
-def _points(series: str) -> dict[str, GridRow]:
-    """Return the rows of a figure."""
-    return {name: row for name, row in ROWS.items() if name.rpartition("-")[0] == series}
+def _table(name: str, title: str, baseline: str, **more: Any) -> GridLayout:
+    """Return the layout of a table: the rows that its list names."""
+    return GridLayout(name, title, {row: ROWS[row] for row in _NAMES[name].split()}, baseline=baseline, **more)
 
 
+def _figure(series: str, title: str, axis: str) -> GridLayout:
+    """Return the layout of a figure: the rows of a series."""
+    rows = {name: row for name, row in ROWS.items() if name.rpartition("-")[0] == series}
+    return GridLayout(series, title, rows, axis)
+
+
+_ON_DEMAND = frozenset({"zhang-all", "han-encoder"})
 _LAYOUTS = (
-    GridLayout(
-        "table2",
-        "Table 2: the systems, and controls",
-        _named(
-            "transformer transformer+reg qcn qcn+reg zhang han san concat capsnet qcn-shuffled qcn-noise "
-            "zhang-all han-encoder"
-        ),
-        baseline="transformer",
-        on_demand=frozenset({"zhang-all", "han-encoder"}),
-    ),
-    GridLayout(
-        "history", "Figure 4: history sentences (M = 4, 4 iterations)", _points("history"), axis="history.sentences"
-    ),
-    GridLayout("capsules", "Figure 5: capsules (K = 3, 4 iterations)", _points("capsules"), axis="qcn.capsules"),
-    GridLayout("rounds", "Routing iterations (K = 3, M = 4)", _points("rounds"), axis="qcn.rounds"),
-    GridLayout(
-        "trials",
-        "Trials: the QCN with one setting changed",
-        _named(
-            "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
-            "routed-1 routed-2 routed-3 silent exempt transformer-longer longer"
-        ),
-        baseline="transformer",
-        part="dev",
-    ),
-    GridLayout(
-        "routing",
-        "Routing: what the paper leaves open, one option at a time",
-        _named(
-            "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
-            "unsquashed spread"
-        ),
-        baseline="qcn",
-        check_every=100,
-    ),
-    GridLayout(
-        "rivals",
-        "Rivals: the other systems, and controls",
-        _named(
-            "transformer qcn zhang-all zhang han-encoder han-decoder han-joint han-at-once han san-online san-sparse "
-            "san-flat san-decoder san-offline san concat-full-rate concat-2-to-2 qcn-shuffled qcn-noise"
-        ),
-        baseline="transformer",
-        check_every=100,
-        timed=True,
-    ),
+    _table("table2", "Table 2: the systems, and controls", "transformer", on_demand=_ON_DEMAND),
+    _figure("history", "Figure 4: history sentences (M = 4, 4 iterations)", "history.sentences"),
+    _figure("capsules", "Figure 5: capsules (K = 3, 4 iterations)", "qcn.capsules"),
+    _figure("rounds", "Routing iterations (K = 3, M = 4)", "qcn.rounds"),
+    _table("trials", "Trials: the QCN with one setting changed", "transformer", part="dev"),
+    _table("routing", "Routing: what the paper leaves open, one option at a time", "qcn", check_every=100),
+    _table("rivals", "Rivals: the other systems, and controls", "transformer", check_every=100, timed=True),
 )
 LAYOUTS: Mapping[str, GridLayout] = {layout.name: layout for layout in _LAYOUTS}

@@ -14,9 +14,8 @@ from docaps.diagnosis.ablation import measure_likelihoods
 from docaps.errors import DocapsError, RunError
 from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.grid_locks import POLL
-from docaps.experiments.measure import measure, relative_speed
+from docaps.experiments.measure import measure, relative_speed, watch_bleu, watch_choices
 from docaps.experiments.minicorpus import provide_corpora, read_labels
-from docaps.experiments.probes import watch_bleu, watch_choices
 from docaps.experiments.rows import SENTENCE
 from docaps.files import read_json, write_json
 from docaps.runs.card import write_card
@@ -108,19 +107,13 @@ def attempt(grid: Grid, cell: Cell, store: Store) -> bool:
             write_json(grid.attempts(cell), earlier)
             raise
         except Exception as fault:  # whatever it is, the other runs go on
-            entry["error"] = _describe(fault)
+            expected = isinstance(fault, DocapsError | OSError)
+            entry["error"] = str(fault) if expected else "".join(traceback.format_exception(fault)).strip()
             write_json(grid.attempts(cell), [*earlier, entry])
             progress.say(f"{cell.key}: failed: {entry['error']}")
         else:
             grid.attempts(cell).unlink(missing_ok=True)
     return True
-
-
-def _describe(fault: Exception) -> str:
-    """Return the message of an error, or its traceback if it is not a user's error."""
-    if isinstance(fault, DocapsError | OSError):
-        return str(fault)
-    return "".join(traceback.format_exception(fault)).strip()
 
 
 def train_and_measure(grid: Grid, cell: Cell, store: Store) -> None:

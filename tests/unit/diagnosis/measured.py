@@ -16,7 +16,7 @@ def likelihoods(per_token: Mapping[str, float], documents: int = 40, noise: floa
         name: np.stack([50 * (nats + noise * rng.standard_normal(documents)), np.full(documents, 50.0)], axis=1)
         for name, nats in per_token.items()
     }
-    return Measure(PERPLEXITY, counts, perplexity_of, lower_is_better=True)
+    return Measure(PERPLEXITY, counts, perplexity_of)
 
 
 def choices(right: Mapping[str, float], documents: int = 40) -> Measure:

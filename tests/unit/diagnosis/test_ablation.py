@@ -7,7 +7,7 @@ import pytest
 from tests.invariants import tiny
 
 from docaps.corpus.documents import ParallelDocument
-from docaps.diagnosis.ablation import TopExamples, score_histories
+from docaps.diagnosis.ablation import Example, keep_largest, score_histories
 
 DOCUMENT = ParallelDocument(("the cat sat here", "it was old", "it ran"), ("die katze", "sie war alt", "sie lief"))
 
@@ -36,8 +36,10 @@ def test_every_document_is_scored_with_every_history_that_applies(
 
 
 def test_the_largest_examples_are_kept_in_order() -> None:
-    shown = TopExamples(2)
+    shown: list[Example] = []
+    none: list[Example] = []
     for number, value in enumerate([0.5, 3.0, -1.0, 2.0, 3.0, 0.0]):
-        shown.offer(value, (0, number), {"n": number})
-    assert [record["n"] for record in shown.records()] == [1, 4]
-    assert TopExamples(0).records() == []
+        keep_largest(shown, value, (0, number), {"n": number}, 2)
+        keep_largest(none, value, (0, number), {"n": number}, 0)
+    assert [record["n"] for _, _, record in shown] == [1, 4]
+    assert none == []

@@ -7,8 +7,10 @@ import pytest
 
 from docaps.corpus.contrastive import AnyItem, ContrastiveItem, ContrastiveSet, GenerativeItem
 from docaps.diagnosis.choices import ItemAnswer
-from docaps.diagnosis.contrastive_test import choose_examples, choose_items, sign, summarise
+from docaps.diagnosis.contrastive_test import choose_examples, choose_items, summarise
+from docaps.diagnosis.data import fingerprint, sign
 from docaps.evaluation.contrastive import Decision
+from docaps.runs.directory import Run
 
 HISTORY = ("the cat ran", "a dog came", "the cat sat here", "it was old", "the dog slept")
 
@@ -69,21 +71,19 @@ def test_a_summary_holds_what_was_measured() -> None:
     assert (example["right"], example["chosen"], example["scores"]) == ("er lief", "er lief", [-1.0, -2.0, -3.0])
 
 
-def test_another_set_history_or_weights_is_another_signature(tmp_path: Path) -> None:
-    def run(name: str, weights: bytes) -> Path:
+def test_other_items_or_weights_are_another_signature(tmp_path: Path) -> None:
+    def run(name: str, weights: bytes) -> Run:
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "run.json").write_text('{"status": "finished"}')
         (folder / "model.safetensors").write_bytes(weights)
-        return folder
+        return Run(folder)
 
     one, other = run("one", b"1"), run("other", b"2")
-    first = sign(ITEMS, one, "jsonl", "own")
-    assert first == sign(list(ITEMS), one, "jsonl", "own")
-    assert first.startswith("set:jsonl|items:4|history:own|data:")
-    others = [
-        sign(ITEMS[::-1], one, "jsonl", "own"),
-        sign(ITEMS, other, "jsonl", "own"),
-        sign(ITEMS, one, "jsonl", "none"),
-    ]
-    assert len({first, *others}) == 4
+    first = fingerprint(one, ITEMS)
+    assert first == fingerprint(one, list(ITEMS))
+    assert [*map(len, first.values())] == [12, 12]
+    assert fingerprint(one, ITEMS[::-1]) == first | {"data": fingerprint(one, ITEMS[::-1])["data"]} != first
+    assert fingerprint(other, ITEMS) == first | {"weights": fingerprint(other, ITEMS)["weights"]} != first
+    assert sign({"set": "jsonl", **first}).startswith(
+        f"set:jsonl|data:{first['data']}|weights:{first['weights']}|docaps:"
+    )

@@ -27,7 +27,7 @@ from docaps.diagnosis.evidence import (
 
 def test_scores_and_gains_by_hand() -> None:
     counts = {TRUE: np.array([[2.0, 4], [4.0, 2]]), NONE: np.array([[6.0, 4], [6.0, 2]])}
-    measure = Measure(PERPLEXITY, counts, perplexity_of, lower_is_better=True)
+    measure = Measure(PERPLEXITY, counts, perplexity_of)
     assert measure.score(TRUE) == pytest.approx(math.e)
     assert measure.score(NONE) == pytest.approx(math.e**2)
     assert measure.gain(TRUE, NONE) == pytest.approx(1 - 1 / math.e)
@@ -38,7 +38,7 @@ def test_scores_and_gains_by_hand() -> None:
 
 def test_cxmi_is_what_the_history_saves_in_bits() -> None:
     counts = {TRUE: np.array([[2.0, 4], [4.0, 2]]), NONE: np.array([[6.0, 4], [6.0, 2]])}
-    found = cxmi(Measure(PERPLEXITY, counts, perplexity_of, lower_is_better=True), [1.0, -1.0, 3.0, 2.0], **TESTS)
+    found = cxmi(Measure(PERPLEXITY, counts, perplexity_of), [1.0, -1.0, 3.0, 2.0], **TESTS)
     assert found["unit"] == "bits"
     assert found["per_token"] == pytest.approx((12 - 6) / 6 / math.log(2))
     assert found["low"] <= found["per_token"] <= found["high"]

@@ -20,21 +20,20 @@ CASES = {
 def test_every_reason_is_found(reason: str) -> None:
     nats, code = CASES[reason]
     verdict = judge(evidence([likelihoods(nats)]))
-    assert (verdict.reason, verdict.code) == (reason, code)
-    assert (verdict.text == NOT_USED) is (code == "not_used")
-    assert verdict.as_dict()["verdict_code"] == code
+    assert (verdict.reason, verdict.verdict_code) == (reason, code)
+    assert (verdict.verdict == NOT_USED) is (code == "not_used")
 
 
 def test_a_model_above_the_unigram_perplexity_uses_no_context() -> None:
     measure = likelihoods(CASES["content"][0])
     verdict = judge(evidence([measure], frequencies=2.0))
-    assert (verdict.text, verdict.reason) == (NOT_USED, "untrained")
+    assert (verdict.verdict, verdict.reason) == (NOT_USED, "untrained")
     assert "2.7, is not below 2.0" in verdict.explanation[0]
 
 
 def test_with_few_documents_a_gain_is_unclear_and_no_gain_is_none() -> None:
     few = Thresholds().documents - 1
-    assert judge(evidence([likelihoods(CASES["content"][0], few, noise=1e-4)])).text == UNCLEAR
+    assert judge(evidence([likelihoods(CASES["content"][0], few, noise=1e-4)])).verdict == UNCLEAR
     assert find_reason(evidence([likelihoods(CASES["content"][0], few + 1, noise=1e-4)])) == "content"
     assert find_reason(evidence([likelihoods(CASES["noise"][0], few, noise=0.0)])) == "ignored"
 
@@ -48,9 +47,9 @@ def test_a_gain_below_the_threshold_does_not_count_however_significant() -> None
 def test_choices_alone_can_show_that_context_is_used() -> None:
     flat = likelihoods({TRUE: 1.1, SHUFFLED: 1.1, NONE: 1.1})
     verdict = judge(evidence([flat, choices({TRUE: 0.9, SHUFFLED: 0.5, NONE: 0.5})], history=1))
-    assert verdict.code == "used"
-    assert "right choices rise from" in verdict.text
-    assert judge(evidence([flat, choices({TRUE: 0.5, SHUFFLED: 0.5, NONE: 0.5})], history=1)).code == "not_used"
+    assert verdict.verdict_code == "used"
+    assert "right choices rise from" in verdict.verdict
+    assert judge(evidence([flat, choices({TRUE: 0.5, SHUFFLED: 0.5, NONE: 0.5})], history=1)).verdict_code == "not_used"
     assert judge(evidence([flat, choices({TRUE: 0.9, SHUFFLED: 0.9, NONE: 0.5})], history=1)).reason == "noise"
 
 
@@ -66,14 +65,14 @@ def test_bleu_does_not_decide_and_the_level_is_shared_by_those_that_do() -> None
 def test_the_words_state_the_numbers() -> None:
     nats = {TRUE: 1.0, SHUFFLED: 1.2, NONE: 1.1, "nearest 1": 1.1, AGAINST: 1.25}
     verdict = judge(evidence([likelihoods(nats, noise=1e-3)]))
-    assert verdict.text == (
+    assert verdict.verdict == (
         "context lowers perplexity by 9.5 %, p = 0.0033; shuffled history hurts; gain comes from distance 2"
     )
-    assert verdict.explanation == ("perplexity is 22.2 % below the sentence model's, p = 0.0033",)
+    assert verdict.explanation == ["perplexity is 22.2 % below the sentence model's, p = 0.0033"]
     less = judge(evidence([likelihoods({**nats, SHUFFLED: 1.05, "nearest 1": 1.05}, noise=1e-3)]))
-    assert "shuffled history helps less; gain comes from distances 1 and 2" in less.text
+    assert "shuffled history helps less; gain comes from distances 1 and 2" in less.verdict
     same = judge(evidence([likelihoods({**nats, SHUFFLED: 1.1}, noise=1e-2)]))
-    assert "shuffled history brings nothing" in same.text
+    assert "shuffled history brings nothing" in same.verdict
     worse = judge(evidence([likelihoods({**nats, TRUE: 1.4, AGAINST: 1.3}, noise=1e-3)]))
     assert "above the sentence model's" in worse.explanation[-1]
     assert worse.explanation[1].startswith("perplexity: none 3.00")

@@ -13,8 +13,6 @@ from tests.unit.experiments.toy_grid import ROWS, dates, read, toy
 
 from docaps.config import load_recipe, recipe_path
 from docaps.errors import RunError
-from docaps.evaluation import EvaluationOptions
-from docaps.evaluation.compare import choose_metrics
 from docaps.experiments import runner
 from docaps.experiments.aggregate import _pooled, aggregate_folder, aggregate_grid
 from docaps.experiments.grid import Cell, Grid, shape, write_request
@@ -203,12 +201,8 @@ def test_rows_compared_by_choices_are_probed_timed_and_have_documents_of_their_s
             assert run["speed"] == read(home / "assessment" / "speed.json")["share"] > 0
             assert [step for step, _ in run["curve"]] == [1, 2]
     tables = [read(tmp_path / "grid" / f"seed-{seed}" / "han-joint" / "counts.json")["bleu"] for seed in (1, 2)]
-    pooled = _pooled(
-        grid,
-        choose_metrics(EvaluationOptions(("bleu",)))[0],
-        {s: {"bleu": np.array(t)} for s, t in zip((1, 2), tables, strict=True)},
-        (1, 2),
-    )
+    counts = {s: {"bleu": np.array(t)} for s, t in zip((1, 2), tables, strict=True)}
+    pooled = _pooled(grid, "bleu", counts, (1, 2))
     assert pooled.tolist() == [*tables[0], *tables[1]]  # other documents, not the same ones again
     assert [one["experiment"] for one in aggregate_folder(tmp_path / "grid")] == ["rivals"]
     (grid.speed(Cell(1, layout.rows["han-joint"]))).unlink()

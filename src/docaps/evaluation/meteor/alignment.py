@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from docaps.evaluation.meteor.paraphrases import Paraphrases
+from docaps.evaluation.meteor.resources import Paraphrases
 
 EXACT, STEM, PARAPHRASE = range(3)
 BEAM = 40
@@ -44,10 +44,9 @@ def find_matches(
     by_word, by_stem = _positions(hypothesis), _positions([stem(word) for word in hypothesis])
     found: list[list[Match]] = []
     for position, word in enumerate(reference):
-        same = by_word.get(hash_code(word), [])
-        alike = [other for other in by_stem.get(hash_code(stem(word)), []) if other not in same]
+        same, alike = by_word[hash_code(word)], by_stem[hash_code(stem(word))]
         exact = [Match(position, other, EXACT) for other in same]
-        found.append(exact + [Match(position, other, STEM) for other in alike])
+        found.append(exact + [Match(position, other, STEM) for other in alike if other not in same])
     if paraphrases:
         # A pair that the table has in both directions is added twice, as in the program.
         for start, length, other, size in _paraphrased(reference, hypothesis, paraphrases):
@@ -84,7 +83,7 @@ def _paraphrased(
             starts[tuple(other[start : start + length])].append(start)
     for start in range(len(sentence)):
         for length in range(1, min(paraphrases.longest, len(sentence) - start) + 1):
-            for phrase in paraphrases.of(tuple(sentence[start : start + length])):
+            for phrase in paraphrases.of.get(tuple(sentence[start : start + length]), ()):
                 yield from ((start, length, found, len(phrase)) for found in starts.get(phrase, ()))
 
 
@@ -127,8 +126,7 @@ def _rank(path: PartialAlignment) -> tuple[int, int, int]:
 
 def _find_forced(candidates: Sequence[Sequence[Match]]) -> list[bool]:
     """Say for each word of the reference whether its only match competes with no other."""
-    hypothesis_words: Counter[int] = Counter()
-    reference_words: Counter[int] = Counter()
+    hypothesis_words, reference_words = Counter[int](), Counter[int]()
     for match in (match for possible in candidates for match in possible):
         hypothesis_words.update(range(match.hypothesis, match.hypothesis + match.hypothesis_length))
         reference_words.update(range(match.reference, match.reference + match.reference_length))

@@ -3,15 +3,14 @@
 Reference: Denkowski and Lavie (2014), Eq. 1-4.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from docaps.evaluation.intervals import Table
-from docaps.evaluation.meteor.alignment import Match, align, count_chunks, find_matches
+from docaps.evaluation.meteor.alignment import align, count_chunks, find_matches
 from docaps.evaluation.meteor.normalization import Normalizer
-from docaps.evaluation.meteor.parameters import function_words, parameters_of, snowball
-from docaps.evaluation.meteor.paraphrases import Paraphrases
+from docaps.evaluation.meteor.resources import Paraphrases, function_words, parameters_of, snowball
 
 LENGTHS, MATCHED, CHUNKS, WORDS = slice(0, 4), slice(4, 16), 16, slice(17, 19)
 SIZE = 19
@@ -23,12 +22,9 @@ class Meteor:
     """METEOR for translations into one language."""
 
     def __init__(self, language: str, paraphrases: Paraphrases | None = None, *, stages: int | None = None) -> None:
-        self.parameters = parameters_of(language)
-        self._paraphrases = paraphrases
-        self._normalizer = Normalizer(language)
-        self._stem = _stemmer(self.parameters.stemmer)
-        used = STAGES[: stages or (3 if paraphrases else 2)]
-        self.name = f"METEOR-1.5[{language},{'+'.join(used)}]"
+        self.parameters, self._paraphrases = parameters_of(language), paraphrases
+        self._normalizer, self._stem = Normalizer(language), _stemmer(self.parameters.stemmer)
+        self.name = f"METEOR-1.5[{language},{'+'.join(STAGES[: stages or (3 if paraphrases else 2)])}]"
 
     def count(self, hypothesis: str, reference: str) -> Table:
         """Return the counts of one sentence pair."""
@@ -38,7 +34,12 @@ class Meteor:
         for side, words in enumerate(sides):
             function = sum(word in function_words() for word in words)
             counts[2 * side : 2 * side + 2] = len(words) - function, function
-        _count_matches(counts, matches, sides)
+        for match in matches:
+            spans = ((match.hypothesis, match.hypothesis_length), (match.reference, match.reference_length))
+            for side, (start, length) in enumerate(spans):
+                for word in sides[side][start : start + length]:
+                    counts[4 + 4 * match.stage + 2 * side + (word in function_words())] += 1
+                counts[17 + side] += length
         chunks = count_chunks(matches)
         whole = counts[WORDS].tolist() == [len(words) for words in sides]
         counts[CHUNKS] = 0 if chunks == 1 and whole else chunks  # a single chunk of all words is no fragmentation
@@ -57,16 +58,6 @@ class Meteor:
             fragments = counts[:, CHUNKS] / counts[:, WORDS].mean(axis=1)
         found: Table = np.nan_to_num(mean * (1 - parameters.gamma * fragments**parameters.beta))
         return found
-
-
-def _count_matches(counts: Table, matches: Sequence[Match], sides: tuple[list[str], list[str]]) -> None:
-    """Add matched words by stage, side (translation, reference) and kind (content, function)."""
-    for match in matches:
-        spans = ((match.hypothesis, match.hypothesis_length), (match.reference, match.reference_length))
-        for side, (start, length) in enumerate(spans):
-            for word in sides[side][start : start + length]:
-                counts[4 + 4 * match.stage + 2 * side + (word in function_words())] += 1
-            counts[17 + side] += length
 
 
 def _stemmer(name: str) -> Callable[[str], str]:

@@ -45,16 +45,14 @@ class Normalizer:
         text = f" {sentence} "
         for found, plain in _PLAIN:
             text = text.replace(found, plain)
-        text = _ALONE.sub(r" \1 ", text)
-        text = _DOTS.sub(r" \g<0> ", text)
-        text = _HYPHEN.sub(r"\1 \2", text)
+        text = _HYPHEN.sub(r"\1 \2", _DOTS.sub(r" \g<0> ", _ALONE.sub(r" \1 ", text)))
         for comma in _COMMAS:
             text = comma.sub(r"\1 , \2", text)
         tokens = [token for token in _BLANK.split(self._split_apostrophes(text)) if token]
-        cut = [word for position in range(len(tokens)) for word in self._split_dot(tokens, position)]
-        cut = [word for word in cut if word not in _WIDE_BLANKS]
-        line = " ".join(word.lower() for word in cut)
-        return line.strip(_ENDS).split(" ") if line.strip(_ENDS) else []
+        split = [word for position in range(len(tokens)) for word in self._split_dot(tokens, position)]
+        cut = [word for word in split if word not in _WIDE_BLANKS]
+        line = " ".join(word.lower() for word in cut).strip(_ENDS)
+        return line.split(" ") if line else []
 
     def _split_apostrophes(self, text: str) -> str:
         """Split at apostrophes: before them in English (*don 't*), on both sides in German."""
@@ -73,8 +71,5 @@ class Normalizer:
         if "." in word and _LETTER.search(word):
             return [token.replace(".", "")]
         only_before_numbers = self._abbreviations.get(word)
-        if only_before_numbers is False or re.match("[a-z]", following):
-            return [token]
-        if only_before_numbers and re.match("[0-9]", following):
-            return [token]
-        return [word, "."]
+        continues = re.match("[a-z0-9]" if only_before_numbers else "[a-z]", following)
+        return [token] if only_before_numbers is False or continues else [word, "."]

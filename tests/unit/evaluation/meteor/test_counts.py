@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from docaps.evaluation.meteor.counts import Meteor
-from docaps.evaluation.meteor.paraphrases import read_paraphrases
+from docaps.evaluation.meteor.resources import read_paraphrases
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "meteor"
 

@@ -12,8 +12,8 @@ from docaps.corpus.contrastive import ContrastiveItem, write_items
 from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
 from docaps.evaluation.contrastive import accuracy
-from docaps.experiments import probes
-from docaps.experiments.probes import PROBED_ITEMS, steps_to_learn, watch_choices
+from docaps.experiments import measure
+from docaps.experiments.measure import PROBED_ITEMS, steps_to_learn, watch_choices
 from docaps.training.objective import Device
 from docaps.translation.scoring import score_contrastive
 from docaps.translation.trained_model import TrainedModel
@@ -54,7 +54,7 @@ def test_the_probed_items_hold_every_kind_alike(tmp_path: Path, monkeypatch: pyt
         seen.extend(items)
         return [[0.0, -1.0]] * len(items)
 
-    monkeypatch.setattr(probes, "score_contrastive", choose_right)
+    monkeypatch.setattr(measure, "score_contrastive", choose_right)
     trained = tiny.trained(store)
     assert watch_choices(store, trained.decoding)(trained.model, CPU) == {"choices": 1.0}
     found = Counter(map(kind, seen))

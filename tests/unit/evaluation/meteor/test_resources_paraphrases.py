@@ -6,7 +6,7 @@ import pytest
 
 from docaps.errors import CorpusError
 from docaps.evaluation.meteor.counts import Meteor
-from docaps.evaluation.meteor.paraphrases import read_paraphrases
+from docaps.evaluation.meteor.resources import read_paraphrases
 
 
 def test_paraphrases_are_used_when_the_user_has_them(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from docaps.errors import ConfigError
 from docaps.evaluation.meteor.counts import Meteor
-from docaps.evaluation.meteor.parameters import function_words
+from docaps.evaluation.meteor.resources import function_words
 
 
 def test_function_words_are_the_programs() -> None:
