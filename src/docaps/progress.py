@@ -39,6 +39,7 @@ class Task:
         self._total = total
         self._done = done
         self._status = ""
+        self._busy = 0.0
         self._last_line = self._start = time.monotonic()
         self._bar: Progress | None = None
         self._id = TaskID(0)
@@ -52,6 +53,11 @@ class Task:
         elif REPORTER.enabled and time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             self._print(f"{self._done}/{self._total}" if self._total else f"{self._done}")
+
+    def advance_timed(self, count: int, seconds: float, unit: str) -> None:
+        """Add units that took so long, and show the speed; time spent waiting for input does not count."""
+        self._busy += seconds
+        self.advance(count, f"{(self._done + count) / self._busy:.1f} {unit}/s" if self._busy else None)
 
     def _print(self, amount: str) -> None:
         """Print one plain line."""

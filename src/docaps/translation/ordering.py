@@ -94,15 +94,15 @@ class Schedule:
 
     def _all_at_once(self, view: View, drafts: Sequence[Sequence[Tokens]] = ()) -> Iterator[Round]:
         """Make one round of all sentences: none waits for the translation of another."""
-        documents = []
+        seen = []
         for number, document in enumerate(self._documents):
             sources, targets = ([sentence[side] for sentence in document.history] for side in (0, 1))
             known = [*targets, *drafts[number]] if drafts else ()
-            documents.append(list(windows_of_document(document.tokens, view, sources, translations=known)))
+            seen.append(list(windows_of_document(document.tokens, view, sources, translations=known)))
         if view.shuffled:
-            documents = exchange_histories(documents)
+            seen = exchange_histories(seen)
         sentences = [sentence for document in self._documents for sentence in document.sentences]
-        everything = Round(sentences, [window for windows in documents for window in windows])
+        everything = Round(sentences, [window for windows in seen for window in windows])
         yield everything
         found = iter(everything.searched)
         self.searched = [[next(found) for _ in document.sentences] for document in self._documents]

@@ -4,7 +4,8 @@ import pytest
 
 from docaps.corpus.documents import TextLayout
 from docaps.corpus.formats import Arrival
-from docaps.translation.jobs import InputDocument, gather
+from docaps.translation.jobs import InputDocument
+from docaps.translation.translator import gather
 
 
 def documents(*sizes: int, continuing: tuple[int, ...] = ()) -> list[InputDocument]:
