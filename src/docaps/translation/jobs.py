@@ -97,7 +97,9 @@ class Job:
         """Translate; `skip` windows are written already; `promptly`: do not wait long for slow input."""
         with self.translator.session(self.options, shown=shown) as session:
             translated = self._translate(session, output, skip, promptly)
-            for name, group in groupby(translated, key=lambda one: output_name(one[0].path) * self.file_by_file):
+            for name, group in groupby(
+                translated, key=lambda one: output_name(one[0].path) if self.file_by_file else ""
+            ):
                 output.begin(name)
                 for text in self._format(group):
                     output.write(text)
@@ -202,8 +204,7 @@ class FileOutput(StreamOutput):
         self._out, self._request, self._directory = out, dict(request), directory
         self._path, self._name = out, ""
         self._file: BinaryIO | None = None
-        self._unfinished, self._size = "", 0
-        self._has_progress = False
+        self._unfinished, self._size, self._has_progress = "", 0, False
 
     def start(self) -> None:
         """Write the journal of a new job."""

@@ -135,15 +135,15 @@ class Translator:
         task = task or progress.Task("translate", None)
         schedule = Schedule(documents, view)
         for part in schedule.rounds():
-            part.hypotheses = [[] for _ in part.windows]
+            windows = [window for sentence in part for window in sentence.windows]
+            slots = [hypotheses for sentence in part for hypotheses in sentence.hypotheses]
             start = time.monotonic()
-            for numbers, found in search_windows(self._trained, part.windows, self.decoding, scored=self._scored):
+            for numbers, found in search_windows(self._trained, windows, self.decoding, scored=self._scored):
                 for number, hypotheses in zip(numbers, found, strict=True):
-                    part.hypotheses[number] = hypotheses
+                    slots[number].extend(hypotheses)
                 task.advance_timed(len(numbers), time.monotonic() - start, "sentences")
                 start = time.monotonic()
-            # Sentences count, not their segments.
-            task.advance_timed(len(part.sentences) - len(part.windows), 0.0, "sentences")
+            task.advance_timed(len(part) - len(windows), 0.0, "sentences")  # sentences count, not their segments
         return schedule
 
     def assemble(self, found: SearchedSentence, options: TranslationOptions = DEFAULTS) -> TranslatedSentence:
