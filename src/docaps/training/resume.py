@@ -51,13 +51,13 @@ def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, 
     }
 
 
+@dataclass(frozen=True, slots=True)
 class StageDirectory:
     """The run directory of a stage, in which an earlier command may have trained."""
 
-    def __init__(self, run: Run, identity: StageIdentity, *, overwrite: bool) -> None:
-        self.run = run
-        self._identity = identity
-        self._overwrite = overwrite
+    run: Run
+    identity: StageIdentity
+    overwrite: bool
 
     def lock(self) -> AbstractContextManager[None]:
         """Lock the directory, unless it holds other files than a run's: `is_finished` refuses it then."""
@@ -69,7 +69,7 @@ class StageDirectory:
         run = self.run
         if not run.description.exists() and _other_files(run.path):
             raise RunError("exists and is not a run directory: choose another --out", path=run.path)
-        if self._overwrite or not run.finished:
+        if self.overwrite or not run.finished:
             return False
         self._check_same(set(), "a finished run")
         return True
@@ -77,7 +77,7 @@ class StageDirectory:
     def find_state(self) -> SavedState | None:
         """Return the state of an unfinished training, or clear the directory for a new one."""
         run = self.run
-        if run.state.exists() and not self._overwrite:
+        if run.state.exists() and not self.overwrite:
             self._check_same(EXTENSIBLE, "an unfinished run")
             state = read_state(run.state)
             progress.say(f"{run.path}: resumes after step {state.trainer.step:,}")
@@ -95,11 +95,9 @@ class StageDirectory:
 
     def _check_same(self, may_differ: set[str], what: str) -> None:
         """Refuse a run with other settings, seed, corpus or initial weights."""
-        if different := self._identity.differences(self.run.read(), may_differ):
-            raise RunError(
-                f"{what} with other {' and '.join(different)} is here: choose another --out or give --overwrite",
-                path=self.run.path,
-            )
+        if different := self.identity.differences(self.run.read(), may_differ):
+            found = f"{what} with other {' and '.join(different)} is here"
+            raise RunError(f"{found}: choose another --out or give --overwrite", path=self.run.path)
 
 
 def _contents(directory: Path) -> list[Path]:

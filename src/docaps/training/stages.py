@@ -43,16 +43,12 @@ def train_recipe(
 
     `init_from` is a finished run whose weights the first of the stages starts from.
     """
-    chosen = list(recipe.stage) if stages is None else [name for name in recipe.stage if name in stages]
+    chosen = [name for name in recipe.stage if stages is None or name in stages]
     unknown = [name for name in stages or () if name not in recipe.stage]
     if unknown or not chosen:
         raise ConfigError(f"no stage {', '.join(unknown)!r} in the recipe: it has {', '.join(recipe.stage) or 'none'}")
-    runs = []
-    for name in chosen:
-        given = init_from if name == chosen[0] else None
-        stage = Stage(name, recipe, store, out, overwrite, given, probe, group)
-        runs.append(stage.train())
-    return runs
+    initial = {chosen[0]: init_from}
+    return [Stage(name, recipe, store, out, overwrite, initial.get(name), probe, group).train() for name in chosen]
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,8 @@ class Stage:
 
     def _train(self, saved: SavedState | None, initial: Mapping[str, str] | None) -> None:
         """Build the model, train it from the beginning or from a saved state, and write the finished run."""
-        device = _choose_device(self.recipe, self.group)
+        place = choose_device(self.group.local_rank)
+        device = Device(place, choose_precision(self.recipe.precision, place))
         learner = self._make_learner(device, saved)
         state = TrainerState() if saved is None else saved.trainer
         record = None
@@ -132,7 +129,7 @@ class Stage:
                     record.interrupt(error)
             raise
         if record is not None:
-            snapshots = self._snapshots()
+            snapshots = Snapshots(self.run.snapshots, self.settings)
             write_tensors(self.run.weights, snapshots.read(state) or weights)
             record.finish(state, snapshots.describe(state))
 
@@ -153,9 +150,6 @@ class Stage:
         if saved is not None:
             saved.restore_optimizer(model, learner.optimizer)
         return learner
-
-    def _snapshots(self) -> Snapshots:
-        return Snapshots(self.run.snapshots, self.settings)
 
     def _build_model(self, *, quiet: bool = False) -> tuple[TranslationModel, tuple[str, ...]]:
         """Build the stage's model with the weights of its initial run; return the names of those weights too."""
@@ -178,7 +172,7 @@ class Stage:
         if shard.batches != self.settings.accumulate:
             progress.say(f"{shard.batches} batches a step instead of {self.settings.accumulate}: one for each process")
         steps = load_steps(data, sampler, history=model.view, start=state.position, shard=shard)
-        snapshots = self._snapshots()
+        snapshots = Snapshots(self.run.snapshots, self.settings)
         with ExitStack() as stack:
             timer = self._profile(learner, device, data, sampler, state)
             output = None
@@ -256,19 +250,12 @@ class Stage:
         }
 
 
-def _choose_device(recipe: Recipe, group: ProcessGroup) -> Device:
-    """Return the device of this process and the precision to train in."""
-    place = choose_device(group.local_rank)
-    return Device(place, choose_precision(recipe.precision, place))
-
-
 def describe_data(data: Split, step: StepData) -> str:
     """Name the batches and training sentences of a step, for an error message."""
     sentences = [int(number) for part in step.batches for number in part.sentences]
     documents = data.documents.searchsorted(sentences, side="right").tolist()
-    shown = ", ".join(
-        f"{number + 1} (document {document})" for number, document in zip(sentences[:5], documents, strict=False)
-    )
+    pairs = zip(sentences[:5], documents, strict=False)
+    shown = ", ".join(f"{number + 1} (document {document})" for number, document in pairs)
     more = f" and {len(sentences) - 5} more" if len(sentences) > 5 else ""
     after = step.after
     where = f"batch {after.batch:,} of epoch {after.epoch + 1}" if after.batch else f"the end of epoch {after.epoch}"

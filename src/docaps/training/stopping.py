@@ -35,16 +35,10 @@ def record_validation(state: TrainerState, numbers: dict[str, float], settings: 
     if settings.best_by not in numbers:
         raise TrainingError(f"best_by is {settings.best_by}, but the validation did not measure it")
     found = numbers[settings.best_by]
-    if math.isfinite(found) and _is_better(found, state.best, settings):
+    better = state.best is None or (found < state.best if settings.best_by == "dev_loss" else found > state.best)
+    if math.isfinite(found) and better:
         return replace(state, validated=state.step, best=found, best_step=state.step, waiting=0)
     return replace(state, validated=state.step, waiting=state.waiting + 1)
-
-
-def _is_better(found: float, best: float | None, settings: StageSettings) -> bool:
-    """Return whether a validation beats the best so far."""
-    if best is None:
-        return True
-    return found < best if settings.best_by == "dev_loss" else found > best
 
 
 def check_success(state: TrainerState, settings: StageSettings) -> None:

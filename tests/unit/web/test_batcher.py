@@ -263,7 +263,7 @@ def test_requests_with_other_settings_get_a_batch_of_their_own() -> None:
 
 def test_routing_traces_make_batches_smaller() -> None:
     assert RequestSettings(DecodingSettings(beam=4, batch_tokens=400)).room == 100
-    assert RequestSettings(DecodingSettings(beam=4, batch_tokens=400), routing=True).room == 50
+    assert RequestSettings(DecodingSettings(beam=4, batch_tokens=400), TranslationOptions(routing=True)).room == 50
 
 
 def test_a_sequential_request_offers_one_sentence_at_a_time() -> None:
