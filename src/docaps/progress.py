@@ -34,12 +34,8 @@ class Task:
     """A long task whose progress is shown."""
 
     def __init__(self, description: str, total: int | None, done: int = 0, clock: bool = True) -> None:
-        self._description = description
-        self._clock = clock
-        self._total = total
-        self._done = done
-        self._status = ""
-        self._busy = 0.0
+        self._description, self._total, self._done, self._clock = description, total, done, clock
+        self._status, self._busy = "", 0.0
         self._last_line = self._start = time.monotonic()
         self._bar: Progress | None = None
         self._id = TaskID(0)

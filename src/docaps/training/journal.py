@@ -15,12 +15,17 @@ from docaps.training.objective import Device, perplexity
 from docaps.training.state import TrainerState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TrainingJournal:
     """Writes rows of metrics to metrics.jsonl and, with a `SummaryWriter`, to TensorBoard."""
 
     log: MetricsLog
     board: Any = None
+
+    @property
+    def size(self) -> int:
+        """Return the size of the log in bytes."""
+        return self.log.size
 
     def write(self, state: TrainerState, row: Mapping[str, float]) -> None:
         """Write a row, with its step and the training time so far."""

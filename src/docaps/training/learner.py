@@ -138,16 +138,11 @@ def _make_optimizer(model: TranslationModel, slow: Collection[str], settings: St
     options: dict[str, Any] = {"lr": 0.0, "betas": (0.9, settings.beta2), "fused": True}
     if settings.optimizer != "adamw":
         return torch.optim.Adam(groups, **options)
-    halves = [(group, is_matrix) for group in groups for is_matrix in (True, False)]
-    split = [
-        {
-            **group,
-            "params": [weight for weight in group["params"] if (weight.dim() > 1) == is_matrix],
-            "weight_decay": decay,
-        }
-        for group, is_matrix in halves
-        for decay in (settings.weight_decay if is_matrix else 0.0,)  # not for vectors: biases and norms
-    ]
+    split = []
+    for group in groups:
+        for is_matrix in (True, False):  # matrices decay, vectors (biases and norms) do not
+            own = [weight for weight in group["params"] if (weight.dim() > 1) == is_matrix]
+            split.append({**group, "params": own, "weight_decay": settings.weight_decay if is_matrix else 0.0})
     return torch.optim.AdamW(split, **options)
 
 

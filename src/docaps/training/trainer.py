@@ -46,13 +46,13 @@ class Trainer:
     describe_data: Callable[[StepData], str] = lambda _: ""
     group: ProcessGroup = SINGLE_PROCESS
     state: TrainerState = field(init=False, default_factory=TrainerState)
-    _saved: TrainerState | None = None
-    _consistent: bool = True  # False while weights and state do not match
 
     def train(self, data: Iterator[StepData], description: str, state: TrainerState | None = None) -> TrainerState:
         """Train until the stage is over; if an error or a signal ends it earlier, save the state first."""
         self.state = self._begun = state or TrainerState()
+        self._saved: TrainerState | None = None
         self._saved_step = self.state.step or None
+        self._consistent = True  # False while weights and state do not match
         self._unlogged = self.state.unlogged
         with caught(), progress.start(description, self.settings.steps, done=self.state.step, clock=False) as task:
             try:
@@ -160,7 +160,7 @@ class Trainer:
         if self.output is None:
             return
         with shielded():
-            self.state = replace(self.state, logged=self.output.journal.log.size, unlogged=self._unlogged)
+            self.state = replace(self.state, logged=self.output.journal.size, unlogged=self._unlogged)
             self.output.save(tensors, self.state)
             self._saved_step, self._saved = self.state.step, self.state
             self.snapshots.prune(self.state)
