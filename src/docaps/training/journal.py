@@ -76,20 +76,18 @@ class StepTimer:
         return tokens_per_second * self._peak_seconds_per_token or None
 
 
-def measure_peak(device: Device, *, size: int | None = None, repeats: int = 5) -> float:
+def measure_peak(device: Device, *, size: int | None = None, repeats: int = 6) -> float:
     """Return the operations per second of the fastest of several large matrix products."""
     size = size or (4096 if device.place.type == "cuda" else 1024)
     matrix = torch.ones(size, size, dtype=device.precision, device=device.place)
-    return max(2 * size**3 / _time_product(matrix) for _ in range(repeats + 1))
-
-
-def _time_product(matrix: torch.Tensor) -> float:
-    """Return the seconds of one product; a GPU is waited for."""
-    start = time.perf_counter()
-    matrix @ matrix
-    if matrix.is_cuda:
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        matrix @ matrix
+        if matrix.is_cuda:
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - start)
+    return 2 * size**3 / min(seconds)
 
 
 def progress_line(row: Mapping[str, float], state: TrainerState, best_by: str) -> str:

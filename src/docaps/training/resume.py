@@ -18,28 +18,6 @@ EXTENSIBLE = {"steps", "epochs", "budget", "patience", "log_every", "save_every"
 """Settings that may change when an unfinished stage is resumed: how long and how often, not what."""
 
 
-@dataclass(frozen=True, slots=True)
-class StageIdentity:
-    """What must be the same for a run directory to hold this stage and not another one."""
-
-    settings: Mapping[str, Any]
-    seed: int
-    corpus: str
-    """Hash of the prepared corpus."""
-    initial: Mapping[str, str] | None
-    """Name and creation time of the run whose weights the stage starts from."""
-
-    def differences(self, found: Mapping[str, Any], may_differ: set[str]) -> list[str]:
-        """Name what differs in the description of a run, apart from stage settings that may differ."""
-        pairs = {
-            "settings": (_comparable(self.settings, may_differ), _comparable(found.get("settings", {}), may_differ)),
-            "seed": (self.seed, found.get("seed")),
-            "corpus": (self.corpus, found.get("corpus", {}).get("hash")),
-            "initial weights": (self.initial, found.get("begun_from")),
-        }
-        return [name for name, (wanted, stored) in pairs.items() if wanted != stored]
-
-
 def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, Any]:
     """Return settings without those that may differ, completed with defaults an older version did not know."""
     stage = upgrade_settings(StageSettings, settings.get("stage", {}))
@@ -56,7 +34,8 @@ class StageDirectory:
     """The run directory of a stage, in which an earlier command may have trained."""
 
     run: Run
-    identity: StageIdentity
+    identity: Mapping[str, Any]
+    """What run.json must say for the directory to hold this stage and not another one."""
     overwrite: bool
 
     def lock(self) -> AbstractContextManager[None]:
@@ -95,7 +74,16 @@ class StageDirectory:
 
     def _check_same(self, may_differ: set[str], what: str) -> None:
         """Refuse a run with other settings, seed, corpus or initial weights."""
-        if different := self.identity.differences(self.run.read(), may_differ):
+        one, other = (
+            {
+                "settings": _comparable(description.get("settings", {}), may_differ),
+                "seed": description.get("seed"),
+                "corpus": description.get("corpus", {}).get("hash"),
+                "initial weights": description.get("begun_from"),
+            }
+            for description in (self.identity, self.run.read())
+        )
+        if different := [name for name in one if one[name] != other[name]]:
             found = f"{what} with other {' and '.join(different)} is here"
             raise RunError(f"{found}: choose another --out or give --overwrite", path=self.run.path)
 

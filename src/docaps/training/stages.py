@@ -23,7 +23,7 @@ from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.journal import StepTimer, measure_peak, open_journal
 from docaps.training.learner import Learner
 from docaps.training.objective import Device, Probe, validate
-from docaps.training.resume import RunRecord, StageDirectory, StageIdentity
+from docaps.training.resume import RunRecord, StageDirectory
 from docaps.training.state import SavedState, Snapshots, TrainerState, save_state
 from docaps.training.trainer import Trainer, TrainerOutput
 
@@ -89,18 +89,32 @@ class Stage:
 
     def train(self) -> Run:
         """Train the stage unless the same one is finished."""
-        initial = self.group.run_on_main(self._describe_initial_run)
-        identity = StageIdentity(self._describe_settings(), self.recipe.seed, self.store.hash, initial)
-        directory = StageDirectory(self.run, identity, overwrite=self.overwrite)
+        identity = self._identity()
+        directory = StageDirectory(self.run, identity, self.overwrite)
         with directory.lock() if self.group.is_main else nullcontext():
             if self.group.run_on_main(directory.is_finished):
                 progress.say(f"{self.run.path}: finished already, kept")
                 return self.run
             saved = self.group.run_on_main(directory.find_state)
-            self._train(saved, initial)
+            self._train(saved, identity)
             if self.group.is_main:
                 directory.remove_training_files()
         return self.run
+
+    def _identity(self) -> dict[str, Any]:
+        """Return what must be the same for a run directory to hold this stage and not another one."""
+        settings = {
+            "recipe": self.recipe.name,
+            "system": self.recipe.system(self.name).model_dump(),
+            "stage": self.settings.model_dump(),
+            "decoding": self.recipe.decoding.model_dump(),
+        }
+        return {
+            "seed": self.recipe.seed,
+            "begun_from": self.group.run_on_main(self._describe_initial_run),
+            "settings": settings,
+            "corpus": {"path": str(self.store.path.resolve()), "hash": self.store.hash},
+        }
 
     def _describe_initial_run(self) -> dict[str, str] | None:
         """Return name and creation time of the run whose weights the stage starts from, if any."""
@@ -109,7 +123,7 @@ class Stage:
         description = open_run(self._initial_run).read()
         return {"run": str(description.get("name")), "created": str(description.get("created"))}
 
-    def _train(self, saved: SavedState | None, initial: Mapping[str, str] | None) -> None:
+    def _train(self, saved: SavedState | None, identity: Mapping[str, Any]) -> None:
         """Build the model, train it from the beginning or from a saved state, and write the finished run."""
         place = choose_device(self.group.local_rank)
         device = Device(place, choose_precision(self.recipe.precision, place))
@@ -117,7 +131,7 @@ class Stage:
         state = TrainerState() if saved is None else saved.trainer
         record = None
         if self.group.is_main:
-            record = RunRecord(self.run, self._describe(learner.model, device, initial))
+            record = RunRecord(self.run, self._describe(learner.model, device, identity))
             record.begin(state)  # first: without run.json the directory would not count as ours
             self.store.codec.save(self.run.text)
         try:
@@ -222,7 +236,7 @@ class Stage:
         with progress.silent():
             return numbers if self.probe is None else {**numbers, **self.probe(learner.model, device)}
 
-    def _describe(self, model: TranslationModel, device: Device, initial: Mapping[str, str] | None) -> dict[str, Any]:
+    def _describe(self, model: TranslationModel, device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
         """Describe the run for run.json: system, settings, seed, versions, corpus and machine."""
         return {
             "name": self.name,
@@ -234,19 +248,10 @@ class Stage:
             "device": str(device.place),
             "processes": self.group.size,
             "init_from": self.settings.init_from,
-            "begun_from": initial,
-            "settings": self._describe_settings(),
+            "begun_from": identity["begun_from"],
+            "settings": identity["settings"],
             "versions": versions(),
-            "corpus": {"path": str(self.store.path.resolve()), "hash": self.store.hash},
-        }
-
-    def _describe_settings(self) -> dict[str, Any]:
-        """Return the resolved settings of the stage."""
-        return {
-            "recipe": self.recipe.name,
-            "system": self.recipe.system(self.name).model_dump(),
-            "stage": self.settings.model_dump(),
-            "decoding": self.recipe.decoding.model_dump(),
+            "corpus": identity["corpus"],
         }
 
 

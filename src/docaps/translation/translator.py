@@ -110,7 +110,7 @@ class Translator:
     @contextmanager
     def session(self, options: TranslationOptions = DEFAULTS, *, shown: bool = True) -> Iterator["Session"]:
         """Open a session for a stream of documents; `shown`: report progress."""
-        unseen = nullcontext(progress.Task("translate", None))
+        unseen = nullcontext(progress.Task("translate"))
         with progress.start("translate") if shown else unseen as task:
             session = Session(self, options, task)
             yield session
@@ -132,7 +132,7 @@ class Translator:
 
     def search(self, documents: Sequence[EncodedDocument], view: View, task: progress.Task | None = None) -> Schedule:
         """Search all sentences, in an order in which each finds what the model looks at."""
-        task = task or progress.Task("translate", None)
+        task = task or progress.Task("translate")
         schedule = Schedule(documents, view)
         for part in schedule.rounds():
             windows = [window for sentence in part for window in sentence.windows]

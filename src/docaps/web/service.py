@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
 
 from docaps.config import SYSTEMS, TranslationPrecision
@@ -119,16 +119,11 @@ def invalid(message: str, field: str, detail: str) -> HttpError:
 
 def split_text(text: str, language: str) -> list[list[str]]:
     """Split running text into paragraphs of sentences; blank lines always separate paragraphs."""
-    blocks: list[list[str]] = [[]]
-    for line in text.splitlines():
-        if line.strip():
-            blocks[-1].append(" ".join(line.split()))
-        elif blocks[-1]:
-            blocks.append([])
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    blocks = [list(block) for has_text, block in groupby(lines, key=bool) if has_text]
     return [
         [" ".join(sentence.split()) for sentence in split_sentences(paragraph, language)]
         for block in blocks
-        if block
         for paragraph in split_paragraphs(block)
     ]
 
