@@ -95,16 +95,13 @@ class Trainer:
         with caught(), progress.start(description, self.settings.steps, done=self.state.step, clock=False) as task:
             try:
                 self._loop(data, task)
-            except Interrupted as stop:
+            except (Exception, Interrupted) as error:
                 self._save_on_failure()
-                if lost := self.group.find_lost_process(stop):
-                    raise TrainingError(f"{lost}. {self._closing_words('Training ended')}") from None
-                raise Interrupted(stop.number, self._closing_words("stopped")) from None
-            except (TrainingError, CheckpointError, OSError) as error:
-                self._save_on_failure()
-                raise TrainingError(f"{error}. {self._closing_words('Training ended')}") from None
-            except Exception:
-                self._save_on_failure()
+                reason: object = error
+                if isinstance(error, Interrupted) and not (reason := self.group.find_lost_process(error)):
+                    raise Interrupted(error.number, self._closing_words("stopped")) from None
+                if isinstance(error, TrainingError | CheckpointError | OSError | Interrupted):
+                    raise TrainingError(f"{reason}. {self._closing_words('Training ended')}") from None
                 raise
         return self.state
 
@@ -213,9 +210,7 @@ class Trainer:
 
     def _closing_words(self, what: str) -> str:
         """Say at which step training ended and how to resume it."""
-        if self.output is None:
-            return f"{what} at step {self.state.step:,}; the main process saves the state"
-        if self._saved_step is None:
-            return f"{what} at step {self.state.step:,}; no state was saved"
-        saved = f"the state of step {self._saved_step:,} is saved; the same command resumes from it"
+        saved = "the main process saves the state" if self.output is None else "no state was saved"
+        if self.output is not None and self._saved_step is not None:
+            saved = f"the state of step {self._saved_step:,} is saved; the same command resumes from it"
         return f"{what} at step {self.state.step:,}; {saved}"
