@@ -26,7 +26,7 @@ RequestBatch = dict[QueuedRequest, list[int]]
 """The numbers of the sentences taken from each request."""
 
 
-def choose(requests: Sequence[QueuedRequest], workers: int = 1) -> RequestBatch:
+def choose(requests: Sequence[QueuedRequest], share: int = SHARE, workers: int = 1) -> RequestBatch:
     """Choose a batch of like lengths that makes good use of its steps, with the first request's next sentence in it.
 
     That sentence may be passed over PATIENCE times. Where little is queued, each worker leaves the others their part.
@@ -35,7 +35,7 @@ def choose(requests: Sequence[QueuedRequest], workers: int = 1) -> RequestBatch:
     compatible = [request for request in requests if request.settings == head.settings]
     if head.granularity == "document":
         return _take_documents(compatible)
-    candidates = list(islice(_round_robin(compatible), POOL))
+    candidates = list(islice(_round_robin(compatible, share), POOL))
     lengths = [request.length(number) for request, number in candidates]
     room = min(head.settings.room, math.ceil(sum(lengths) / workers))
     order = sorted(range(len(candidates)), key=lengths.__getitem__)
@@ -67,12 +67,12 @@ def _best_range(lengths: Sequence[int], room: int, required: int | None) -> tupl
     return found
 
 
-def _round_robin(requests: Sequence[QueuedRequest]) -> Iterator[tuple[QueuedRequest, int]]:
-    """Yield the available sentences: SHARE of each request, then SHARE more."""
+def _round_robin(requests: Sequence[QueuedRequest], share: int) -> Iterator[tuple[QueuedRequest, int]]:
+    """Yield the available sentences: `share` of each request, then `share` more."""
     available = {request: request.available() for request in requests}
-    for start in range(0, max(map(len, available.values())), SHARE):
+    for start in range(0, max(map(len, available.values())), share):
         for request, numbers in available.items():
-            yield from ((request, number) for number in numbers[start : start + SHARE])
+            yield from ((request, number) for number in numbers[start : start + share])
 
 
 def _take_documents(requests: Sequence[QueuedRequest]) -> RequestBatch:
@@ -157,7 +157,7 @@ class Batcher:
         with self._changed:
             self._remove_finished()
             ready = [request for request in self._requests if request.is_prepared and request.available()]
-            batch = choose(ready, self.workers) if ready else {}
+            batch = choose(ready, workers=self.workers) if ready else {}
             for request, numbers in batch.items():
                 request.take(numbers)
             # A request that was passed over stays in front until the next batch.
