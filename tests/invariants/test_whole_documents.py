@@ -14,13 +14,13 @@ from docaps.corpus.documents import Document, ParallelDocument, TextLayout
 from docaps.corpus.formats import Arrival
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS
-from docaps.translation.jobs import InputDocument
+from docaps.translation.jobs import InputDocument, gather
 from docaps.translation.ordering import EncodedDocument, Schedule, SearchedSentence
 from docaps.translation.scoring import log_probabilities, score_documents
 from docaps.translation.search import search
 from docaps.translation.segments import segment_sentence
 from docaps.translation.trained_model import TrainedModel
-from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator, gather
+from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 
 NAMES = [*(name for name in tiny.SYSTEMS if not name.endswith("+reg")), *tiny.MODES]
 OWN = [name for name in NAMES if name != "qcn-shuffled"]

@@ -21,7 +21,7 @@ from docaps.corpus.formats import DIRECTORY, STDIN, Arrival, format_translations
 from docaps.errors import DocapsError
 from docaps.files import naming, read_json, sha256, write_json
 from docaps.interruption import Interrupted, shielded
-from docaps.translation.translator import Session, TranslatedSentence, TranslationOptions, Translator, as_row, gather
+from docaps.translation.translator import Session, TranslatedSentence, TranslationOptions, Translator, as_row
 
 FIRST_WINDOW = 64
 """Sentences of the first window where a reader may be waiting; each window after it is twice as large, up to all."""
@@ -74,6 +74,25 @@ class InputFiles:
         """Return what identifies the input, to refuse another on resuming; stdin and pipes are not checked."""
         read = {str(path): sha256(path) if path.is_file() else "" for path in self.files()}
         return {"input": read, "format": [self.format, str(self.starts) if self.starts else None]}
+
+
+def gather(
+    documents: Iterable[InputDocument], arrival: Arrival, *, whole: bool = False
+) -> Iterator[list[InputDocument]]:
+    """Collect documents into windows: each ends when the arrival has `enough`; with `whole`, where a document ends."""
+    window: list[InputDocument] = []
+    count = 0
+    for document in documents:
+        if whole and window and not document.continues and arrival.enough(count):
+            yield window
+            window, count = [], 0
+        window.append(document)
+        count += len(document.sentences)
+        if not whole and arrival.enough(count):
+            yield window
+            window, count = [], 0
+    if window:
+        yield window
 
 
 def output_name(path: Path) -> str:

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 from docaps import progress
 from docaps.batches.windows import View
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document
-from docaps.corpus.formats import Arrival
 from docaps.translation.ordering import EncodedDocument, HistorySentence, Schedule, SearchedSentence, history_after
 from docaps.translation.routing_traces import HistoryTrace, trace_window
 from docaps.translation.search import search_windows
@@ -26,7 +25,6 @@ WINDOW = 4000
 """Sentences that are sorted by length and translated together."""
 MOST_WARNINGS = 5
 """Split sentences that are reported one by one; beyond that, only their number is."""
-AnyDocument = TypeVar("AnyDocument", bound=Document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class Translator:
     ) -> Iterator[tuple[Document, tuple[TranslatedSentence, ...]]]:
         """Translate documents as they come, a window of them at a time."""
         with self.session(options) as session:
-            for window in gather(documents, Arrival(self.window)):
+            for window in _windows(documents, self.window):
                 yield from zip(window, session.translate(window), strict=True)
 
     def translate_with_histories(
@@ -223,17 +221,14 @@ class Session:
         return found
 
 
-def gather(documents: Iterable[AnyDocument], arrival: Arrival, *, whole: bool = False) -> Iterator[list[AnyDocument]]:
-    """Collect documents into windows: each ends when the arrival has `enough`; with `whole`, where a document ends."""
-    window: list[AnyDocument] = []
+def _windows(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
+    """Yield lists of consecutive documents, each ending with the document that makes it `most` sentences long."""
+    window: list[Document] = []
     count = 0
     for document in documents:
-        if whole and window and not document.continues and arrival.enough(count):
-            yield window
-            window, count = [], 0
         window.append(document)
         count += len(document.sentences)
-        if not whole and arrival.enough(count):
+        if count >= most:
             yield window
             window, count = [], 0
     if window:

@@ -4,8 +4,7 @@ import pytest
 
 from docaps.corpus.documents import TextLayout
 from docaps.corpus.formats import Arrival
-from docaps.translation.jobs import InputDocument
-from docaps.translation.translator import gather
+from docaps.translation.jobs import InputDocument, gather
 
 
 def documents(*sizes: int, continuing: tuple[int, ...] = ()) -> list[InputDocument]:
