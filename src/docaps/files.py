@@ -79,28 +79,17 @@ def _own_directory(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(directory: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold a lock on a directory, which ends with the process at the latest; yield whether it was acquired."""
-    handle = _lock(directory, wait=wait)
-    try:
-        yield handle is not None
-    finally:
-        if handle is not None:
-            os.close(handle)
+    """Hold a lock on a directory, which ends with the process at the latest; yield whether it was acquired.
 
-
-def _lock(directory: Path, *, wait: bool) -> int | None:
-    """Lock a directory; return None if it is gone, locked by another process, or the system has no such locks."""
-    try:
-        handle = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    except OSError:
-        return None
-    try:
-        if lock_descriptor(handle, blocking=wait):
-            return handle
-    except OSError:
-        pass
-    os.close(handle)
-    return None
+    It is not if the directory is gone, if another process holds the lock, or if the system has no such locks.
+    """
+    acquired = False
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            handle = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+            stack.callback(os.close, handle)
+            acquired = lock_descriptor(handle, blocking=wait)
+        yield acquired
 
 
 def _swap_directory(new: Path, path: Path) -> None:

@@ -30,47 +30,39 @@ class Reporter:
 REPORTER = Reporter()
 
 
+@dataclass
 class Task:
     """A long task whose progress is shown."""
 
-    def __init__(self, description: str, total: int | None, done: int = 0, clock: bool = True) -> None:
-        self._description = description
-        self._clock = clock
-        self._total = total
-        self._done = done
-        self._status = ""
-        self._last_line = self._start = time.monotonic()
-        self._bar: Progress | None = None
-        self._id = TaskID(0)
+    description: str
+    total: int | None = None
+    done: int = 0
+    shown: tuple[Progress, TaskID] | None = None
+    _status: str = ""
+    _busy: float = 0.0
+    _start: float = field(default_factory=time.monotonic)
+    _last_line: float = field(default_factory=time.monotonic)
 
     def advance(self, count: int = 1, status: str | None = None) -> None:
         """Add `count` finished units, with a short status shown after the bar."""
-        self._done += count
+        self.done += count
         self._status = status if status is not None else self._status
-        if self._bar:
-            self._bar.update(self._id, advance=count, status=self._status)
+        if self.shown:
+            bar, number = self.shown
+            bar.update(number, advance=count, status=self._status)
         elif REPORTER.enabled and time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            self._print(f"{self._done}/{self._total}" if self._total else f"{self._done}")
+            self.print(f"{self.done}/{self.total}" if self.total else f"{self.done}")
 
-    def _print(self, amount: str) -> None:
+    def advance_timed(self, count: int, seconds: float, unit: str) -> None:
+        """Add units that took so long, and show the speed; time spent waiting for input does not count."""
+        self._busy += seconds
+        self.advance(count, f"{(self.done + count) / self._busy:.1f} {unit}/s" if self._busy else None)
+
+    def print(self, amount: str) -> None:
         """Print one plain line."""
         seconds = time.monotonic() - self._start
-        words = (f"{self._description}:", amount, self._status, f"({seconds:.1f} s)")
-        REPORTER.console.print(" ".join(filter(None, words)), highlight=False, markup=False, soft_wrap=True)
-
-    @contextlib.contextmanager
-    def shown(self) -> Iterator["Task"]:
-        """Show the task while the block runs."""
-        if not REPORTER.enabled:
-            yield self
-        elif REPORTER.console.is_terminal:
-            with _bar(self._clock) as self._bar:
-                self._id = self._bar.add_task(self._description, total=self._total, completed=self._done, status="")
-                yield self
-        else:
-            yield self
-            self._print(f"{self._done}")
+        say(" ".join(filter(None, (f"{self.description}:", amount, self._status, f"({seconds:.1f} s)"))))
 
 
 def _bar(clock: bool) -> Progress:
@@ -88,14 +80,20 @@ def _bar(clock: bool) -> Progress:
     )
 
 
-def start(
-    description: str, total: int | None = None, *, done: int = 0, clock: bool = True
-) -> contextlib.AbstractContextManager[Task]:
+@contextlib.contextmanager
+def start(description: str, total: int | None = None, *, done: int = 0, clock: bool = True) -> Iterator[Task]:
     """Show a long task while a block runs; the block calls `advance`. `done` units were finished earlier.
 
     With a clock, a terminal shows the remaining time, estimated from the units.
     """
-    return Task(description, total, done, clock).shown()
+    task = Task(description, total, done)
+    if REPORTER.enabled and REPORTER.console.is_terminal:
+        with _bar(clock) as bar:
+            task.shown = bar, bar.add_task(description, total=total, completed=done, status="")
+            yield task
+    else:
+        yield task
+        task.print(f"{task.done}")
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from importlib import import_module
 from inspect import signature
 from typing import get_args
 
@@ -47,7 +48,7 @@ def test_every_command_explains_itself_with_an_example(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_word_of_the_help_is_taken_for_markup(name: str) -> None:
     found = succeed(name, "--help").out
-    for parameter in signature(COMMANDS[name].load()).parameters.values():
+    for parameter in signature(getattr(import_module(f"docaps.cli.{name}"), name)).parameters.values():
         _, information = get_args(parameter.annotation)
         assert information.help in found
 

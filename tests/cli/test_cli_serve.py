@@ -124,12 +124,12 @@ def test_without_the_extra_the_error_names_it(chain: Chain, monkeypatch: pytest.
 
 
 def test_the_documented_limits_are_the_defaults() -> None:
-    from docaps.web.schemas import DEFAULT_LIMITS
+    from docaps.web.schemas import Limits
 
     table = (Path(__file__).parents[2] / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| [^|]+ \| ([\d,]+) \| `--", table, flags=re.MULTILINE)
     names = ("body", "sentences", "characters", "beam", "queue", "seconds")
-    assert [int(value.replace(",", "")) for value in documented] == [getattr(DEFAULT_LIMITS, name) for name in names]
+    assert [int(value.replace(",", "")) for value in documented] == [getattr(Limits(), name) for name in names]
 
 
 def test_the_url_is_printed_as_json_at_once(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,8 +150,9 @@ def search_all(trained: TrainedModel, documents: Sequence[EncodedDocument], view
     """Search each window alone, in the order of the schedule."""
     schedule = Schedule(documents, view)
     for part in schedule.rounds():
-        batches = [collate([window], trained.model.view) for window in part.windows]
-        part.hypotheses = [search(trained.model, batch, DECODING)[0] for batch in batches]
+        for sentence in part:
+            batches = [collate([window], trained.model.view) for window in sentence.windows]
+            sentence.hypotheses = [search(trained.model, batch, DECODING)[0] for batch in batches]
     return [sentence for document in schedule.searched for sentence in document]
 
 

@@ -189,15 +189,15 @@ def test_a_directory_of_a_living_process_is_no_leftover(tmp_path: Path) -> None:
 def test_a_directory_taken_for_a_leftover_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, taken = files._lock, []
+    lock, taken = files._locked, []
 
-    def lock_late(directory: Path, *, wait: bool) -> int | None:
+    def lock_late(directory: Path, *, wait: bool) -> AbstractContextManager[bool]:
         if wait and not taken:
             taken.extend(tmp_path.iterdir())
             files.remove_leftovers(tmp_path / "it")
         return lock(directory, wait=wait)
 
-    monkeypatch.setattr(files, "_lock", lock_late)
+    monkeypatch.setattr(files, "_locked", lock_late)
     with replacing_directory(tmp_path / "it") as directory:
         assert directory not in taken
         (directory / "file").touch()

@@ -32,8 +32,7 @@ StartsOption = Annotated[
 ]
 ContextDirOption = Annotated[Path | None, typer.Option("--context-dir", help="ContraPro: the folder of its documents.")]
 ContextLinesOption = Annotated[
-    int | None,
-    typer.Option("--context-lines", min=1, help="ContraPro: history lines per item (default: all)."),
+    int | None, typer.Option("--context-lines", min=1, help="ContraPro: history lines per item (default: all).")
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -44,8 +43,7 @@ SetOption = Annotated[
 PhenomenaOption = Annotated[
     str,
     typer.Option(
-        metavar="NAMES",
-        help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis.",
+        metavar="NAMES", help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis."
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""The command `docaps`: one table from command to function.
+"""The command `docaps`: one table of its commands.
 
 Only the requested command is imported, so `docaps --help` is fast.
 """
@@ -11,8 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -20,38 +19,30 @@ from docaps import __version__, interruption, progress
 from docaps.errors import DocapsError
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command's function, its summary and its group in the help."""
+class Command(NamedTuple):
+    """A command's summary and its group in the help; its function has the name of its module and of the command."""
 
-    function: str
     summary: str
     panel: str
 
-    def load(self) -> Callable[..., None]:
-        """Import the function."""
-        module, name = self.function.split(":")
-        function: Callable[..., None] = getattr(importlib.import_module(f"docaps.cli.{module}"), name)
-        return function
-
 
 COMMANDS = {
-    "demo": Command("demo:demo", "Train two small models, with and without context, and compare them.", "Start here"),
-    "minidocs": Command("minidocs:minidocs", "Generate small documents that need context.", "Corpora"),
-    "fetch": Command("fetch:fetch", "Download a public corpus, or say where its files belong.", "Corpora"),
-    "corpus": Command("corpus:corpus", "Count a corpus: sizes, lengths, unknown words.", "Corpora"),
-    "prepare": Command("prepare:prepare", "Turn raw documents into a store of token ids.", "Corpora"),
-    "variants": Command("variants:variants", "List the systems and their parts.", "Models"),
-    "train": Command("train:train", "Train the stages of a recipe.", "Models"),
-    "translate": Command("translate:translate", "Translate documents.", "Models"),
-    "serve": Command("serve:serve", "Serve translations over HTTP, with a web page.", "Models"),
-    "score": Command("score:score", "Score given translations.", "Models"),
-    "precision": Command("precision:precision", "Compare translation quality in lower precision.", "Models"),
-    "evaluate": Command("evaluate:evaluate", "Compare translations with a reference.", "Results"),
-    "contrast": Command("contrast:contrast", "Test a model on contrastive sets.", "Results"),
-    "diagnose": Command("diagnose:diagnose", "Find out whether a model uses its context.", "Results"),
-    "experiment": Command("experiment:experiment", "Train and compare many runs.", "Results"),
-    "report": Command("report:report", "Write a report on runs: scores, samples, routing.", "Results"),
+    "demo": Command("Train two small models, with and without context, and compare them.", "Start here"),
+    "minidocs": Command("Generate small documents that need context.", "Corpora"),
+    "fetch": Command("Download a public corpus, or say where its files belong.", "Corpora"),
+    "corpus": Command("Count a corpus: sizes, lengths, unknown words.", "Corpora"),
+    "prepare": Command("Turn raw documents into a store of token ids.", "Corpora"),
+    "variants": Command("List the systems and their parts.", "Models"),
+    "train": Command("Train the stages of a recipe.", "Models"),
+    "translate": Command("Translate documents.", "Models"),
+    "serve": Command("Serve translations over HTTP, with a web page.", "Models"),
+    "score": Command("Score given translations.", "Models"),
+    "precision": Command("Compare translation quality in lower precision.", "Models"),
+    "evaluate": Command("Compare translations with a reference.", "Results"),
+    "contrast": Command("Test a model on contrastive sets.", "Results"),
+    "diagnose": Command("Find out whether a model uses its context.", "Results"),
+    "experiment": Command("Train and compare many runs.", "Results"),
+    "report": Command("Write a report on runs: scores, samples, routing.", "Results"),
 }
 
 
@@ -70,7 +61,7 @@ def build_app(arguments: list[str]) -> typer.Typer:
     completing = "_DOCAPS_COMPLETE" in os.environ
     for name, command in COMMANDS.items():
         if name == wanted or completing:
-            function = command.load()
+            function = getattr(importlib.import_module(f"docaps.cli.{name}"), name)
             app.command(name, rich_help_panel=command.panel, no_args_is_help=False)(_guarded(function))
         else:
             app.command(name, help=command.summary, rich_help_panel=command.panel)(_placeholder)
@@ -86,8 +77,7 @@ def _print_version(wanted: bool) -> None:
 
 def about(
     version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     """Translate whole documents: each sentence is translated with the sentences before it in view."""

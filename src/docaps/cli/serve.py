@@ -2,8 +2,6 @@
 
 import importlib.util
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +9,10 @@ import typer
 
 from docaps.cli.console import JsonOption, print_json
 from docaps.cli.translate import PrecisionOption
-from docaps.config import TranslationPrecision
 from docaps.errors import DocapsError
-from docaps.web.schemas import DEFAULT_LIMITS, MAX_BEAM, Limits
+from docaps.web.schemas import MAX_BEAM, Limits
 
+USUAL = Limits()
 TOKEN = "DOCAPS_TOKEN"
 REQUIRED = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 """Packages of the extra `serve`."""
@@ -31,16 +29,12 @@ def serve(
         list[str] | None,
         typer.Option(metavar="URL", help="Allow pages of this origin to call the API (CORS); may be repeated."),
     ] = None,
-    max_sentences: Annotated[
-        int, typer.Option(min=1, help="Maximum sentences per request.")
-    ] = DEFAULT_LIMITS.sentences,
-    max_characters: Annotated[
-        int, typer.Option(min=1, help="Maximum characters per sentence.")
-    ] = DEFAULT_LIMITS.characters,
-    max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes per request.")] = DEFAULT_LIMITS.body,
-    max_queue: Annotated[int, typer.Option(min=1, help="Maximum queued sentences per model.")] = DEFAULT_LIMITS.queue,
-    max_beam: Annotated[int, typer.Option(min=1, max=MAX_BEAM, help="Maximum beam width.")] = DEFAULT_LIMITS.beam,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = DEFAULT_LIMITS.seconds,
+    max_sentences: Annotated[int, typer.Option(min=1, help="Maximum sentences per request.")] = USUAL.sentences,
+    max_characters: Annotated[int, typer.Option(min=1, help="Maximum characters per sentence.")] = USUAL.characters,
+    max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes per request.")] = USUAL.body,
+    max_queue: Annotated[int, typer.Option(min=1, help="Maximum queued sentences per model.")] = USUAL.queue,
+    max_beam: Annotated[int, typer.Option(min=1, max=MAX_BEAM, help="Maximum beam width.")] = USUAL.beam,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = USUAL.seconds,
     precision: PrecisionOption = "auto",
     json: JsonOption = False,
 ) -> None:
@@ -52,24 +46,7 @@ def serve(
     Example: docaps serve runs/demo/runs/document runs/demo/runs/sentence
     """
     limits = Limits(max_body, max_sentences, max_characters, max_beam, max_queue, timeout)
-    endpoint = _Endpoint(host, port, _read_token(token_file), tuple(origin or ()))
-    _serve(runs, endpoint, limits, precision, json)
-
-
-@dataclass(frozen=True, slots=True)
-class _Endpoint:
-    """Where the service listens, and which clients it answers."""
-
-    host: str
-    port: int
-    token: str | None
-    origins: tuple[str, ...]
-
-
-def _serve(
-    runs: Sequence[Path], endpoint: _Endpoint, limits: Limits, precision: TranslationPrecision, json: bool
-) -> None:
-    """Load the models and serve until a signal arrives."""
+    token = _read_token(token_file)
     for package in REQUIRED:
         if importlib.util.find_spec(package) is None:
             raise DocapsError(f"docaps serve needs {package}: pip install 'docaps[serve]'")
@@ -78,17 +55,17 @@ def _serve(
     from docaps.web.server import bind, run_server, url_of
     from docaps.web.service import load_service
 
-    with bind(endpoint.host, endpoint.port) as listening:
+    with bind(host, port) as listening:
         service = load_service(runs, limits, precision)
-        access = Access(endpoint.token, local_hosts(endpoint.host))
+        access = Access(token, local_hosts(host))
         if access.token is None and access.hosts is None:
-            typer.echo(f"docaps: no token: every client that reaches {endpoint.host} is served: set {TOKEN}", err=True)
+            typer.echo(f"docaps: no token: every client that reaches {host} is served: set {TOKEN}", err=True)
         listening.listen()  # connections are accepted from now on, before the server has started
         url = url_of(listening)
         typer.echo(f"docaps: serving {', '.join(service.workers)} at {url} (Ctrl-C stops)", err=True)
         if json:
             print_json({"url": url, "models": list(service.workers)})
-        complete = run_server(build_app(service, access, origins=endpoint.origins), service, listening)
+        complete = run_server(build_app(service, access, origins=origin or ()), service, listening)
     outcome = "all accepted requests were answered" if complete else "some accepted requests were not answered"
     typer.echo(f"docaps: stopped; {outcome}", err=True)
 

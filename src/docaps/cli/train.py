@@ -24,16 +24,15 @@ if TYPE_CHECKING:
     from docaps.config import Recipe
 
 
-BudgetOption = Annotated[str | None, typer.Option(metavar="TIME", help="Time per stage, such as 90s, 30m or 1h30m.")]
-
-
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe: a TOML file, or the name of a bundled one.")],
     corpus: Annotated[Path, typer.Option(help="A prepared corpus.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the run directories, one per stage.")],
     stage: Annotated[list[str] | None, typer.Option(help="Only this stage (repeatable).")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps per stage, instead of the recipe's.")] = None,
-    budget: BudgetOption = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time per stage, such as 90s, 30m or 1h30m.")
+    ] = None,
     init_from: Annotated[
         Path | None, typer.Option(metavar="RUN", help="A finished run whose weights the first stage starts from.")
     ] = None,
@@ -63,15 +62,9 @@ def train(
     settings = _load(recipe, set or [], shortcuts, stage)
     store = open_store(corpus)
     with process_group(settings.distribution) as group:
+        probe = watch_bleu(settings, store, group)
         runs = train_recipe(
-            settings,
-            store,
-            out,
-            stages=stage,
-            overwrite=overwrite,
-            init_from=init_from,
-            probe=watch_bleu(settings, store, group),
-            group=group,
+            settings, store, out, stages=stage, overwrite=overwrite, init_from=init_from, probe=probe, group=group
         )
         if group.is_main:
             for run in runs:
@@ -96,24 +89,13 @@ def _show(paths: list[Path], json: bool) -> None:
     if json:
         print_json({"runs": summaries})
         return
-    rows = [
-        [
-            str(row["path"]),
-            row["system"],
-            f"{row['parameters']:,}",
-            f"{row['steps']:,}",
-            f"{row['dev_perplexity']:.2f}",
-            f"{row['seconds']:.0f}",
-        ]
-        for row in summaries
-    ]
+    formats = {"parameters": ",", "steps": ",", "dev_perplexity": ".2f", "seconds": ".0f"}
+    rows = [[row["path"], row["system"], *(f"{row[key]:{form}}" for key, form in formats.items())] for row in summaries]
     print_table("Trained", ["run", "system", "parameters", "steps", "dev perplexity", "seconds"], rows)
     docaps = command_name()
+    look = f"{docaps} report {' '.join(map(quote, paths))} --out report.html"
     print_next(
-        [
-            ("translate", f"{docaps} translate {quote(paths[-1])} < document.txt > translation.txt"),
-            ("look", f"{docaps} report {' '.join(quote(path) for path in paths)} --out report.html"),
-        ]
+        [("translate", f"{docaps} translate {quote(paths[-1])} < document.txt > translation.txt"), ("look", look)]
     )
 
 

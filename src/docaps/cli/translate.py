@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 STANDARD = Path("-")  # stdin or stdout
 
-FilesArgument = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Files or directories to translate; - is stdin, the default.", show_default=False),
-]
 OutOption = Annotated[
     Path | None,
     typer.Option(
@@ -31,8 +27,7 @@ OutOption = Annotated[
     ),
 ]
 HistoryOption = Annotated[
-    Path | None,
-    typer.Option("--history", metavar="FILE", help="What came before the first document: read, not translated."),
+    Path | None, typer.Option(metavar="FILE", help="What came before the first document: read, not translated.")
 ]
 NoContextOption = Annotated[bool, typer.Option("--no-context", help="Hide the earlier sentences, to compare.")]
 BeamOption = Annotated[
@@ -40,9 +35,8 @@ BeamOption = Annotated[
     typer.Option(min=1, max=LARGEST_BEAM, help="Hypotheses kept at each step; 1 is greedy. Default: the run's."),
 ]
 NbestOption = Annotated[
-    int, typer.Option("--nbest", min=1, max=LARGEST_BEAM, help="Print the N best translations of each sentence.")
+    int, typer.Option(min=1, max=LARGEST_BEAM, help="Print the N best translations of each sentence.")
 ]
-ScoresOption = Annotated[bool, typer.Option("--scores", help="Print a table of translations with their scores.")]
 RoutingOption = Annotated[
     bool, typer.Option("--routing", help="With --json: add the routing's coefficients for each history word.")
 ]
@@ -50,12 +44,14 @@ PrecisionOption = Annotated[
     TranslationPrecision,
     typer.Option(help="Number format of matrix products; auto: what suits this machine (docs/how-to/translate.md)."),
 ]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue a translation that was stopped.")]
 
 
 def translate(
     run: Annotated[Path, typer.Argument(help="A finished run directory.")],
-    files: FilesArgument = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files or directories to translate; - is stdin, the default.", show_default=False),
+    ] = None,
     out: OutOption = None,
     format: FormatOption = None,
     starts: StartsOption = None,
@@ -63,10 +59,10 @@ def translate(
     no_context: NoContextOption = False,
     beam: BeamOption = None,
     nbest: NbestOption = 1,
-    scores: ScoresOption = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Print a table of translations with their scores.")] = False,
     routing: RoutingOption = False,
     precision: PrecisionOption = "auto",
-    resume: ResumeOption = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a translation that was stopped.")] = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -136,10 +132,9 @@ class _Request:
         if self.file_by_file and self.out is None:
             what = "a directory" if len(self.files) == 1 else "several files"
             raise DocapsError(f"the documents are {what}: name one to write to with --out")
-        if self.file_by_file and self.out is not None and self.out.is_file():
-            raise DocapsError("is a file: name a directory to write to with --out", path=self.out)
-        if not self.file_by_file and self.out is not None and self.out.is_dir():
-            raise DocapsError("is a directory: name a file to write to with --out", path=self.out)
+        if self.out is not None and (self.out.is_file() if self.file_by_file else self.out.is_dir()):
+            found, expected = ("file", "directory") if self.file_by_file else ("directory", "file")
+            raise DocapsError(f"is a {found}: name a {expected} to write to with --out", path=self.out)
 
     def _check_input(self) -> None:
         from docaps.corpus.formats import list_files
@@ -161,29 +156,22 @@ class _Request:
 
 def _run(request: _Request, precision: TranslationPrecision) -> None:
     """Load the model and translate, to stdout or to files."""
-    from docaps.translation.jobs import StreamOutput
+    from docaps.translation.jobs import InputFiles, Job, StreamOutput
     from docaps.translation.trained_model import load_trained
-
-    trained = load_trained(request.run, precision)
-    job = _make_job(request, trained)
-    if request.out is None:
-        shown = not (sys.stdout and sys.stdout.isatty())
-        job.run(StreamOutput(cast(io.BufferedIOBase, sys.stdout.buffer)), promptly=True, shown=shown)
-    else:
-        _translate_to_files(request, request.out, job, trained)
-
-
-def _make_job(request: _Request, trained: "TrainedModel") -> "Job":
-    """Put together what is read, how it is translated and how it is written."""
-    from docaps.translation.jobs import InputFiles, Job
     from docaps.translation.translator import TranslationOptions, Translator
 
+    trained = load_trained(request.run, precision)
     codec = trained.codec
     inputs = InputFiles(request.files, codec.source.code, _input_format(request), request.starts)
     history = _read_history(request.history, trained)
     translator = Translator(trained, request.decoding(trained.decoding), scored=request.kind != "text")
     options = TranslationOptions(request.use_context, history, request.routing)
-    return Job(inputs, translator, options, request.kind, codec.target.code, request.file_by_file)
+    job = Job(inputs, translator, options, request.kind, codec.target.code, request.file_by_file)
+    if request.out is None:
+        shown = not (sys.stdout and sys.stdout.isatty())
+        job.run(StreamOutput(cast(io.BufferedIOBase, sys.stdout.buffer)), promptly=True, shown=shown)
+    else:
+        _translate_to_files(request, request.out, job, trained)
 
 
 def _input_format(request: _Request) -> str | None:

@@ -57,6 +57,11 @@ class Document:
         """The format the document was read in (`lines` if it was not read from a file)."""
         return self.layout.format if self.layout else "lines"
 
+    @property
+    def continues(self) -> bool:
+        """Whether it is a further part of the document before it."""
+        return self.layout is not None and self.layout.continues
+
     def layout_in(self, name: str) -> TextLayout | None:
         """Return the layout if the document was read in this format."""
         return self.layout if self.layout and self.layout.format == name else None

@@ -28,6 +28,9 @@ Result = TypeVar("Result")
 TIMEOUT = timedelta(minutes=30)
 """How long a process waits for another one, for example while that validates or writes."""
 
+CONNECTION_WORDS = ("connection", "gloo", "nccl", "peer", "timed out", "process group", "broken pipe", "socket")
+"""Each of them in an error means that the connection to another process is lost."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
@@ -130,9 +133,10 @@ class ProcessGroup:
         """Return a message if a lost process caused the error, or the error that a signal interrupted; else None."""
         found: BaseException | None = error
         while found is not None and self.size > 1:
-            if isinstance(found, RuntimeError) and _is_connection_loss(found):
-                first = str(found).strip().splitlines()[0]
-                return f"another of the {self.size} processes is gone or does not answer: {first}"
+            text = str(found).strip()
+            lost = isinstance(found, dist.DistError) or any(word in text.lower() for word in CONNECTION_WORDS)
+            if isinstance(found, RuntimeError) and lost:
+                return f"another of the {self.size} processes is gone or does not answer: {text.splitlines()[0]}"
             found = found.__context__
         return None
 
@@ -150,12 +154,6 @@ def shard_like(tensor: Tensor, pattern: Tensor) -> Tensor:
     if not isinstance(pattern, DTensor) or tensor.dim() == 0:
         return tensor
     return distribute_tensor(tensor, pattern.device_mesh, pattern.placements)
-
-
-def _is_connection_loss(error: RuntimeError) -> bool:
-    """Return whether an error means that the connection to another process is lost."""
-    words = ("connection", "gloo", "nccl", "peer", "timed out", "process group", "broken pipe", "socket")
-    return isinstance(error, dist.DistError) or any(word in str(error).lower() for word in words)
 
 
 def _connect(group: ProcessGroup) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +15,24 @@ from docaps.training.objective import Device, perplexity
 from docaps.training.state import TrainerState
 
 
+@dataclass
 class TrainingJournal:
     """Writes rows of metrics to metrics.jsonl and, with a `SummaryWriter`, to TensorBoard."""
 
-    def __init__(self, log: MetricsLog, board: Any = None) -> None:
-        self._log = log
-        self._board = board
+    log: MetricsLog
+    board: Any = None
 
     @property
     def size(self) -> int:
         """Return the size of the log in bytes."""
-        return self._log.size
+        return self.log.size
 
     def write(self, state: TrainerState, row: Mapping[str, float]) -> None:
         """Write a row, with its step and the training time so far."""
-        self._log.append({"step": state.step, **row, "seconds": round(state.seconds, 3)})
-        if self._board is not None:
+        self.log.append({"step": state.step, **row, "seconds": round(state.seconds, 3)})
+        if self.board is not None:
             for name, value in row.items():
-                self._board.add_scalar(name, value, state.step)
+                self.board.add_scalar(name, value, state.step)
 
 
 @contextlib.contextmanager
@@ -63,34 +64,30 @@ class StepTimer:
         self, operations_per_token: float = 0.0, peak: float = 0.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._peak_seconds_per_token = operations_per_token / peak if peak else 0.0
-        self._clock = clock
-        self._last = clock()
+        self._clock, self._last = clock, clock()
 
     def lap(self) -> float:
         """Return the seconds since the last call."""
-        now = self._clock()
-        seconds, self._last = now - self._last, now
-        return seconds
+        before, self._last = self._last, self._clock()
+        return self._last - before
 
     def share_of_peak(self, tokens_per_second: float) -> float | None:
         """Return a throughput as a share of the machine's peak, or None if the peak was not measured."""
         return tokens_per_second * self._peak_seconds_per_token or None
 
 
-def measure_peak(device: Device, *, size: int | None = None, repeats: int = 5) -> float:
+def measure_peak(device: Device, *, size: int | None = None, repeats: int = 6) -> float:
     """Return the operations per second of the fastest of several large matrix products."""
     size = size or (4096 if device.place.type == "cuda" else 1024)
     matrix = torch.ones(size, size, dtype=device.precision, device=device.place)
-    return max(2 * size**3 / _time_product(matrix) for _ in range(repeats + 1))
-
-
-def _time_product(matrix: torch.Tensor) -> float:
-    """Return the seconds of one product; a GPU is waited for."""
-    start = time.perf_counter()
-    matrix @ matrix
-    if matrix.is_cuda:
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        matrix @ matrix
+        if matrix.is_cuda:
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - start)
+    return 2 * size**3 / min(seconds)
 
 
 def progress_line(row: Mapping[str, float], state: TrainerState, best_by: str) -> str:

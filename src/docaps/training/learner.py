@@ -39,10 +39,7 @@ class Learner:
         group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
         self.model = model.to(device.place)
-        self._settings = settings
-        self._device = device
-        self._seed = seed
-        self._group = group
+        self._settings, self._device, self._seed, self._group = settings, device, seed, group
         freeze(model, settings.freeze)
         slow = {name for name in inherited if not name.startswith(settings.inherited_exempt)}
         if settings.inherited_rate == 0:  # no gradients either: they would count in the clipped norm
@@ -70,7 +67,8 @@ class Learner:
                 # Gradients are averaged over processes, so each process's part is scaled up.
                 (loss.total * (part.tokens / data.tokens * self._group.size)).backward()
             sums += _weighted_metrics(loss, part.tokens)
-        return _means(self._group.sum(sums))
+        rows = zip(METRICS, self._group.sum(sums).tolist(), strict=True)
+        return {name: total / tokens for name, (total, tokens) in rows if tokens > 0}
 
     def apply(self, step: int) -> float:
         """Update the weights and return the gradient's norm; a non-finite gradient changes nothing."""
@@ -133,27 +131,19 @@ def _make_optimizer(model: TranslationModel, slow: Collection[str], settings: St
     weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
     if not weights:
         raise ConfigError("freeze, inherited_rate: no weight is left to train")
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": [weight for name, weight in weights.items() if (name in slow) == is_slow], "share": share}
         for is_slow, share in ((False, 1.0), (True, settings.inherited_rate))
     ]
     options: dict[str, Any] = {"lr": 0.0, "betas": (0.9, settings.beta2), "fused": True}
-    if settings.optimizer == "adamw":
-        return torch.optim.AdamW(_decay_matrices_only(groups, settings.weight_decay), **options)
-    return torch.optim.Adam(groups, **options)
-
-
-def _decay_matrices_only(groups: list[dict[str, Any]], decay: float) -> list[dict[str, Any]]:
-    """Split groups so that matrices decay, but vectors (biases and norms) do not."""
-    return [
-        {
-            "params": [weight for weight in group["params"] if (weight.dim() > 1) == is_matrix],
-            "share": group["share"],
-            "weight_decay": decay if is_matrix else 0.0,
-        }
-        for group in groups
-        for is_matrix in (True, False)
-    ]
+    if settings.optimizer != "adamw":
+        return torch.optim.Adam(groups, **options)
+    split = []
+    for group in groups:
+        for is_matrix in (True, False):  # matrices decay, vectors (biases and norms) do not
+            own = [weight for weight in group["params"] if (weight.dim() > 1) == is_matrix]
+            split.append({**group, "params": own, "weight_decay": settings.weight_decay if is_matrix else 0.0})
+    return torch.optim.AdamW(split, **options)
 
 
 def _seed_dropout(seed: int, step: int, batch: int) -> None:
@@ -169,8 +159,3 @@ def _weighted_metrics(loss: Loss, tokens: int) -> Tensor:
     found = torch.stack([zero if value is None else value.detach().to(zero.dtype) for value in values])
     weights = torch.tensor([0.0 if value is None else float(tokens) for value in values], dtype=torch.float64)
     return torch.stack((found.double().cpu() * weights, weights), dim=1)  # one transfer, not one for each metric
-
-
-def _means(sums: Tensor) -> dict[str, float]:
-    """Divide the sums of metrics by their tokens."""
-    return {name: total / tokens for name, (total, tokens) in zip(METRICS, sums.tolist(), strict=True) if tokens > 0}

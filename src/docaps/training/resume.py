@@ -18,28 +18,6 @@ EXTENSIBLE = {"steps", "epochs", "budget", "patience", "log_every", "save_every"
 """Settings that may change when an unfinished stage is resumed: how long and how often, not what."""
 
 
-@dataclass(frozen=True, slots=True)
-class StageIdentity:
-    """What must be the same for a run directory to hold this stage and not another one."""
-
-    settings: Mapping[str, Any]
-    seed: int
-    corpus: str
-    """Hash of the prepared corpus."""
-    initial: Mapping[str, str] | None
-    """Name and creation time of the run whose weights the stage starts from."""
-
-    def differences(self, found: Mapping[str, Any], may_differ: set[str]) -> list[str]:
-        """Name what differs in the description of a run, apart from stage settings that may differ."""
-        pairs = {
-            "settings": (_comparable(self.settings, may_differ), _comparable(found.get("settings", {}), may_differ)),
-            "seed": (self.seed, found.get("seed")),
-            "corpus": (self.corpus, found.get("corpus", {}).get("hash")),
-            "initial weights": (self.initial, found.get("begun_from")),
-        }
-        return [name for name, (wanted, stored) in pairs.items() if wanted != stored]
-
-
 def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, Any]:
     """Return settings without those that may differ, completed with defaults an older version did not know."""
     stage = upgrade_settings(StageSettings, settings.get("stage", {}))
@@ -51,13 +29,14 @@ def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, 
     }
 
 
+@dataclass(frozen=True, slots=True)
 class StageDirectory:
     """The run directory of a stage, in which an earlier command may have trained."""
 
-    def __init__(self, run: Run, identity: StageIdentity, *, overwrite: bool) -> None:
-        self.run = run
-        self._identity = identity
-        self._overwrite = overwrite
+    run: Run
+    identity: Mapping[str, Any]
+    """What run.json must say for the directory to hold this stage and not another one."""
+    overwrite: bool
 
     def lock(self) -> AbstractContextManager[None]:
         """Lock the directory, unless it holds other files than a run's: `is_finished` refuses it then."""
@@ -69,7 +48,7 @@ class StageDirectory:
         run = self.run
         if not run.description.exists() and _other_files(run.path):
             raise RunError("exists and is not a run directory: choose another --out", path=run.path)
-        if self._overwrite or not run.finished:
+        if self.overwrite or not run.finished:
             return False
         self._check_same(set(), "a finished run")
         return True
@@ -77,7 +56,7 @@ class StageDirectory:
     def find_state(self) -> SavedState | None:
         """Return the state of an unfinished training, or clear the directory for a new one."""
         run = self.run
-        if run.state.exists() and not self._overwrite:
+        if run.state.exists() and not self.overwrite:
             self._check_same(EXTENSIBLE, "an unfinished run")
             state = read_state(run.state)
             progress.say(f"{run.path}: resumes after step {state.trainer.step:,}")
@@ -95,11 +74,18 @@ class StageDirectory:
 
     def _check_same(self, may_differ: set[str], what: str) -> None:
         """Refuse a run with other settings, seed, corpus or initial weights."""
-        if different := self._identity.differences(self.run.read(), may_differ):
-            raise RunError(
-                f"{what} with other {' and '.join(different)} is here: choose another --out or give --overwrite",
-                path=self.run.path,
-            )
+        one, other = (
+            {
+                "settings": _comparable(description.get("settings", {}), may_differ),
+                "seed": description.get("seed"),
+                "corpus": description.get("corpus", {}).get("hash"),
+                "initial weights": description.get("begun_from"),
+            }
+            for description in (self.identity, self.run.read())
+        )
+        if different := [name for name in one if one[name] != other[name]]:
+            found = f"{what} with other {' and '.join(different)} is here"
+            raise RunError(f"{found}: choose another --out or give --overwrite", path=self.run.path)
 
 
 def _contents(directory: Path) -> list[Path]:

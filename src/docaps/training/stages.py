@@ -23,7 +23,7 @@ from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.journal import StepTimer, measure_peak, open_journal
 from docaps.training.learner import Learner
 from docaps.training.objective import Device, Probe, validate
-from docaps.training.resume import RunRecord, StageDirectory, StageIdentity
+from docaps.training.resume import RunRecord, StageDirectory
 from docaps.training.state import SavedState, Snapshots, TrainerState, save_state
 from docaps.training.trainer import Trainer, TrainerOutput
 
@@ -43,16 +43,12 @@ def train_recipe(
 
     `init_from` is a finished run whose weights the first of the stages starts from.
     """
-    chosen = list(recipe.stage) if stages is None else [name for name in recipe.stage if name in stages]
+    chosen = [name for name in recipe.stage if stages is None or name in stages]
     unknown = [name for name in stages or () if name not in recipe.stage]
     if unknown or not chosen:
         raise ConfigError(f"no stage {', '.join(unknown)!r} in the recipe: it has {', '.join(recipe.stage) or 'none'}")
-    runs = []
-    for name in chosen:
-        given = init_from if name == chosen[0] else None
-        stage = Stage(name, recipe, store, out, overwrite, given, probe, group)
-        runs.append(stage.train())
-    return runs
+    initial = {chosen[0]: init_from}
+    return [Stage(name, recipe, store, out, overwrite, initial.get(name), probe, group).train() for name in chosen]
 
 
 @dataclass(frozen=True)
@@ -93,18 +89,32 @@ class Stage:
 
     def train(self) -> Run:
         """Train the stage unless the same one is finished."""
-        initial = self.group.run_on_main(self._describe_initial_run)
-        identity = StageIdentity(self._describe_settings(), self.recipe.seed, self.store.hash, initial)
-        directory = StageDirectory(self.run, identity, overwrite=self.overwrite)
+        identity = self._identity()
+        directory = StageDirectory(self.run, identity, self.overwrite)
         with directory.lock() if self.group.is_main else nullcontext():
             if self.group.run_on_main(directory.is_finished):
                 progress.say(f"{self.run.path}: finished already, kept")
                 return self.run
             saved = self.group.run_on_main(directory.find_state)
-            self._train(saved, initial)
+            self._train(saved, identity)
             if self.group.is_main:
                 directory.remove_training_files()
         return self.run
+
+    def _identity(self) -> dict[str, Any]:
+        """Return what must be the same for a run directory to hold this stage and not another one."""
+        settings = {
+            "recipe": self.recipe.name,
+            "system": self.recipe.system(self.name).model_dump(),
+            "stage": self.settings.model_dump(),
+            "decoding": self.recipe.decoding.model_dump(),
+        }
+        return {
+            "seed": self.recipe.seed,
+            "begun_from": self.group.run_on_main(self._describe_initial_run),
+            "settings": settings,
+            "corpus": {"path": str(self.store.path.resolve()), "hash": self.store.hash},
+        }
 
     def _describe_initial_run(self) -> dict[str, str] | None:
         """Return name and creation time of the run whose weights the stage starts from, if any."""
@@ -113,14 +123,15 @@ class Stage:
         description = open_run(self._initial_run).read()
         return {"run": str(description.get("name")), "created": str(description.get("created"))}
 
-    def _train(self, saved: SavedState | None, initial: Mapping[str, str] | None) -> None:
+    def _train(self, saved: SavedState | None, identity: Mapping[str, Any]) -> None:
         """Build the model, train it from the beginning or from a saved state, and write the finished run."""
-        device = _choose_device(self.recipe, self.group)
+        place = choose_device(self.group.local_rank)
+        device = Device(place, choose_precision(self.recipe.precision, place))
         learner = self._make_learner(device, saved)
         state = TrainerState() if saved is None else saved.trainer
         record = None
         if self.group.is_main:
-            record = RunRecord(self.run, self._describe(learner.model, device, initial))
+            record = RunRecord(self.run, self._describe(learner.model, device, identity))
             record.begin(state)  # first: without run.json the directory would not count as ours
             self.store.codec.save(self.run.text)
         try:
@@ -132,7 +143,7 @@ class Stage:
                     record.interrupt(error)
             raise
         if record is not None:
-            snapshots = self._snapshots()
+            snapshots = Snapshots(self.run.snapshots, self.settings)
             write_tensors(self.run.weights, snapshots.read(state) or weights)
             record.finish(state, snapshots.describe(state))
 
@@ -153,9 +164,6 @@ class Stage:
         if saved is not None:
             saved.restore_optimizer(model, learner.optimizer)
         return learner
-
-    def _snapshots(self) -> Snapshots:
-        return Snapshots(self.run.snapshots, self.settings)
 
     def _build_model(self, *, quiet: bool = False) -> tuple[TranslationModel, tuple[str, ...]]:
         """Build the stage's model with the weights of its initial run; return the names of those weights too."""
@@ -178,7 +186,7 @@ class Stage:
         if shard.batches != self.settings.accumulate:
             progress.say(f"{shard.batches} batches a step instead of {self.settings.accumulate}: one for each process")
         steps = load_steps(data, sampler, history=model.view, start=state.position, shard=shard)
-        snapshots = self._snapshots()
+        snapshots = Snapshots(self.run.snapshots, self.settings)
         with ExitStack() as stack:
             timer = self._profile(learner, device, data, sampler, state)
             output = None
@@ -228,7 +236,7 @@ class Stage:
         with progress.silent():
             return numbers if self.probe is None else {**numbers, **self.probe(learner.model, device)}
 
-    def _describe(self, model: TranslationModel, device: Device, initial: Mapping[str, str] | None) -> dict[str, Any]:
+    def _describe(self, model: TranslationModel, device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
         """Describe the run for run.json: system, settings, seed, versions, corpus and machine."""
         return {
             "name": self.name,
@@ -240,35 +248,19 @@ class Stage:
             "device": str(device.place),
             "processes": self.group.size,
             "init_from": self.settings.init_from,
-            "begun_from": initial,
-            "settings": self._describe_settings(),
+            "begun_from": identity["begun_from"],
+            "settings": identity["settings"],
             "versions": versions(),
-            "corpus": {"path": str(self.store.path.resolve()), "hash": self.store.hash},
+            "corpus": identity["corpus"],
         }
-
-    def _describe_settings(self) -> dict[str, Any]:
-        """Return the resolved settings of the stage."""
-        return {
-            "recipe": self.recipe.name,
-            "system": self.recipe.system(self.name).model_dump(),
-            "stage": self.settings.model_dump(),
-            "decoding": self.recipe.decoding.model_dump(),
-        }
-
-
-def _choose_device(recipe: Recipe, group: ProcessGroup) -> Device:
-    """Return the device of this process and the precision to train in."""
-    place = choose_device(group.local_rank)
-    return Device(place, choose_precision(recipe.precision, place))
 
 
 def describe_data(data: Split, step: StepData) -> str:
     """Name the batches and training sentences of a step, for an error message."""
     sentences = [int(number) for part in step.batches for number in part.sentences]
     documents = data.documents.searchsorted(sentences, side="right").tolist()
-    shown = ", ".join(
-        f"{number + 1} (document {document})" for number, document in zip(sentences[:5], documents, strict=False)
-    )
+    pairs = zip(sentences[:5], documents, strict=False)
+    shown = ", ".join(f"{number + 1} (document {document})" for number, document in pairs)
     more = f" and {len(sentences) - 5} more" if len(sentences) > 5 else ""
     after = step.after
     where = f"batch {after.batch:,} of epoch {after.epoch + 1}" if after.batch else f"the end of epoch {after.epoch}"

@@ -73,10 +73,6 @@ class TrainerState:
     unlogged: Sums = field(default_factory=Sums)
     """and the sums that are not logged yet."""
 
-    def to_json(self) -> str:
-        """Return the state as JSON."""
-        return json.dumps(asdict(self))
-
 
 def parse_trainer_state(text: str) -> TrainerState:
     """Parse the JSON of a trainer's state; docaps 0.1 called the position `place`."""
@@ -96,7 +92,7 @@ def tensors_of(model: TranslationModel, optimizer: torch.optim.Optimizer) -> dic
 
 def save_state(path: Path, tensors: Mapping[str, Tensor], state: TrainerState) -> None:
     """Write the state file atomically."""
-    write_tensors(path, tensors, {TRAINER_STATE: state.to_json()})
+    write_tensors(path, tensors, {TRAINER_STATE: json.dumps(asdict(state))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,22 +138,18 @@ def read_state(path: Path) -> SavedState:
     return SavedState(path, trainer, tensors)
 
 
+@dataclass(frozen=True, slots=True)
 class Snapshots:
     """Weights of earlier steps, kept because the stage's model is the best one or an average."""
 
-    def __init__(self, directory: Path, settings: StageSettings) -> None:
-        self._directory = directory
-        self._settings = settings
+    directory: Path
+    settings: StageSettings
 
     def select(self, state: TrainerState) -> tuple[int, ...] | None:
         """Return the steps to keep after a validation, or None if the current step is not among them."""
-        match self._settings.result:
-            case "best" if state.best_step == state.step:
-                return (state.step,)
-            case "average":
-                return (*state.snapshots, state.step)[-self._settings.averaged :]
-            case _:
-                return None
+        if self.settings.result == "average":
+            return (*state.snapshots, state.step)[-self.settings.averaged :]
+        return (state.step,) if self.settings.result == "best" and state.best_step == state.step else None
 
     def write(self, weights: Mapping[str, Tensor], step: int) -> None:
         """Write the weights of a step."""
@@ -166,10 +158,10 @@ class Snapshots:
     def prune(self, state: TrainerState) -> None:
         """Remove snapshots that a state does not need; call it after that state is saved."""
         needed = {self._path(step) for step in state.snapshots}
-        for path in set(self._directory.glob("*.safetensors")) - needed:
+        for path in set(self.directory.glob("*.safetensors")) - needed:
             path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
-            self._directory.rmdir()  # if it is empty
+            self.directory.rmdir()  # if it is empty
 
     def read(self, state: TrainerState) -> dict[str, Tensor]:
         """Return the final weights made of snapshots; empty if there are none."""
@@ -179,12 +171,12 @@ class Snapshots:
         """Describe which weights are the final ones."""
         if not state.snapshots:
             return f"the last step, {state.step:,}"
-        if self._settings.result == "average":
+        if self.settings.result == "average":
             return f"the mean of steps {', '.join(f'{step:,}' for step in state.snapshots)}"
-        return f"step {state.best_step:,}, the best by {self._settings.best_by}"
+        return f"step {state.best_step:,}, the best by {self.settings.best_by}"
 
     def _path(self, step: int) -> Path:
-        return self._directory / f"step-{step:08d}.safetensors"
+        return self.directory / f"step-{step:08d}.safetensors"
 
 
 def mean_weights(paths: Iterable[Path]) -> dict[str, Tensor]:

@@ -1,16 +1,16 @@
-"""The training loop: one stage of a recipe, from a state to its end; it can be stopped at any moment."""
+"""The training loop of a stage and its stop criteria; it can be stopped at any moment."""
 
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from docaps import progress
 from docaps.batches.prefetch import StepData
-from docaps.config import StageSettings
+from docaps.config import StageSettings, parse_duration
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted, caught, shielded
 from docaps.memory import return_pages
@@ -18,10 +18,48 @@ from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.journal import StepTimer, TrainingJournal, progress_line
 from docaps.training.learner import Learner
 from docaps.training.state import Snapshots, Sums, TrainerState
-from docaps.training.stopping import check_success, record_validation, seconds_left, stop_reason
 
 MAX_SKIPPED = 10
 """Training ends after this many steps in a row with a non-finite loss or gradient."""
+
+
+def stop_reason(state: TrainerState, settings: StageSettings) -> str | None:
+    """Return why the stage is over, or None if it is not."""
+    if state.step >= settings.steps:
+        return f"all {settings.steps:,} steps are done"
+    if settings.epochs is not None and state.position.epoch >= settings.epochs:
+        return f"all {settings.epochs:,} epochs are done"
+    if settings.budget is not None and state.seconds >= parse_duration(settings.budget):
+        return f"the time budget of {settings.budget} is used up"
+    if settings.patience is not None and state.waiting >= settings.patience:
+        return f"no better {settings.best_by} in {state.waiting} validations"
+    return None
+
+
+def seconds_left(state: TrainerState, settings: StageSettings, begun: TrainerState) -> float:
+    """Estimate the longest time the stage will still take, at the pace since `begun`."""
+    pace = (state.seconds - begun.seconds) / max(state.step - begun.step, 1)
+    left = (settings.steps - state.step) * pace
+    if settings.budget is not None:
+        left = min(left, parse_duration(settings.budget) - state.seconds)
+    return max(left, 0.0)
+
+
+def record_validation(state: TrainerState, numbers: dict[str, float], settings: StageSettings) -> TrainerState:
+    """Return the state after a validation: its step, and whether it is the best so far."""
+    if settings.best_by not in numbers:
+        raise TrainingError(f"best_by is {settings.best_by}, but the validation did not measure it")
+    found = numbers[settings.best_by]
+    better = state.best is None or (found < state.best if settings.best_by == "dev_loss" else found > state.best)
+    if math.isfinite(found) and better:
+        return replace(state, validated=state.step, best=found, best_step=state.step, waiting=0)
+    return replace(state, validated=state.step, waiting=state.waiting + 1)
+
+
+def check_success(state: TrainerState, settings: StageSettings) -> None:
+    """Raise an error if no validation of the stage was finite."""
+    if state.best is None:
+        raise TrainingError(f"{settings.best_by} was non-finite in every validation: try a lower learning rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,68 +70,53 @@ class TrainerOutput:
     save: Callable[[Mapping[str, Tensor], TrainerState], None]
 
 
+@dataclass
 class Trainer:
     """Trains from a state until the stage is over; calls `validate` at intervals and once at the end."""
 
-    def __init__(
-        self,
-        learner: Learner,
-        *,
-        settings: StageSettings,
-        validate: Callable[[], Mapping[str, float]],
-        snapshots: Snapshots,
-        output: TrainerOutput | None = None,
-        timer: StepTimer | None = None,
-        describe_data: Callable[[StepData], str] = lambda _: "",
-        group: ProcessGroup = SINGLE_PROCESS,
-    ) -> None:
-        self._learner = learner
-        self._settings = settings
-        self._validate = validate
-        self._snapshots = snapshots
-        self._output = output
-        self._timer = timer or StepTimer()
-        self._describe_data = describe_data
-        self._group = group
-        self._unlogged = Sums()
-        self.state = self._begun = TrainerState()
-        self._saved_step: int | None = None
-        self._saved: TrainerState | None = None
-        self._consistent = True  # False while weights and state do not match
+    learner: Learner
+    _: KW_ONLY
+    settings: StageSettings
+    validate: Callable[[], Mapping[str, float]]
+    snapshots: Snapshots
+    output: TrainerOutput | None = None
+    timer: StepTimer = field(default_factory=StepTimer)
+    describe_data: Callable[[StepData], str] = lambda _: ""
+    group: ProcessGroup = SINGLE_PROCESS
+    state: TrainerState = field(init=False, default_factory=TrainerState)
 
     def train(self, data: Iterator[StepData], description: str, state: TrainerState | None = None) -> TrainerState:
         """Train until the stage is over; if an error or a signal ends it earlier, save the state first."""
         self.state = self._begun = state or TrainerState()
+        self._saved: TrainerState | None = None
         self._saved_step = self.state.step or None
+        self._consistent = True  # False while weights and state do not match
         self._unlogged = self.state.unlogged
-        with caught(), progress.start(description, self._settings.steps, done=self.state.step, clock=False) as task:
+        with caught(), progress.start(description, self.settings.steps, done=self.state.step, clock=False) as task:
             try:
                 self._loop(data, task)
-            except Interrupted as stop:
+            except (Exception, Interrupted) as error:
                 self._save_on_failure()
-                if lost := self._group.find_lost_process(stop):
-                    raise TrainingError(f"{lost}. {self._closing_words('Training ended')}") from None
-                raise Interrupted(stop.number, self._closing_words("stopped")) from None
-            except (TrainingError, CheckpointError, OSError) as error:
-                self._save_on_failure()
-                raise TrainingError(f"{error}. {self._closing_words('Training ended')}") from None
-            except Exception:
-                self._save_on_failure()
+                reason: object = error
+                if isinstance(error, Interrupted) and not (reason := self.group.find_lost_process(error)):
+                    raise Interrupted(error.number, self._closing_words("stopped")) from None
+                if isinstance(error, TrainingError | CheckpointError | OSError | Interrupted):
+                    raise TrainingError(f"{reason}. {self._closing_words('Training ended')}") from None
                 raise
         return self.state
 
     def _loop(self, data: Iterator[StepData], task: progress.Task) -> None:
         """Validate and save when due, stop when the stage is over, else take a step."""
-        self._timer.lap()
+        self.timer.lap()
         while True:
-            reason = stop_reason(self.state, self._settings)
+            reason = stop_reason(self.state, self.settings)
             self._validate_when_due(bool(reason))
-            reason = reason or stop_reason(self.state, self._settings)
-            if reason or (self.state.step and self.state.step % self._settings.save_every == 0):
+            reason = reason or stop_reason(self.state, self.settings)
+            if reason or (self.state.step and self.state.step % self.settings.save_every == 0):
                 self._save()
                 return_pages()  # batches of many shapes fragment memory
             if reason:
-                check_success(self.state, self._settings)
+                check_success(self.state, self.settings)
                 progress.say(f"the stage is over: {reason}")
                 return
             self._step(next(data), task)
@@ -101,11 +124,11 @@ class Trainer:
     def _step(self, data: StepData, task: progress.Task) -> None:
         """Take one step; a signal may end it until the weights change."""
         number = self.state.step + 1
-        metrics = self._learner.compute(number, data)
+        metrics = self.learner.compute(number, data)
         seconds = self._lap()
         with shielded():  # nothing in this block waits for other processes, one of which may be gone
             self._consistent = False
-            norm = self._learner.apply(number) if math.isfinite(metrics["loss"]) else math.nan
+            norm = self.learner.apply(number) if math.isfinite(metrics["loss"]) else math.nan
             self.state = self._advanced(data, seconds, skipped=not math.isfinite(norm))
             self._consistent = True
             self._unlogged = self._unlogged.plus({**metrics, "gradient_norm": norm}, data.tokens, seconds)
@@ -113,7 +136,7 @@ class Trainer:
         if self.state.skipped_in_a_row >= MAX_SKIPPED:
             raise TrainingError(
                 f"non-finite loss or gradient in {MAX_SKIPPED} steps in a row, the last of them {number}"
-                f"{self._describe_data(data)}: try a lower learning rate or a longer warm-up"
+                f"{self.describe_data(data)}: try a lower learning rate or a longer warm-up"
             )
 
     def _advanced(self, data: StepData, seconds: float, *, skipped: bool) -> TrainerState:
@@ -131,65 +154,63 @@ class Trainer:
 
     def _lap(self) -> float:
         """Return the seconds since the last lap by the main process's clock: all must agree on a time budget."""
-        seconds = self._timer.lap()
-        return self._group.sum(torch.tensor(seconds if self._group.is_main else 0.0, dtype=torch.float64)).item()
+        seconds = self.timer.lap()
+        return self.group.sum(torch.tensor(seconds if self.group.is_main else 0.0, dtype=torch.float64)).item()
 
     def _log_when_due(self) -> str | None:
         """Write a row of means at intervals, and return the progress line."""
         state = self.state
-        if state.step % self._settings.log_every and state.step != self._settings.steps:
+        if state.step % self.settings.log_every and state.step != self.settings.steps:
             return None
-        row = {**self._unlogged.means(), "learning_rate": self._learner.rate(state.step)}
+        row = {**self._unlogged.means(), "learning_rate": self.learner.rate(state.step)}
         self._unlogged = Sums()
-        share = self._timer.share_of_peak(row["tokens_per_second"])
+        share = self.timer.share_of_peak(row["tokens_per_second"])
         row |= {"skipped": state.skipped} if state.skipped else {}
-        row |= {} if share is None else {"share_of_peak": share / self._group.size}
-        if self._output is not None:
-            self._output.journal.write(state, row)
-        left = progress.in_words(seconds_left(state, self._settings, self._begun))
-        return f"{progress_line(row, state, self._settings.best_by)}, {left} left"
+        row |= {} if share is None else {"share_of_peak": share / self.group.size}
+        if self.output is not None:
+            self.output.journal.write(state, row)
+        left = progress.in_words(seconds_left(state, self.settings, self._begun))
+        return f"{progress_line(row, state, self.settings.best_by)}, {left} left"
 
     def _validate_when_due(self, over: bool) -> None:
         """Validate at intervals and at the end, and keep a snapshot if needed."""
         step = self.state.step
-        if step == self.state.validated or not (over or step % self._settings.validate_every == 0):
+        if step == self.state.validated or not (over or step % self.settings.validate_every == 0):
             return
-        numbers = dict(self._validate())
+        numbers = dict(self.validate())
         seconds = self._lap()
-        state = record_validation(replace(self.state, seconds=self.state.seconds + seconds), numbers, self._settings)
-        kept = self._snapshots.select(state)
-        weights = None if kept is None else self._learner.weights()
+        state = record_validation(replace(self.state, seconds=self.state.seconds + seconds), numbers, self.settings)
+        kept = self.snapshots.select(state)
+        weights = None if kept is None else self.learner.weights()
         with shielded():
-            if self._output is not None:
+            if self.output is not None:
                 if weights is not None:
-                    self._snapshots.write(weights, state.step)
-                self._output.journal.write(state, numbers)
+                    self.snapshots.write(weights, state.step)
+                self.output.journal.write(state, numbers)
             self.state = state if kept is None else replace(state, snapshots=kept)
 
     def _save(self) -> None:
         """Write the state, then remove snapshots that only an older state needed."""
-        tensors = self._learner.tensors()
-        if self._output is None:
+        tensors = self.learner.tensors()
+        if self.output is None:
             return
         with shielded():
-            self.state = replace(self.state, logged=self._output.journal.size, unlogged=self._unlogged)
-            self._output.save(tensors, self.state)
+            self.state = replace(self.state, logged=self.output.journal.size, unlogged=self._unlogged)
+            self.output.save(tensors, self.state)
             self._saved_step, self._saved = self.state.step, self.state
-            self._snapshots.prune(self.state)
+            self.snapshots.prune(self.state)
 
     def _save_on_failure(self) -> None:
         """Save the state when training ends early, unless that is done; a second error must not hide the first."""
         if self.state is self._saved:
             return
         with contextlib.suppress(CheckpointError, OSError, Interrupted):
-            if self._consistent and not self._group.sharded:  # shards of lost processes cannot be gathered
+            if self._consistent and not self.group.sharded:  # shards of lost processes cannot be gathered
                 self._save()
 
     def _closing_words(self, what: str) -> str:
         """Say at which step training ended and how to resume it."""
-        if self._output is None:
-            return f"{what} at step {self.state.step:,}; the main process saves the state"
-        if self._saved_step is None:
-            return f"{what} at step {self.state.step:,}; no state was saved"
-        saved = f"the state of step {self._saved_step:,} is saved; the same command resumes from it"
+        saved = "the main process saves the state" if self.output is None else "no state was saved"
+        if self.output is not None and self._saved_step is not None:
+            saved = f"the state of step {self._saved_step:,} is saved; the same command resumes from it"
         return f"{what} at step {self.state.step:,}; {saved}"

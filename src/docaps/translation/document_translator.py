@@ -53,28 +53,25 @@ class Translation(Sequence[TranslatedSentence]):
         return self.sentences[index]
 
     def __repr__(self) -> str:
-        rows = [
-            f"{number}  {source}\n   {sentence.text}  ({sentence.score:.2f})"
-            for number, (source, sentence) in enumerate(zip(self.source, self.sentences, strict=True), start=1)
-        ]
+        pairs = enumerate(zip(self.source, self.sentences, strict=True), start=1)
+        rows = [f"{number}  {source}\n   {one.text}  ({one.score:.2f})" for number, (source, one) in pairs]
         return "\n".join([f"Translation of {len(self)} sentence{'' if len(self) == 1 else 's'}", *rows])
 
     def _repr_html_(self) -> str:
         """Return a table for a notebook."""
+        head = "<tr><th>source</th><th>translation</th><th>score</th></tr>"
         rows = "".join(
             f"<tr><td>{escape(source)}</td><td>{escape(sentence.text)}</td><td>{sentence.score:.2f}</td></tr>"
             for source, sentence in zip(self.source, self.sentences, strict=True)
         )
-        head = "".join(f"<th>{name}</th>" for name in ("source", "translation", "score"))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
 class DocumentTranslator:
     """A trained model that translates documents, each sentence in the context of its document."""
 
     def __init__(self, trained: TrainedModel, name: str) -> None:
-        self._trained = trained
-        self._name = name
+        self._trained, self._name = trained, name
 
     def __repr__(self) -> str:
         codec, view = self._trained.codec, self._trained.model.view
@@ -95,7 +92,7 @@ class DocumentTranslator:
         nbest: int = 1,
         routing: bool = False,
     ) -> Translation:
-        """Translate a document.
+        """Translate a document: one translated sentence for each sentence; an empty one stays empty.
 
         Args:
             document: its sentences in order; a single text is split into sentences first.
@@ -104,15 +101,11 @@ class DocumentTranslator:
             beam: hypotheses kept at each step; 1 is greedy search. The default is the run's setting.
             nbest: how many translations of each sentence to return as `alternatives`.
             routing: whether to return the routing's traces of each history word.
-
-        Returns:
-            One translated sentence for each sentence; an empty one stays empty.
         """
-        sentences = tuple(self.split(document) if isinstance(document, str) else document)
+        source = Document(tuple(_checked(self.split(document) if isinstance(document, str) else document)))
         options = TranslationOptions(use_context, tuple(_checked(history)), routing)
-        source = Document(tuple(_checked(sentences)))
         ((_, found),) = self._translator(beam, nbest).stream([source], options)
-        return Translation(sentences, found)
+        return Translation(source.sentences, found)
 
     def translate_documents(
         self, documents: Iterable[Sequence[str]], *, use_context: bool = True, beam: int | None = None
@@ -136,9 +129,8 @@ class DocumentTranslator:
 
     def _translator(self, beam: int | None, nbest: int) -> Translator:
         """Return a translator with the run's settings, changed as a call asks for."""
-        settings = self.decoding.model_dump()
-        settings |= {"beam": beam or max(self.decoding.beam, nbest), "nbest": nbest}
-        decoding = DecodingSettings.model_validate(settings)
+        changes = {"beam": beam or max(self.decoding.beam, nbest), "nbest": nbest}
+        decoding = DecodingSettings.model_validate(self.decoding.model_dump() | changes)
         if decoding.nbest > decoding.beam:
             raise DocapsError(f"nbest={nbest} needs a beam as wide: found beam={beam}")
         return Translator(self._trained, decoding, warn=lambda message: warnings.warn(message, stacklevel=4))

@@ -17,19 +17,10 @@ from typing import Any, BinaryIO, Literal
 
 from docaps import progress
 from docaps.corpus.documents import Document
-from docaps.corpus.formats import (
-    DIRECTORY,
-    STDIN,
-    Arrival,
-    format_of,
-    format_translations,
-    iterate_documents,
-    list_files,
-)
+from docaps.corpus.formats import DIRECTORY, STDIN, Arrival, format_translations, iterate_documents, list_files
 from docaps.errors import DocapsError
 from docaps.files import naming, read_json, sha256, write_json
 from docaps.interruption import Interrupted, shielded
-from docaps.translation.segments import RankedTranslation
 from docaps.translation.translator import Session, TranslatedSentence, TranslationOptions, Translator, as_row
 
 FIRST_WINDOW = 64
@@ -45,11 +36,6 @@ class InputDocument(Document):
     """A document, or a part of a long one, and the file it was read from."""
 
     path: Path = STDIN
-
-    @property
-    def continues(self) -> bool:
-        """Whether it is a further part of the document before it."""
-        return self.layout is not None and self.layout.continues
 
 
 Translated = tuple[InputDocument, tuple[TranslatedSentence, ...]]
@@ -71,13 +57,14 @@ class InputFiles:
                 path, format=self.format, language=self.language, starts=self.starts, running_text=True, arrival=arrival
             )
             for number, one in enumerate(reading):
-                if number == 0 and self.format is None and format_of(one) == "text":
+                if number == 0 and self.format is None and one.format == "text":
                     hint = "name --format lines if it has one sentence a line"
                     where = "stdin" if path == STDIN else path
                     progress.say(f"{where}: read as running text and split into sentences; {hint}")
-                name = one.layout.details.get("name") if one.layout and format_of(one) == DIRECTORY else None
-                file = path if name is None else path / name
-                yield InputDocument(one.sentences, one.id, one.paragraphs, one.layout, file)
+                layout, file = one.layout, path
+                if layout is not None and layout.format == DIRECTORY:  # its files are written one by one, as lines
+                    layout, file = replace(layout, format="lines"), path / layout.details["name"]
+                yield InputDocument(one.sentences, one.id, one.paragraphs, layout, file)
 
     def files(self) -> list[Path]:
         """List the files, those of directories one by one."""
@@ -129,7 +116,9 @@ class Job:
         """Translate; `skip` windows are written already; `promptly`: do not wait long for slow input."""
         with self.translator.session(self.options, shown=shown) as session:
             translated = self._translate(session, output, skip, promptly)
-            for name, group in groupby(translated, key=self._output_name):
+            for name, group in groupby(
+                translated, key=lambda one: output_name(one[0].path) if self.file_by_file else ""
+            ):
                 output.begin(name)
                 for text in self._format(group):
                     output.write(text)
@@ -155,24 +144,12 @@ class Job:
             arrival.grow(limit)
         output.skipping = False
 
-    def _output_name(self, translated: Translated) -> str:
-        return output_name(translated[0].path) if self.file_by_file else ""
-
     def _format(self, translated: Iterable[Translated]) -> Iterator[str]:
         """Write the translations of one output as text, document by document."""
-        if self.kind == "json":
-            return format_json(translated)
-        if self.kind == "table":
-            return format_table(translated)
-        pairs = ((_as_lines(document), [one.text for one in sentences]) for document, sentences in translated)
+        if self.kind != "text":
+            return (format_json if self.kind == "json" else format_table)(translated)
+        pairs = ((document, [one.text for one in sentences]) for document, sentences in translated)
         return format_translations(pairs, language=self.inputs.language, target_language=self.target_language)
-
-
-def _as_lines(document: Document) -> Document:
-    """Let a file of a directory be written as lines."""
-    if document.layout is None or format_of(document) != DIRECTORY:
-        return document
-    return replace(document, layout=replace(document.layout, format="lines"))
 
 
 def format_table(translated: Iterable[Translated]) -> Iterator[str]:
@@ -186,8 +163,7 @@ def format_table(translated: Iterable[Translated]) -> Iterator[str]:
         rows = []
         for sentence in sentences:
             position += 1
-            ranked: Sequence[RankedTranslation | TranslatedSentence] = sentence.alternatives or (sentence,)
-            for rank, each in enumerate(ranked, start=1):
+            for rank, each in enumerate(sentence.alternatives or (sentence,), start=1):
                 rows.append((name, position, rank, f"{each.score:.6f}", f"{each.log_probability:.6f}", each.text))
         yield "".join("\t".join(" ".join(str(cell).split()) for cell in row) + "\n" for row in rows)
 
@@ -247,8 +223,7 @@ class FileOutput(StreamOutput):
         self._out, self._request, self._directory = out, dict(request), directory
         self._path, self._name = out, ""
         self._file: BinaryIO | None = None
-        self._unfinished, self._size = "", 0
-        self._has_progress = False
+        self._unfinished, self._size, self._has_progress = "", 0, False
 
     def start(self) -> None:
         """Write the journal of a new job."""
@@ -257,14 +232,12 @@ class FileOutput(StreamOutput):
     def resume(self) -> None:
         """Read the journal of a stopped job; refuse one with another request."""
         found = read_json(self.journal, error=DocapsError)
+        keys = ("request", "windows", "name", "size")
         try:
-            request, self.windows, self._unfinished, self._size = (
-                found[key] for key in ("request", "windows", "name", "size")
-            )
+            request, self.windows, self._unfinished, self._size = (found[key] for key in keys)
         except (KeyError, TypeError):
             raise DocapsError("not a journal of docaps translate: remove it", path=self.journal) from None
-        others = [key for key in self._request if request.get(key) != self._request[key]]
-        if others:
+        if others := [key for key in self._request if request.get(key) != self._request[key]]:
             message = f"the translation was begun with other {' and '.join(others)}: --overwrite starts it over"
             raise DocapsError(message, path=self.journal)
         self._has_progress = self.windows > 0

@@ -34,37 +34,22 @@ class EncodedDocument:
         return [sentence.tokens for sentence in self.sentences]
 
 
-@dataclass(frozen=True, slots=True)
 class SearchedSentence:
-    """A sentence, the window it was translated in, and the hypotheses of each of its segments."""
+    """A sentence, the window it is translated in, and the hypotheses of each of its segments once it is searched."""
 
-    sentence: SegmentedSentence
-    window: Window
-    hypotheses: list[list[Hypothesis]]
+    def __init__(self, sentence: SegmentedSentence, window: Window) -> None:
+        self.sentence, self.window = sentence, window
+        self.hypotheses: list[list[Hypothesis]] = [[] for _ in sentence.segments]
+
+    @property
+    def windows(self) -> list[Window]:
+        """A window for each segment; all of them see the same history."""
+        return [replace(self.window, source=segment.tokens) for segment in self.sentence.segments]
 
     @property
     def translation(self) -> Tokens:
         """The tokens of the best translation."""
         return [token for ranked in self.hypotheses for token in ranked[0].tokens]
-
-
-class Round:
-    """Sentences that are searched together: `windows`, one for each segment, and their hypotheses once they are set."""
-
-    def __init__(self, sentences: list[SegmentedSentence], seen: list[Window]) -> None:
-        self.sentences = sentences
-        self.hypotheses: list[list[Hypothesis]] = []
-        self._seen = seen
-        # All segments of a sentence see the same history.
-        pairs = zip(sentences, seen, strict=True)
-        self.windows = [replace(window, source=one.tokens) for sentence, window in pairs for one in sentence.segments]
-
-    @property
-    def searched(self) -> list[SearchedSentence]:
-        """The sentences with their hypotheses."""
-        found = iter(self.hypotheses)
-        pairs = zip(self.sentences, self._seen, strict=True)
-        return [SearchedSentence(one, window, [next(found) for _ in one.segments]) for one, window in pairs]
 
 
 class Schedule:
@@ -76,11 +61,10 @@ class Schedule:
     def __init__(self, documents: Sequence[EncodedDocument], view: View) -> None:
         self.searched: list[list[SearchedSentence]] = [[] for _ in documents]
         self.histories: list[list[HistorySentence]] = []
-        self._documents = documents
-        self._view = view
+        self._documents, self._view = documents, view
 
-    def rounds(self) -> Iterator[Round]:
-        """Yield the rounds; the hypotheses of each must be set before the next is asked for."""
+    def rounds(self) -> Iterator[list[SearchedSentence]]:
+        """Yield the sentences of each round; their hypotheses must be set before the next round is asked for."""
         if not self._view.translations:
             yield from self._all_at_once(self._view)
         elif not self._view.future:
@@ -92,34 +76,32 @@ class Schedule:
         pairs = zip(self._documents, self.searched, strict=True)
         self.histories = [history_after(document, self._view, found) for document, found in pairs]
 
-    def _all_at_once(self, view: View, drafts: Sequence[Sequence[Tokens]] = ()) -> Iterator[Round]:
+    def _all_at_once(self, view: View, drafts: Sequence[Sequence[Tokens]] = ()) -> Iterator[list[SearchedSentence]]:
         """Make one round of all sentences: none waits for the translation of another."""
-        documents = []
+        seen = []
         for number, document in enumerate(self._documents):
             sources, targets = ([sentence[side] for sentence in document.history] for side in (0, 1))
             known = [*targets, *drafts[number]] if drafts else ()
-            documents.append(list(windows_of_document(document.tokens, view, sources, translations=known)))
+            seen.append(list(windows_of_document(document.tokens, view, sources, translations=known)))
         if view.shuffled:
-            documents = exchange_histories(documents)
-        sentences = [sentence for document in self._documents for sentence in document.sentences]
-        everything = Round(sentences, [window for windows in documents for window in windows])
-        yield everything
-        found = iter(everything.searched)
-        self.searched = [[next(found) for _ in document.sentences] for document in self._documents]
+            seen = exchange_histories(seen)
+        pairs = zip(self._documents, seen, strict=True)
+        self.searched = [list(map(SearchedSentence, document.sentences, windows)) for document, windows in pairs]
+        yield [sentence for document in self.searched for sentence in document]
 
-    def _sentence_by_sentence(self) -> Iterator[Round]:
+    def _sentence_by_sentence(self) -> Iterator[list[SearchedSentence]]:
         """Make a round of the first sentence of each document, then of the second with the first ones' translations."""
         documents = self._documents
         known = [[*(sentence.source for sentence in document.history), *document.tokens] for document in documents]
         written = [[sentence.target for sentence in document.history] for document in documents]
         for position in range(max((len(document.sentences) for document in documents), default=0)):
             numbers = [number for number, document in enumerate(documents) if len(document.sentences) > position]
-            windows = [window_at(len(written[n]), known[n], written[n], self._view) for n in numbers]
-            one_each = Round([documents[number].sentences[position] for number in numbers], windows)
-            yield one_each
-            for number, searched in zip(numbers, one_each.searched, strict=True):
-                self.searched[number].append(searched)
-                written[number].append(searched.translation)
+            for number in numbers:
+                window = window_at(len(written[number]), known[number], written[number], self._view)
+                self.searched[number].append(SearchedSentence(documents[number].sentences[position], window))
+            yield [self.searched[number][-1] for number in numbers]
+            for number in numbers:
+                written[number].append(self.searched[number][-1].translation)
 
 
 def history_after(

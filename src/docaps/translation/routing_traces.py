@@ -42,15 +42,11 @@ def trace_window(trained: TrainedModel, window: Window) -> tuple[HistoryTrace, .
     context = trained.model.encode(batch, trace=True).context
     if context is None or (context.coupling is None and context.correlation is None):
         return ()
-    return tuple(
-        HistoryTrace(
-            number + 1,
-            tuple(trained.codec.pieces(list(words))),
-            _rounded(context.coupling, number, len(words)),
-            _rounded(context.correlation, number, len(words)),
-        )
-        for number, words in enumerate(window.history)
-    )
+    traces = []
+    for number, words in enumerate(window.history):
+        coupling, pcc = (_rounded(values, number, len(words)) for values in (context.coupling, context.correlation))
+        traces.append(HistoryTrace(number + 1, tuple(trained.codec.pieces(list(words))), coupling, pcc))
+    return tuple(traces)
 
 
 def trace_model(trained: TrainedModel, windows: Sequence[Window]) -> Iterator[tuple[Trace, ...]]:

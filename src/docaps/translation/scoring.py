@@ -50,9 +50,8 @@ class Likelihood:
 
 def log_probabilities(model: TranslationModel, batch: Batch) -> Float[Tensor, " B"]:
     """Return the log-probability of each given translation, end mark included."""
-    target = batch.translations
     prediction: Prediction = model(batch)
-    return (prediction.log_probabilities(target) * (target != PAD)).sum(dim=1)
+    return (prediction.log_probabilities(batch.translations) * (batch.translations != PAD)).sum(dim=1)
 
 
 @torch.inference_mode()
@@ -92,10 +91,10 @@ def _score_waiting(
     trained: TrainedModel, waiting: Sequence[tuple[ParallelDocument, list[Window]]], task: progress.Task
 ) -> Iterator[tuple[ParallelDocument, tuple[Likelihood, ...]]]:
     """Score the documents of one window of sentences."""
+    seen = [windows for _, windows in waiting]
     if trained.model.view.shuffled:
-        documents, seen = zip(*waiting, strict=True) if waiting else ((), ())
-        waiting = list(zip(documents, exchange_histories(seen), strict=True))
-    found = iter(window_likelihoods(trained, [window for _, windows in waiting for window in windows], task))
+        seen = exchange_histories(seen)
+    found = iter(window_likelihoods(trained, [window for windows in seen for window in windows], task))
     for document, windows in waiting:
         yield document, tuple(next(found) for _ in windows)
 
@@ -160,11 +159,9 @@ def _item_windows(trained: TrainedModel, item: ContrastiveItem) -> list[Window]:
 
 def _with_translations(trained: TrainedModel, items: Sequence[ContrastiveItem]) -> list[ContrastiveItem]:
     """Translate the histories of items that come without translations of them."""
-    lacking = [item for item in items if item.history and not item.target_history]
-    made = iter(Translator(trained).translate([Document(item.history) for item in lacking]) if lacking else ())
-    return [
-        replace(item, target_history=tuple(sentence.text for sentence in next(made)))
-        if item.history and not item.target_history
-        else item
-        for item in items
-    ]
+    found = list(items)
+    lacking = [number for number, item in enumerate(items) if item.history and not item.target_history]
+    made = Translator(trained).translate([Document(items[number].history) for number in lacking]) if lacking else ()
+    for number, sentences in zip(lacking, made, strict=True):
+        found[number] = replace(items[number], target_history=tuple(sentence.text for sentence in sentences))
+    return found

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from docaps.batches.batch import Batch, collate
@@ -184,16 +184,10 @@ def _begin(model: TranslationModel, batch: Batch, settings: DecodingSettings) ->
 
 def _force_end(beams: Beams, following: NextWords, length: int) -> NextWords:
     """Allow only the end mark where a translation has reached its length limit."""
-    count, width = beams.log_probabilities.shape
-    at_limit = (beams.limits <= length).repeat_interleave(width).unsqueeze(1)  # (B x W, 1)
-    choices = following.words.shape[1]
-    only = torch.full_like(following.log_probabilities, IMPOSSIBLE)
-    only[:, 0] = following.ending
-    return NextWords(
-        torch.where(at_limit, only, following.log_probabilities),
-        torch.where(at_limit, torch.full_like(following.words, EOS), following.words).view(count * width, choices),
-        following.ending,
-    )
+    at_limit = (beams.limits <= length).repeat_interleave(beams.log_probabilities.shape[1])  # (B x W)
+    scores = following.log_probabilities.masked_fill(at_limit.unsqueeze(1), IMPOSSIBLE)
+    scores[at_limit, 0] = following.ending[at_limit]
+    return NextWords(scores, following.words.masked_fill(at_limit.unsqueeze(1), EOS), following.ending)
 
 
 def _advance(beams: Beams, following: NextWords, beam: int) -> None:
@@ -232,17 +226,12 @@ def _collect(beams: Beams, finished: list[list[Hypothesis]], length: int, settin
 
 
 def _drop_done(beams: Beams) -> None:
-    """Remove finished sentences from the batch, several at a time."""
-    done = _are_done(beams)
+    """Remove sentences from the batch, several at a time, when no live hypothesis can still become one of the best."""
+    # A log-probability only falls and the penalty only grows: this is the best a live hypothesis can ever reach.
+    reach = beams.log_probabilities.amax(dim=1) / beams.penalties
+    done = ~(reach > beams.to_beat)  # NaN beats nothing
     count = int(done.sum())
     if count * MOST_DONE >= len(beams.sentences) and count:
         beams.keep((~done).nonzero().squeeze(1))
     elif count:
         beams.log_probabilities = beams.log_probabilities.masked_fill(done.unsqueeze(1), IMPOSSIBLE)
-
-
-def _are_done(beams: Beams) -> Bool[Tensor, " B"]:
-    """Return which sentences are done: no live hypothesis can still become one of the best."""
-    # A log-probability only falls and the penalty only grows: this is the best a live hypothesis can ever reach.
-    reach = beams.log_probabilities.amax(dim=1) / beams.penalties
-    return ~(reach > beams.to_beat)  # NaN beats nothing

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 from docaps.corpus.text.codec import Codec
 from docaps.corpus.text.sentencepieces import SentencePieces
@@ -34,11 +35,15 @@ BREAKS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class RankedTranslation:
-    """One of the n-best translations of a sentence."""
+    """A translation of a sentence and its score: the log-probability divided by the length penalty."""
 
     text: str
     score: float
-    log_probability: float
+    log_probability: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"translation": self.text, "score": self.score, "log_probability": self.log_probability}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +99,15 @@ def segment_sentence(codec: Codec, sentence: str, longest: int) -> SegmentedSent
 
 def _segments(codec: Codec, text: str, tokens: list[int], longest: int) -> tuple[Segment, ...]:
     """Split a text into segments that are short enough."""
-    if tokens == [EOS]:
-        return ()
-    if len(tokens) - 1 <= longest:
-        return (_segment(codec, text, tokens),)
-    parts = split_sentence(text, lambda part: len(codec.encode_source(part)) - 1 <= longest)
-    segments = (_segment(codec, part, codec.encode_source(part)) for part in parts)
-    return tuple(segment for segment in segments if segment.tokens != [EOS])
-
-
-def _segment(codec: Codec, text: str, tokens: list[int]) -> Segment:
-    return Segment(tokens, unknown_words(codec, text) if UNK in tokens else (), " " if text[-1:].isspace() else "")
+    parts = [(text, tokens)]
+    if len(tokens) - 1 > longest:
+        texts = split_sentence(text, lambda part: len(codec.encode_source(part)) - 1 <= longest)
+        parts = [(part, codec.encode_source(part)) for part in texts]
+    return tuple(
+        Segment(own, unknown_words(codec, part) if UNK in own else (), " " if part[-1:].isspace() else "")
+        for part, own in parts
+        if own != [EOS]
+    )
 
 
 def split_sentence(text: str, fits: Callable[[str], bool]) -> list[str]:

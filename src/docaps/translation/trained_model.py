@@ -15,7 +15,7 @@ from docaps.files import read_json, sha256
 from docaps.model.builders import build_model
 from docaps.model.checkpoint import load_weights
 from docaps.model.fast.calibration import read_ranges
-from docaps.model.fast.packing import Ranges, pack
+from docaps.model.fast.packing import pack
 from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import autocast, choose_device, choose_translation_precision
 from docaps.runs.directory import Run, open_run
@@ -48,20 +48,18 @@ def load_trained(path: Path, precision: TranslationPrecision = "float32") -> Tra
     codec = load_codec(run.text)
     model = build_model(system, vocabulary=len(codec.vocabulary))
     load_weights(model, run.weights)
-    _check_weights(model, run.weights)
+    for name, weight in model.named_parameters():
+        if not bool(weight.isfinite().all()):
+            message = f"the weights '{name}' are not all numbers (NaN): train the run again"
+            raise CheckpointError(message, path=run.weights)
     device = choose_device()
     model.to(device).eval()
     chosen = choose_translation_precision(precision, device, int8_checked=is_int8_better(run))
+    calibrated = chosen == torch.int8 and run.ranges.exists()
+    ranges = read_ranges(run.ranges, weights=sha256(run.weights)) if calibrated else None
+    packed = None if chosen == torch.float32 else pack(model, chosen, ranges)
     scoring = torch.float32 if chosen == torch.int8 else chosen
-    packed = None if chosen == torch.float32 else pack(model, chosen, _find_ranges(run, chosen))
     return TrainedModel(model, codec, decoding, device, scoring, packed, chosen)
-
-
-def _find_ranges(run: Run, precision: torch.dtype) -> Ranges | None:
-    """Return the calibrated int8 ranges of these weights, if there are any."""
-    if precision != torch.int8 or not run.ranges.exists():
-        return None
-    return read_ranges(run.ranges, weights=sha256(run.weights))
 
 
 def is_int8_better(run: Run) -> bool:
@@ -74,22 +72,13 @@ def is_int8_better(run: Run) -> bool:
         return False
 
 
-def _check_weights(model: TranslationModel, path: Path) -> None:
-    """Refuse weights that are not finite."""
-    for name, weight in model.named_parameters():
-        if not bool(weight.isfinite().all()):
-            raise CheckpointError(f"the weights '{name}' are not all numbers (NaN): train the run again", path=path)
-
-
 def _read_settings(description: dict[str, object], path: Path) -> tuple[SystemSettings, DecodingSettings]:
     """Return the system and decoding settings that a run was trained with."""
     settings = description.get("settings")
     if not isinstance(settings, dict):
         raise RunError("has no settings", path=path)
     try:
-        return (
-            SystemSettings.model_validate(settings.get("system", {})),
-            DecodingSettings.model_validate(settings.get("decoding", {})),
-        )
+        system = SystemSettings.model_validate(settings.get("system", {}))
+        return system, DecodingSettings.model_validate(settings.get("decoding", {}))
     except ValidationError as fault:
         raise RunError(f"settings of another version:\n{describe_faults(fault, SystemSettings)}", path=path) from None

@@ -28,12 +28,9 @@ MOST_WARNINGS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class TranslatedSentence:
-    """A translation, its score (log-probability divided by the length penalty), and what else was asked for."""
+class TranslatedSentence(RankedTranslation):
+    """A translation with its score, and what else was asked for."""
 
-    text: str
-    score: float
-    log_probability: float = 0.0
     alternatives: tuple[RankedTranslation, ...] = ()
     """The n-best translations, this one first; empty unless several were asked for."""
     routing: tuple[HistoryTrace, ...] = ()
@@ -41,16 +38,12 @@ class TranslatedSentence:
 
 def as_row(source: str, sentence: TranslatedSentence) -> Mapping[str, Any]:
     """Return a source sentence and its translation as plain JSON values."""
-    row = {"source": source, **_as_values(sentence)}
+    row = {"source": source, **sentence.as_dict()}
     if sentence.alternatives:
-        row["alternatives"] = [_as_values(one) for one in sentence.alternatives]
+        row["alternatives"] = [one.as_dict() for one in sentence.alternatives]
     if sentence.routing:
         row["routing"] = [trace.as_dict() for trace in sentence.routing]
     return row
-
-
-def _as_values(one: TranslatedSentence | RankedTranslation) -> dict[str, Any]:
-    return {"translation": one.text, "score": one.score, "log_probability": one.log_probability}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +57,6 @@ class TranslationOptions:
 
 
 DEFAULTS = TranslationOptions()
-
-
-@dataclass
-class _Pace:
-    """Progress in sentences and sentences per second; time spent waiting for input does not count."""
-
-    task: progress.Task
-    done: int = 0
-    seconds: float = 0.0
-
-    def advance(self, count: int, seconds: float = 0.0) -> None:
-        """Report that more sentences are done."""
-        self.done, self.seconds = self.done + count, self.seconds + seconds
-        speed = f"{self.done / self.seconds:.1f} sentences/s" if self.seconds else None
-        self.task.advance(count, speed)
 
 
 class Translator:
@@ -124,17 +102,18 @@ class Translator:
                     EncodedDocument([self.segment(sentence)], self.read_history(history, view))
                     for sentence, history in pairs[start : start + self.window]
                 ]
-                found += [self.assemble(one) for (one,) in self.search(documents, view, _Pace(task)).searched]
+                found += [self.assemble(one) for (one,) in self.search(documents, view, task).searched]
         return found
 
     @contextmanager
     def session(self, options: TranslationOptions = DEFAULTS, *, shown: bool = True) -> Iterator["Session"]:
         """Open a session for a stream of documents; `shown`: report progress."""
-        unseen = nullcontext(progress.Task("translate", None))
+        unseen = nullcontext(progress.Task("translate"))
         with progress.start("translate") if shown else unseen as task:
-            session = Session(self, options, _Pace(task))
+            session = Session(self, options, task)
             yield session
-        session.warn_of_split_sentences()
+        if session.split > MOST_WARNINGS:
+            self.warn(f"{session.split} sentences were too long for one piece, and translated in parts")
 
     def view(self, options: TranslationOptions) -> View:
         """Return what of a document the model may look at."""
@@ -149,19 +128,20 @@ class Translator:
         document = EncodedDocument([self.segment(sentence) for sentence in history], [])
         return self.search([document], view).histories[0] if view.translations else history_after(document, view)
 
-    def search(self, documents: Sequence[EncodedDocument], view: View, pace: _Pace | None = None) -> Schedule:
+    def search(self, documents: Sequence[EncodedDocument], view: View, task: progress.Task | None = None) -> Schedule:
         """Search all sentences, in an order in which each finds what the model looks at."""
-        pace = pace or _Pace(progress.Task("translate", None))
+        task = task or progress.Task("translate")
         schedule = Schedule(documents, view)
         for part in schedule.rounds():
-            part.hypotheses = [[] for _ in part.windows]
+            windows = [window for sentence in part for window in sentence.windows]
+            slots = [hypotheses for sentence in part for hypotheses in sentence.hypotheses]
             start = time.monotonic()
-            for numbers, found in search_windows(self._trained, part.windows, self.decoding, scored=self._scored):
+            for numbers, found in search_windows(self._trained, windows, self.decoding, scored=self._scored):
                 for number, hypotheses in zip(numbers, found, strict=True):
-                    part.hypotheses[number] = hypotheses
-                pace.advance(len(numbers), time.monotonic() - start)
+                    slots[number].extend(hypotheses)
+                task.advance_timed(len(numbers), time.monotonic() - start, "sentences")
                 start = time.monotonic()
-            pace.advance(len(part.sentences) - len(part.windows))  # sentences count, not their segments
+            task.advance_timed(len(part) - len(windows), 0.0, "sentences")  # sentences count, not their segments
         return schedule
 
     def assemble(self, found: SearchedSentence, options: TranslationOptions = DEFAULTS) -> TranslatedSentence:
@@ -174,19 +154,19 @@ class Translator:
             sentence.assemble(codec, [one[min(rank, len(one) - 1)] for one in ranked], alpha)
             for rank in range(min(self.decoding.nbest, max(map(len, ranked))))
         ]
-        best, several = nbest[0], tuple(nbest) if self.decoding.nbest > 1 else ()
+        best, several = nbest[0], nbest if self.decoding.nbest > 1 else ()
         traces = trace_window(self._trained, found.window) if options.routing else ()
-        return TranslatedSentence(best.text, best.score, best.log_probability, several, traces)
+        return TranslatedSentence(best.text, best.score, best.log_probability, tuple(several), traces)
 
 
 class Session:
     """Translate the windows of one stream of documents; warn of sentences that are split, by their position in it."""
 
-    def __init__(self, translator: Translator, options: TranslationOptions, pace: _Pace) -> None:
-        self._translator, self._options, self._pace = translator, options, pace
+    def __init__(self, translator: Translator, options: TranslationOptions, task: progress.Task) -> None:
+        self._translator, self._options, self._task = translator, options, task
         self._view = translator.view(options)
         self._history = translator.read_history(options.history, self._view)
-        self._document = self._sentence = self._split = 0
+        self._document = self._sentence = self.split = 0
         self._name = ""
 
     def translate(self, documents: Sequence[Document]) -> list[tuple[TranslatedSentence, ...]]:
@@ -216,34 +196,29 @@ class Session:
             if self._enter(document):
                 encoded.append(EncodedDocument([], []))
             encoded[-1].sentences.extend(self._segment(sentence) for sentence in document.sentences)
-        schedule = self._translator.search(encoded, self._view, self._pace)
+        schedule = self._translator.search(encoded, self._view, self._task)
         self._history = schedule.histories[-1]
         return schedule.searched
 
     def _enter(self, document: Document) -> bool:
         """Go to the next document, or part of one; return whether it starts one after the first."""
-        new = document.layout is None or not document.layout.continues
-        if new:
-            self._document, self._sentence = self._document + 1, 0
-            self._name = f" ('{document.id}')" if document.id is not None else ""
-        return new and self._document > 1
+        if document.continues:
+            return False
+        self._document, self._sentence = self._document + 1, 0
+        self._name = f" ('{document.id}')" if document.id is not None else ""
+        return self._document > 1
 
     def _segment(self, sentence: str) -> SegmentedSentence:
         """Encode the next sentence; warn if it is split."""
         self._sentence += 1
         found = self._translator.segment(sentence)
         if len(found.segments) > 1:
-            self._split += 1
-            if self._split <= MOST_WARNINGS:
+            self.split += 1
+            if self.split <= MOST_WARNINGS:
                 position = f"document {self._document}{self._name}, sentence {self._sentence}"
                 limit = f"more than {self._translator.decoding.longest_source} tokens (decoding.longest_source)"
                 self._translator.warn(f"{position}: {limit}: translated in {len(found.segments)} parts")
         return found
-
-    def warn_of_split_sentences(self) -> None:
-        """Report how many sentences were split, if not each was reported."""
-        if self._split > MOST_WARNINGS:
-            self._translator.warn(f"{self._split} sentences were too long for one piece, and translated in parts")
 
 
 def _windows(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:

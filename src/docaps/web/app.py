@@ -32,13 +32,7 @@ METRICS_TEXT: dict[str, Any] = {
     "description": "Metrics in the Prometheus text format.",
     "content": {"text/plain": {"schema": {"type": "string"}}},
 }
-MEDIA_TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-    "txt": "text/plain; charset=utf-8",
-}
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
 SCRIPTS = ("page.js", "differences.js", "routing.js", "service.js", "downloads.js")
 PAGE_FILES: Mapping[str, tuple[str, str]] = {
     "/": ("docaps.web.static", "index.html"),
@@ -69,7 +63,7 @@ def build_app(service: Service, access: Access | None = None, *, origins: Collec
     _add_translation_routes(app, service)
     _add_state_routes(app, service)
     for path, (package, name) in PAGE_FILES.items():
-        _add_page_file(app, path, files(package).joinpath(name).read_bytes(), MEDIA_TYPES[name.rpartition(".")[2]])
+        _add_page_file(app, path, files(package).joinpath(name).read_bytes(), TYPES[name.rpartition(".")[2]])
     add_error_handlers(app)
     if origins:
         app.add_middleware(

@@ -7,7 +7,6 @@ the queue is passed over for a better batch only once.
 
 import math
 import threading
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,7 +26,7 @@ RequestBatch = dict[QueuedRequest, list[int]]
 """The numbers of the sentences taken from each request."""
 
 
-def choose(requests: Sequence[QueuedRequest], share: int = SHARE, pool: int = POOL, workers: int = 1) -> RequestBatch:
+def choose(requests: Sequence[QueuedRequest], share: int = SHARE, workers: int = 1) -> RequestBatch:
     """Choose a batch of like lengths that makes good use of its steps, with the first request's next sentence in it.
 
     That sentence may be passed over PATIENCE times. Where little is queued, each worker leaves the others their part.
@@ -36,7 +35,7 @@ def choose(requests: Sequence[QueuedRequest], share: int = SHARE, pool: int = PO
     compatible = [request for request in requests if request.settings == head.settings]
     if head.granularity == "document":
         return _take_documents(compatible)
-    candidates = list(islice(_round_robin(compatible, share), pool))
+    candidates = list(islice(_round_robin(compatible, share), POOL))
     lengths = [request.length(number) for request, number in candidates]
     room = min(head.settings.room, math.ceil(sum(lengths) / workers))
     order = sorted(range(len(candidates)), key=lengths.__getitem__)
@@ -93,10 +92,9 @@ class Batcher:
 
     linger: float = 0.003
     """Seconds to wait for more requests after the first arrives."""
-    share: int = SHARE
     workers: int = 1
     """How many threads take batches."""
-    _requests: deque[QueuedRequest] = field(default_factory=deque)
+    _requests: list[QueuedRequest] = field(default_factory=list)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _closed: bool = False
 
@@ -109,18 +107,16 @@ class Batcher:
     def put(self, request: QueuedRequest, most: int) -> bool:
         """Queue a request, unless there would be more than `most` sentences."""
         with self._changed:
-            before = sum(one.waiting for one in self._requests)
-            if before and before + len(request.sentences) > most:
+            if self.waiting and self.waiting + len(request.sentences) > most:
                 return False
             self._requests.append(request)
-            self._changed.notify_all()
+            self.wake()
             return True
 
     def close(self) -> None:
         """Close the queue and wake the workers."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._closed = True
+        self.wake()
 
     def wait(self) -> bool:
         """Wait for work; return False once the queue is closed."""
@@ -144,17 +140,16 @@ class Batcher:
         """Return the smallest unprepared request, if any, for the caller to prepare."""
         with self._changed:
             fresh = [one for one in self._requests if not one.is_prepared and not one.claimed and one.waiting]
-            if not fresh:
-                return None
-            smallest = min(fresh, key=lambda one: one.characters)
-            smallest.claimed = True
+            smallest = min(fresh, key=lambda one: one.characters, default=None)
+            if smallest is not None:
+                smallest.claimed = True
             return smallest
 
     def clear(self) -> list[QueuedRequest]:
         """Empty the queue; return the requests that were unfinished."""
         with self._changed:
-            found = [request for request in self._requests if request.waiting]
-            self._requests.clear()
+            self._remove_finished()
+            found, self._requests = self._requests, []
             return found
 
     def take(self) -> RequestBatch:
@@ -162,17 +157,16 @@ class Batcher:
         with self._changed:
             self._remove_finished()
             ready = [request for request in self._requests if request.is_prepared and request.available()]
-            batch = choose(ready, self.share, workers=self.workers) if ready else {}
+            batch = choose(ready, workers=self.workers) if ready else {}
             for request, numbers in batch.items():
                 request.take(numbers)
             # A request that was passed over stays in front until the next batch.
-            served = [one for one in self._requests if one in batch and one.served >= self.share]
-            for request in (one for one in served if not one.passed_over):
+            due = [one for one in batch if one.served >= SHARE and not one.passed_over]
+            for request in due:
                 request.served = 0
-                self._requests.remove(request)
-                self._requests.append(request)
+            self._requests.sort(key=due.__contains__)
             return batch
 
     def _remove_finished(self) -> None:
         """Remove requests that are finished or cancelled."""
-        self._requests = deque(request for request in self._requests if request.waiting)
+        self._requests = [request for request in self._requests if request.waiting]

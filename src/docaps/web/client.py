@@ -36,24 +36,17 @@ class ServiceError(DocapsError):
 
     def __init__(self, message: str, status: int = 0, retry: float | None = None) -> None:
         super().__init__(message)
-        self.status = status
-        self.retry = retry
+        self.status, self.retry = status, retry
 
 
 class Client:
-    """A client of one service."""
+    """A client of the service at a `url`, such as http://127.0.0.1:8000, with a bearer `token` if it needs one.
+
+    It gives up after `timeout` seconds without any data.
+    """
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 130.0) -> None:
-        """Set the address of the service.
-
-        Args:
-            url: its address, such as http://127.0.0.1:8000.
-            token: the bearer token, if the service needs one.
-            timeout: seconds without any data after which to give up.
-        """
-        self._url = url.rstrip("/")
-        self._token = token
-        self._timeout = timeout
+        self._url, self._token, self._timeout = url.rstrip("/"), token, timeout
 
     def models(self) -> list[ModelCard]:
         """List the models, the default first."""
@@ -61,11 +54,9 @@ class Client:
             return ModelList.model_validate_json(response.read()).models
 
     def translate(self, document: Sequence[str] | str, **options: Any) -> TranslationResponse:
-        """Translate a document.
+        """Translate a document: its sentences in order, or running text, which the service splits into sentences.
 
-        Args:
-            document: its sentences in order, or running text, which the service splits into sentences.
-            options: history, model, context, beam, nbest, routing; see `docaps.web.schemas.TranslationRequest`.
+        Options are history, model, context, beam, nbest and routing: see `docaps.web.schemas.TranslationRequest`.
         """
         with self._open("/v1/translate", _make_request(document, options)) as response, _checked():
             return TranslationResponse.model_validate_json(response.read())

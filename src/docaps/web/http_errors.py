@@ -1,6 +1,6 @@
 """Error responses: one JSON form for every failed request, without tracebacks and without the data that was sent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import fastapi
@@ -31,14 +31,10 @@ class HttpError(fastapi.HTTPException):
     """A failed request: HTTP status, message, details by field, headers."""
 
     def __init__(
-        self,
-        status: int,
-        message: str,
-        details: Sequence[ErrorDetail] | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, status: int, text: str, details: list[ErrorDetail] | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(status, message, headers)
-        self.details = None if details is None else list(details)
+        super().__init__(status, text, headers)
+        self.details = details
 
     def response(self) -> Response:
         """Return the response to send."""

@@ -17,26 +17,17 @@ class Metrics:
     """Counters, gauges and the latency histogram of one service; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "docaps_requests", "Requests by path and status.", ["path", "status"], registry=self._registry
-        )
-        self._seconds = Histogram(
-            "docaps_translate_seconds",
-            "Time from a translation request to the end of its response.",
-            registry=self._registry,
-            buckets=BUCKETS,
-        )
-        self._sentences = self._counter_by_model("docaps_sentences", "Translated sentences.")
-        self._batches = self._counter_by_model("docaps_batches", "Translated batches.")
-        self._busy = self._counter_by_model("docaps_busy_seconds", "Time spent translating.")
-        self._queues = Gauge("docaps_queue_sentences", "Queued sentences.", ["model"], registry=self._registry)
-        self._active = Gauge("docaps_active_requests", "Translation requests in progress.", registry=self._registry)
-        memory = Gauge("process_resident_memory_bytes", "Resident memory size in bytes.", registry=self._registry)
+        self._registry = own = CollectorRegistry()
+        self._requests = Counter("docaps_requests", "Requests by path and status.", ["path", "status"], registry=own)
+        latency = "Time from a translation request to the end of its response."
+        self._seconds = Histogram("docaps_translate_seconds", latency, registry=own, buckets=BUCKETS)
+        self._sentences = Counter("docaps_sentences", "Translated sentences.", ["model"], registry=own)
+        self._batches = Counter("docaps_batches", "Translated batches.", ["model"], registry=own)
+        self._busy = Counter("docaps_busy_seconds", "Time spent translating.", ["model"], registry=own)
+        self._queues = Gauge("docaps_queue_sentences", "Queued sentences.", ["model"], registry=own)
+        self._active = Gauge("docaps_active_requests", "Translation requests in progress.", registry=own)
+        memory = Gauge("process_resident_memory_bytes", "Resident memory size in bytes.", registry=own)
         memory.set_function(resident_memory)
-
-    def _counter_by_model(self, name: str, text: str) -> Counter:
-        return Counter(name, text, ["model"], registry=self._registry)
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
         """Count a response; the latency histogram holds translation requests only."""

@@ -111,12 +111,16 @@ class _Exchange:
         limits = self.service.limits
         try:
             async with timeout(max(0.0, self.start + limits.seconds - time.monotonic())):
-                message = await self.receive()
+                message = await self._receive_counted()
         except TimeoutError:
             raise HttpError(408, "the request did not arrive in time") from None
+        self.check_size(self.size)
+        return message
+
+    async def _receive_counted(self) -> Message:
+        message = await self.receive()
         self.size += len(message.get("body", b""))
         self.complete = not message.get("more_body", False)
-        self.check_size(self.size)
         return message
 
     def check_size(self, size: int) -> None:
@@ -145,13 +149,11 @@ class _Exchange:
 
         Reading is bounded, and skipped if the client waits for `100 Continue`.
         """
-        read = 0
+        most = self.size + DISCARD_BYTES
         with contextlib.suppress(TimeoutError):
             async with timeout(DISCARD_SECONDS):
-                while not self.complete and read < DISCARD_BYTES and "expect" not in Headers(scope=self.scope):
-                    message = await self.receive()
-                    read += len(message.get("body", b""))
-                    self.complete = not message.get("more_body", False)
+                while not self.complete and self.size < most and "expect" not in Headers(scope=self.scope):
+                    await self._receive_counted()
 
     async def refuse(self, error: HttpError) -> None:
         """Send an error response."""
@@ -162,9 +164,7 @@ class ServiceMiddleware:
     """Check requests before they reach the routes; limit and count their responses."""
 
     def __init__(self, app: ASGIApp, *, service: Service, access: Access) -> None:
-        self._app = app
-        self._service = service
-        self._access = access
+        self._app, self._service, self._access = app, service, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""

@@ -19,13 +19,11 @@ from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 from docaps.web.batcher import Batcher, RequestBatch
 from docaps.web.metrics import Metrics
-from docaps.web.request_queue import QueuedRequest, RequestSettings
+from docaps.web.request_queue import QueuedRequest
 
 LOG = logging.getLogger("docaps.web")
 LONGEST_PREPARATION = 0.2
 """Seconds after which a worker stops preparing requests and translates those that are prepared."""
-
-Translated = tuple[tuple[TranslatedSentence, ...], list[HistorySentence]]
 
 
 class Engine:
@@ -44,10 +42,8 @@ class ModelWorker:
     """Translate the requests to one model."""
 
     def __init__(self, name: str, trained: TrainedModel, metrics: Metrics, engine: Engine) -> None:
-        self.name = name
-        self.trained = trained
-        self._engine = engine
-        self._metrics = metrics
+        self.name, self.trained = name, trained
+        self._metrics, self._engine = metrics, engine
         workers = engine.size if trained.device.type == "cpu" else 1
         self.queue = Batcher(workers=workers)
         self._speed = 0.0
@@ -90,7 +86,10 @@ class ModelWorker:
         """Prepare requests, then translate a batch, in a thread of the engine."""
         start = time.monotonic()
         while (request := self.queue.claim()) is not None:
-            self._prepare(request)
+            try:
+                request.prepare(Translator(self.trained, request.settings.decoding))
+            except Exception as error:
+                self._fail(request, error)
             if time.monotonic() - start > LONGEST_PREPARATION:
                 break
         batch = self.queue.take()
@@ -102,44 +101,32 @@ class ModelWorker:
         self._metrics.count_batch(self.name, count, seconds)
         self._speed = self.queue.workers * count / max(seconds, 1e-3)
 
-    def _prepare(self, request: QueuedRequest) -> None:
-        try:
-            request.prepare(self._translator(request.settings))
-        except Exception as error:
-            self._fail(request, error)
-
     def _translate(self, batch: RequestBatch) -> None:
         """Translate a batch; if it fails, translate each request alone, so that only the faulty one fails."""
+        first, *others = batch
+        translator = Translator(self.trained, first.settings.decoding)
         try:
-            self._attempt(batch)
+            documents = {request: request.encoded(numbers) for request, numbers in batch.items()}
+            together = [document for own in documents.values() for document in own]
+            found = iter(translate_encoded(translator, together, first.settings.options))
+            for request, numbers in batch.items():
+                own = list(islice(found, len(documents[request])))
+                request.finish(numbers, [one for sentences, _ in own for one in sentences], own[-1][1])
         except Exception as error:
-            if len(batch) > 1:
-                for request, numbers in batch.items():
-                    self._translate({request: numbers})
+            if not others:
+                self._fail(first, error)
                 return
-            (request,) = batch
-            self._fail(request, error)
-
-    def _attempt(self, batch: RequestBatch) -> None:
-        settings = next(iter(batch)).settings
-        documents = {request: request.encoded(numbers) for request, numbers in batch.items()}
-        together = [document for own in documents.values() for document in own]
-        found = iter(translate_encoded(self._translator(settings), together, settings.options))
-        for request, numbers in batch.items():
-            own = list(islice(found, len(documents[request])))
-            request.finish(numbers, [one for sentences, _ in own for one in sentences], own[-1][1])
+            for request, numbers in batch.items():
+                self._translate({request: numbers})
 
     def _fail(self, request: QueuedRequest, error: Exception) -> None:
         LOG.error("a request to the model %s failed", self.name, exc_info=error)
         request.fail(RequestError(str(error)))
 
-    def _translator(self, settings: RequestSettings) -> Translator:
-        return Translator(self.trained, settings.decoding)
-
 
 def translate_encoded(
     translator: Translator, documents: Sequence[EncodedDocument], options: TranslationOptions
-) -> list[Translated]:
+) -> list[tuple[tuple[TranslatedSentence, ...], list[HistorySentence]]]:
     """Translate parts of several documents together; return each part's sentences and the history after it."""
     schedule = translator.search(documents, translator.view(options))
     return [

@@ -1,7 +1,7 @@
 """Queued translation requests and their partial results."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -9,7 +9,7 @@ from docaps.batches.windows import View
 from docaps.config import DecodingSettings
 from docaps.translation.ordering import EncodedDocument, HistorySentence, history_after
 from docaps.translation.segments import SegmentedSentence
-from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
+from docaps.translation.translator import DEFAULTS, TranslatedSentence, TranslationOptions, Translator
 
 Granularity = Literal["sentence", "sequential", "document"]
 """What is translated at a time: sentences in any order, one after the other (the model looks at its own translations),
@@ -26,18 +26,12 @@ class RequestSettings:
     """How a request is translated; requests with equal settings can share a batch."""
 
     decoding: DecodingSettings
-    use_context: bool = True
-    routing: bool = False
+    options: TranslationOptions = DEFAULTS
 
     @property
     def room(self) -> int:
         """The padded tokens of a batch; tracing the routing is about as much work again."""
-        return self.decoding.batch_tokens // self.decoding.beam // (2 if self.routing else 1)
-
-    @property
-    def options(self) -> TranslationOptions:
-        """The options of the translator."""
-        return TranslationOptions(self.use_context, routing=self.routing)
+        return self.decoding.batch_tokens // self.decoding.beam // (2 if self.options.routing else 1)
 
 
 PartialResult = tuple[TranslatedSentence, ...] | Exception
@@ -149,10 +143,11 @@ class QueuedRequest:
             self.taken -= done
             if self.cancelled or (self.remaining and not self.promptly):
                 return
-            finished = tuple(_consecutive(self._results, self._delivered))
-            self._delivered += len(finished)
-            if finished:
-                self.deliver(finished)
+            start = self._delivered
+            while self._delivered in self._results:
+                self._delivered += 1
+            if self._delivered > start:
+                self.deliver(tuple(self._results[number] for number in range(start, self._delivered)))
 
     def fail(self, error: Exception) -> None:
         """Cancel it and deliver the error."""
@@ -160,10 +155,3 @@ class QueuedRequest:
             if not self.cancelled:
                 self.cancelled = True
                 self.deliver(error)
-
-
-def _consecutive(results: Mapping[int, TranslatedSentence], number: int) -> Iterator[TranslatedSentence]:
-    """Yield results from a number on, up to the first that is missing."""
-    while number in results:
-        yield results[number]
-        number += 1

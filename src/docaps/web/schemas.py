@@ -27,9 +27,6 @@ class Limits:
     connections: int = 1_000  # open at the same time
 
 
-DEFAULT_LIMITS = Limits()
-
-
 def _check_text(text: str) -> str:
     """Reject NUL characters and lone surrogates."""
     if "\0" in text:

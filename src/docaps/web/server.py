@@ -84,9 +84,23 @@ class LimitedConnection(HttpToolsProtocol):
 
 
 class DrainingServer(uvicorn.Server):
-    """A server that, after the first signal, finishes accepted requests and refuses new ones with 503."""
+    """A server that, after the first signal, finishes accepted requests and refuses new ones with 503.
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    It logs warnings only and does not name itself in headers.
+    """
+
+    def __init__(self, app: FastAPI, service: Service) -> None:
+        config = uvicorn.Config(
+            app,
+            http=LimitedConnection,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=service.limits.connections,
+            timeout_graceful_shutdown=5,
+            timeout_keep_alive=30,
+            ws="none",
+        )
         super().__init__(config)
         self._service = service
 
@@ -120,27 +134,11 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_server(app: FastAPI, service: Service) -> DrainingServer:
-    """Return a server for the application that logs warnings only and does not name itself in headers."""
-    config = uvicorn.Config(
-        app,
-        http=LimitedConnection,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        limit_concurrency=service.limits.connections,
-        timeout_graceful_shutdown=5,
-        timeout_keep_alive=30,
-        ws="none",
-    )
-    return DrainingServer(config, service)
-
-
 def run_server(app: FastAPI, service: Service, listening: socket.socket) -> bool:
     """Serve until a signal arrives; return whether all accepted requests were answered."""
     logging.getLogger("docaps.web").addHandler(logging.StreamHandler())
     gc.collect()
     gc.freeze()  # loaded models stay: collections during requests need not scan them
-    server = make_server(app, service)
+    server = DrainingServer(app, service)
     server.run(sockets=[listening])
     return not server.force_exit and not service.active

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
 
-from docaps.config import SYSTEMS, DecodingSettings, TranslationPrecision
+from docaps.config import SYSTEMS, TranslationPrecision
 from docaps.corpus.formats.text import split_paragraphs, split_sentences
 from docaps.errors import RunError
 from docaps.runs.directory import Run
 from docaps.translation.trained_model import TrainedModel, load_trained
+from docaps.translation.translator import TranslationOptions
 from docaps.web.http_errors import HttpError
 from docaps.web.metrics import Metrics
 from docaps.web.model_worker import Engine, ModelWorker
@@ -19,19 +21,17 @@ from docaps.web.schemas import ErrorDetail, Limits, ModelCard, TranslationReques
 from docaps.web.streaming import PendingTranslation
 
 
+@dataclass
 class Service:
     """Models by name, the default first; accepts requests until it drains."""
 
-    def __init__(
-        self, workers: Sequence[ModelWorker], cards: Sequence[ModelCard], limits: Limits, metrics: Metrics
-    ) -> None:
-        self.workers: Mapping[str, ModelWorker] = {worker.name: worker for worker in workers}
-        self.cards = list(cards)
-        self.limits = limits
-        self.metrics = metrics
-        self.draining = False
-        self.active = 0
-        """Translation requests whose response is not yet complete."""
+    workers: Mapping[str, ModelWorker]
+    cards: list[ModelCard]
+    limits: Limits
+    metrics: Metrics
+    draining: bool = False
+    active: int = 0
+    """Translation requests whose response is not yet complete."""
 
     @property
     def ready(self) -> bool:
@@ -56,7 +56,10 @@ class Service:
         worker = self._find_worker(request.model)
         self._check(request)
         sources, paragraphs = await self._read_document(request, worker.trained.codec.source.code)
-        settings = RequestSettings(self._decoding(request, worker.trained.decoding), request.context, request.routing)
+        own = worker.trained.decoding
+        beam = request.beam or min(max(own.beam, request.nbest), self.limits.beam)
+        decoding = own.model_copy(update={"beam": beam, "nbest": request.nbest})
+        settings = RequestSettings(decoding, TranslationOptions(request.context, routing=request.routing))
         arrived: asyncio.Queue[PartialResult] = asyncio.Queue()
         deliver = partial(_deliver, asyncio.get_running_loop(), arrived)
         queued = QueuedRequest(sources, tuple(request.history), settings, deliver, promptly)
@@ -82,8 +85,7 @@ class Service:
         if name is None:
             return next(iter(self.workers.values()))
         if name not in self.workers:
-            known = ", ".join(self.workers)
-            raise HttpError(422, "no such model", [ErrorDetail(where="model", message=f"one of {known}")])
+            raise invalid("no such model", "model", f"one of {', '.join(self.workers)}")
         return self.workers[name]
 
     def _check(self, request: TranslationRequest) -> None:
@@ -92,21 +94,16 @@ class Service:
         self._check_sentences("history", request.history)
         beam = max(request.beam or 1, request.nbest)
         if beam > self.limits.beam:
-            detail = ErrorDetail(where="beam", message=f"at most {self.limits.beam}, found {beam}")
-            raise HttpError(422, "the beam is too wide", [detail])
+            raise invalid("the beam is too wide", "beam", f"at most {self.limits.beam}, found {beam}")
 
     def _check_sentences(self, field: str, sentences: Sequence[str]) -> None:
-        if len(sentences) > self.limits.sentences:
-            message = f"at most {self.limits.sentences} sentences, found {len(sentences)}"
-            raise HttpError(422, "too many sentences", [ErrorDetail(where=field, message=message)])
+        most, longest = self.limits.sentences, self.limits.characters
+        if len(sentences) > most:
+            raise invalid("too many sentences", field, f"at most {most} sentences, found {len(sentences)}")
         for index, sentence in enumerate(sentences):
-            if len(sentence) > self.limits.characters:
-                message = f"at most {self.limits.characters} characters, found {len(sentence)}"
-                raise HttpError(422, "a sentence is too long", [ErrorDetail(where=f"{field}.{index}", message=message)])
-
-    def _decoding(self, request: TranslationRequest, settings: DecodingSettings) -> DecodingSettings:
-        beam = request.beam or min(max(settings.beam, request.nbest), self.limits.beam)
-        return settings.model_copy(update={"beam": beam, "nbest": request.nbest})
+            if len(sentence) > longest:
+                found = f"at most {longest} characters, found {len(sentence)}"
+                raise invalid("a sentence is too long", f"{field}.{index}", found)
 
 
 def _deliver(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[PartialResult]", part: PartialResult) -> None:
@@ -115,34 +112,33 @@ def _deliver(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[PartialRes
         loop.call_soon_threadsafe(arrived.put_nowait, part)
 
 
+def invalid(message: str, field: str, detail: str) -> HttpError:
+    """Return the error of a request with one invalid field."""
+    return HttpError(422, message, [ErrorDetail(where=field, message=detail)])
+
+
 def split_text(text: str, language: str) -> list[list[str]]:
     """Split running text into paragraphs of sentences; blank lines always separate paragraphs."""
-    blocks: list[list[str]] = [[]]
-    for line in text.splitlines():
-        if line.strip():
-            blocks[-1].append(" ".join(line.split()))
-        elif blocks[-1]:
-            blocks.append([])
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    blocks = [list(block) for has_text, block in groupby(lines, key=bool) if has_text]
     return [
         [" ".join(sentence.split()) for sentence in split_sentences(paragraph, language)]
         for block in blocks
-        if block
         for paragraph in split_paragraphs(block)
     ]
 
 
 def load_service(paths: Sequence[Path], limits: Limits, precision: TranslationPrecision = "float32") -> Service:
     """Load the models of finished runs; each is named by the last parts of its path."""
-    metrics = Metrics()
-    engine = Engine()
-    workers: list[ModelWorker] = []
+    metrics, engine = Metrics(), Engine()
+    workers: dict[str, ModelWorker] = {}
     cards: list[ModelCard] = []
     for path, name in zip(paths, name_runs(paths), strict=True):
         trained = engine.pool.submit(load_trained, path, precision).result()
         if trained.model.view.shuffled:
             message = "is a control that reads other documents, here those of other clients: use docaps translate"
             raise RunError(message, path=path)
-        workers.append(ModelWorker(name, trained, metrics, engine))
+        workers[name] = ModelWorker(name, trained, metrics, engine)
         cards.append(_describe_model(name, path, trained, default=not cards))
     return Service(workers, cards, limits, metrics)
 

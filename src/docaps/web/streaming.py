@@ -6,7 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fastapi import Request
 from pydantic import BaseModel
@@ -44,68 +44,52 @@ class PendingTranslation:
     arrived: asyncio.Queue[PartialResult]
     deadline: float
     """When to give up, on the monotonic clock."""
-    _ready: deque[TranslatedSentence] = field(default_factory=deque)
 
     async def sentences(self) -> AsyncGenerator[SentenceTranslation | None]:
         """Yield the translated sentences, and None after each silent interval; raise TimeoutError at the deadline."""
+        ready: deque[TranslatedSentence] = deque()
         for source in self.sources:
-            while not await self._has_next():
-                yield None
-            yield self._as_message(source, self._ready.popleft())
-
-    async def _has_next(self) -> bool:
-        """Wait up to one keep-alive interval for the next sentence."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        if self._ready:
-            return True
-        try:
-            async with asyncio.timeout(min(KEEPALIVE_SECONDS, left)):
-                part = await self.arrived.get()
-        except TimeoutError:
-            return False
-        if isinstance(part, Exception):
-            raise part
-        self._ready.extend(part)
-        return bool(part)
-
-    def _as_message(self, source: str, sentence: TranslatedSentence) -> SentenceTranslation:
-        row = dict(as_row(source, sentence))
-        if self.request.routing:
-            row.setdefault("routing", [])
-        return SentenceTranslation.model_validate(row)
-
-    def cancel(self) -> None:
-        """Drop the sentences that are not yet translated."""
-        self.queued.cancelled = True
+            while (left := self.deadline - time.monotonic()) <= 0 or not ready:
+                if left <= 0:
+                    raise TimeoutError
+                try:
+                    async with asyncio.timeout(min(KEEPALIVE_SECONDS, left)):
+                        part = await self.arrived.get()
+                except TimeoutError:
+                    yield None
+                    continue
+                if isinstance(part, Exception):
+                    raise part
+                ready.extend(part)
+            row = dict(as_row(source, ready.popleft()))
+            if self.request.routing:
+                row.setdefault("routing", [])
+            yield SentenceTranslation.model_validate(row)
 
 
 async def collect(pending: PendingTranslation, request: Request) -> TranslationResponse:
     """Wait for the whole translation; stop at the deadline (503) or when the client disconnects."""
-    translating = asyncio.ensure_future(_collect(pending))
-    disconnected = asyncio.ensure_future(_wait_for_disconnect(request))
+
+    async def translate() -> list[SentenceTranslation]:
+        return [sentence async for sentence in pending.sentences() if sentence is not None]
+
+    async def disconnect() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    translating, disconnected = asyncio.ensure_future(translate()), asyncio.ensure_future(disconnect())
     try:
         await asyncio.wait({translating, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         if not translating.done():
             raise ClientDisconnect
-        return translating.result()
+        found = translating.result()
+        return TranslationResponse(translations=found, model=pending.model, paragraphs=pending.paragraphs)
     except TimeoutError:
         raise HttpError(503, TIMED_OUT, headers={"Retry-After": "5"}) from None
     finally:
-        pending.cancel()
+        pending.queued.cancelled = True  # what is not yet translated
         translating.cancel()
         disconnected.cancel()
-
-
-async def _collect(pending: PendingTranslation) -> TranslationResponse:
-    found = [sentence async for sentence in pending.sentences() if sentence is not None]
-    return TranslationResponse(translations=found, model=pending.model, paragraphs=pending.paragraphs)
-
-
-async def _wait_for_disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def stream_events(pending: PendingTranslation) -> AsyncIterator[str]:
@@ -127,7 +111,7 @@ async def stream_events(pending: PendingTranslation) -> AsyncIterator[str]:
         LOG.exception("a stream failed")
         yield _event("error", ErrorResponse(error="the server failed on this document"))
     finally:
-        pending.cancel()
+        pending.queued.cancelled = True
 
 
 def _event(name: str, message: BaseModel) -> str:

@@ -98,7 +98,7 @@ def train(
         validate=validate,
         snapshots=Snapshots(Path("never written"), chosen),
         output=TrainerOutput(rows, lambda _, state: save(state)),
-        timer=timer,
+        timer=timer or StepTimer(),
     )
     with torch.random.fork_rng():
         trainer.train(data or corpus(), "train")

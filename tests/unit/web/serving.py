@@ -13,7 +13,7 @@ import httpx
 from docaps.web.app import build_app
 from docaps.web.middleware import LOCAL_HOSTS, Access
 from docaps.web.schemas import Limits
-from docaps.web.server import bind, make_server, url_of
+from docaps.web.server import DrainingServer, bind, url_of
 from docaps.web.service import Service, load_service
 
 TOKEN = "open sesame"
@@ -54,7 +54,7 @@ def serving(
     service = load_service(runs, limits or Limits())
     with bind("127.0.0.1", 0) as listening:
         app = build_app(service, Access(token, LOCAL_HOSTS), origins=origins)
-        server = make_server(app, service)
+        server = DrainingServer(app, service)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

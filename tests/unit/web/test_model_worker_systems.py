@@ -78,7 +78,7 @@ def working(trained: TrainedModel, threads: int) -> Iterator[ModelWorker]:
 def test_clients_get_the_same_as_each_would_alone(store: Store, name: str, context: bool, threads: int) -> None:
     trained = tiny.trained(store, name, batch_tokens=30)
     assert granularity_of(trained.model.view) == GRANULARITIES[name]
-    request_settings = RequestSettings(trained.decoding, context)
+    request_settings = RequestSettings(trained.decoding, TranslationOptions(context))
     histories = ((), HISTORY, HISTORY[:1])
     with working(trained, threads) as worker:
         clients = [

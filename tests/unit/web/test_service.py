@@ -11,7 +11,7 @@ from tests.unit.web.serving import Served, ask, wait_until
 
 from docaps.errors import RunError
 from docaps.web import service
-from docaps.web.schemas import DEFAULT_LIMITS
+from docaps.web.schemas import Limits
 from docaps.web.service import name_runs
 
 
@@ -76,4 +76,4 @@ def test_runs_of_one_name_are_named_with_their_folders() -> None:
 def test_a_control_that_reads_other_documents_is_not_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "load_trained", lambda *_: tiny.trained(tiny.prepared(tmp_path), "qcn-shuffled"))
     with pytest.raises(RunError, match=r"run: is a control that reads other documents.* use docaps translate"):
-        service.load_service([Path("run")], DEFAULT_LIMITS)
+        service.load_service([Path("run")], Limits())
