@@ -73,7 +73,7 @@ def contrast(
     Example: docaps contrast runs/table2 --set mt-geneval geneval/ --keep mt-geneval
     """
     from docaps.cli.experiment import write_tables
-    from docaps.diagnosis.contrastive_test import History, contrast_grid, contrast_run
+    from docaps.diagnosis.contrastive_answers import History, contrast_grid, contrast_run
     from docaps.errors import CorpusError
     from docaps.runs.grid_results import is_grid
 

@@ -1,4 +1,4 @@
-"""The command `docaps`: one table of its commands.
+"""The command `docaps`: one table of its commands. `docaps.errors` lists the exit codes.
 
 Only the requested command is imported, so `docaps --help` is fast.
 """

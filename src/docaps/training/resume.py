@@ -53,7 +53,7 @@ class StageDirectory:
         self._check_same(set(), "a finished run")
         return True
 
-    def find_state(self) -> SavedState | None:
+    def resume_or_clear(self) -> SavedState | None:
         """Return the state of an unfinished training, or clear the directory for a new one."""
         run = self.run
         if run.state.exists() and not self.overwrite:

@@ -95,7 +95,7 @@ class Stage:
             if self.group.run_on_main(directory.is_finished):
                 progress.say(f"{self.run.path}: finished already, kept")
                 return self.run
-            saved = self.group.run_on_main(directory.find_state)
+            saved = self.group.run_on_main(directory.resume_or_clear)
             self._train(saved, identity)
             if self.group.is_main:
                 directory.remove_training_files()

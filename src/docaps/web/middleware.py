@@ -1,4 +1,4 @@
-"""ASGI middleware: authentication, host check, size and time limits, security headers, request metrics.
+"""ASGI middleware: authentication, host check, size and time limits (`schemas.Limits`), security headers, metrics.
 
 It is plain ASGI because a translation must notice that its client has disconnected. Starlette's TrustedHostMiddleware
 does not serve here: it answers 400 in plain text, where this API answers 421 in JSON.

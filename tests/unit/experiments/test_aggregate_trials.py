@@ -12,7 +12,7 @@ from tests.unit.experiments.toy_grid import ROWS, dates, read, toy
 from docaps.cli.experiment import write_table
 from docaps.diagnosis import DiagnosisOptions
 from docaps.diagnosis import ablation as likelihoods
-from docaps.diagnosis.contrastive_test import contrast_grid
+from docaps.diagnosis.contrastive_answers import contrast_grid
 from docaps.diagnosis.data import DataOptions
 from docaps.diagnosis.run import diagnose_run
 from docaps.errors import RunError

@@ -2,7 +2,7 @@
 
 Departure from torch: on CPUs the rate is rounded to 256ths (0.1 becomes 26/256), and kept numbers are scaled by the
 rounded rate. A training step draws millions of numbers; torch's own dropout spends 32 or more random bits on each, on a
-single core.
+single core. `docaps.training.learner` seeds torch's generator for each batch (`_seed_dropout`).
 """
 
 import torch

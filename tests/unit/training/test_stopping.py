@@ -2,7 +2,7 @@
 
 from docaps.config import StageSettings
 from docaps.training.state import TrainerState
-from docaps.training.trainer import seconds_left
+from docaps.training.stopping import seconds_left
 
 
 def test_time_left_goes_by_the_pace_since_training_went_on() -> None:

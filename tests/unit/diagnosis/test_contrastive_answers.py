@@ -7,7 +7,7 @@ import pytest
 
 from docaps.corpus.contrastive import AnyItem, ContrastiveItem, ContrastiveSet, GenerativeItem
 from docaps.diagnosis.choices import ItemAnswer
-from docaps.diagnosis.contrastive_test import choose_examples, choose_items, summarise
+from docaps.diagnosis.contrastive_answers import choose_examples, choose_items, summarise
 from docaps.diagnosis.data import fingerprint, sign
 from docaps.evaluation.contrastive import Decision
 from docaps.runs.directory import Run
