@@ -13,7 +13,7 @@ from tests.unit.corpus.contrastive.page import BY_TITLE, EXAMPLES, Example
 from tests.unit.corpus.installed import FOLDER
 
 from docaps.config import plugins
-from docaps.corpus.contrastive import SETS
+from docaps.corpus.contrastive.sets import SETS
 
 
 def arguments(example: Example, folder: Path) -> list[str | Path]:

@@ -13,7 +13,8 @@ from tests.cli.calling import docaps, listing, succeed
 from tests.cli.conftest import Chain
 
 from docaps.corpus.documents import Document
-from docaps.corpus.formats import DIRECTORY, NAMES, read_documents, read_parallel, write_documents, write_parallel
+from docaps.corpus.formats import NAMES, read_documents, read_parallel, write_documents, write_parallel
+from docaps.corpus.formats.registry import DIRECTORY
 
 DOCUMENTS = [Document(("Anna bought a coat.", "It was warm."), "x"), Document(("The bank was steep.",), "y")]
 

@@ -11,7 +11,7 @@ from docaps.batches.batch import collate
 from docaps.batches.windows import View
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, ParallelDocument, TextLayout
-from docaps.corpus.formats import Arrival
+from docaps.corpus.formats.text_input import Arrival
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS
 from docaps.translation.jobs import InputDocument, gather

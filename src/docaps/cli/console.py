@@ -58,11 +58,6 @@ def print_json(value: Mapping[str, Any]) -> None:
     typer.echo(format_json(value), nl=False)
 
 
-def quote(path: Path) -> str:
-    """Quote a path for the shell."""
-    return shlex.quote(str(path))
-
-
 def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[str | Text]], *, texts: Collection[int] = (0,)
 ) -> None:

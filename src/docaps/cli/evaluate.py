@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from docaps.corpus.documents import Document
 
 DEFAULTS = EvaluationOptions()
+P_VALUES = "{difference:+.2f} (p {p_bootstrap:.4f} / {p_randomisation:.4f})"
 SOURCE_COLUMNS = {"lexical_consistency": "consistency", "pronouns": "pronouns", "comet": "COMET"}
 
 
@@ -47,7 +48,7 @@ def evaluate(
 
     Example: docaps evaluate --hypothesis story.de --reference story.reference.de
     """
-    from docaps.corpus.formats import read_lines
+    from docaps.corpus.formats.text_input import read_lines
     from docaps.evaluation.compare import evaluate_systems
     from docaps.evaluation.external import find_comet
 
@@ -115,7 +116,10 @@ def _print(result: Mapping[str, Any]) -> None:
     print_table(title, ["translation", *(score["name"] for score in scores), *columns.values()], rows)
     if result["comparisons"]:
         title = f"Differences to {result['baseline']} (p by paired bootstrap / approximate randomisation)"
-        differences = [[row["system"], *map(_with_p, row["scores"].values())] for row in result["comparisons"]]
+        differences = [
+            [row["system"], *(P_VALUES.format(**score) for score in row["scores"].values())]
+            for row in result["comparisons"]
+        ]
         print_table(title, ["translation", *(score["name"] for score in scores)], differences)
     for score in scores:
         typer.echo(f"signature of {score['name']}: {score['signature']}")
@@ -126,10 +130,6 @@ def _print(result: Mapping[str, Any]) -> None:
 def _with_interval(score: Mapping[str, Any]) -> str:
     interval = "" if score["low"] is None else f" [{score['low']:.2f}, {score['high']:.2f}]"
     return f"{score['score']:.2f}{interval}"
-
-
-def _with_p(found: Mapping[str, Any]) -> str:
-    return f"{found['difference']:+.2f} (p {found['p_bootstrap']:.4f} / {found['p_randomisation']:.4f})"
 
 
 def _format_sourced(key: str, row: Mapping[str, Any]) -> str:

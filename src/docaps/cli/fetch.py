@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docaps.cli.console import JsonOption, OverwriteOption, command_name, print_json, print_next, print_table, quote
+from docaps.cli.console import JsonOption, OverwriteOption, print_json, print_next, print_table, typed
 
 if TYPE_CHECKING:
     from docaps.corpus.fetch import Collection
@@ -67,9 +67,8 @@ def _print(found: "Collection") -> None:
         rows.append([name, *sizes, f"{paper.sentences:,}", f"{paper.average:.2f}"])
     header = ["part", "documents", "sentences", "average length", "in the paper", "average"]
     print_table(f"{found.corpus.title} in {found.folder}", header, rows)
-    sides = {part: [quote(found.folder / f"{part}.{language}") for language in ("en", "de")] for part in found.parts}
-    options = " ".join(f"--{part} {source} {target}" for part, (source, target) in sides.items())
-    prepared = quote(found.folder.with_name(found.folder.name + "-prepared"))
-    look = f"{command_name()} corpus {' '.join(sides['train'])}"
-    prepare = f"{command_name()} prepare --recipe paper {options} --out {prepared}"
-    print_next([("look at it", look), ("prepare", prepare)])
+    sides = {part: [found.folder / f"{part}.{language}" for language in ("en", "de")] for part in found.parts}
+    options = [word for part, pair in sides.items() for word in (f"--{part}", *pair)]
+    prepared = found.folder.with_name(found.folder.name + "-prepared")
+    prepare = typed("prepare", "--recipe", "paper", *options, "--out", prepared)
+    print_next([("look at it", typed("corpus", *sides["train"])), ("prepare", prepare)])

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from docaps.cli.console import JsonOption, PhenomenaOption, command_name, print_json, print_next, quote
+from docaps.cli.console import JsonOption, PhenomenaOption, print_json, print_next, typed
 
 
 def minidocs(
@@ -42,6 +42,6 @@ def minidocs(
         return
     typer.echo(", ".join(f"{count:,} {what}" for what, count in counts.items()) + f" in {out}")
     parts = ("train", "dev", "test")
-    pairs = " ".join(f"--{part} {quote(out / f'{part}.en')} {quote(out / f'{part}.de')}" for part in parts)
-    prepare = f"{command_name()} prepare --recipe minidocs {pairs} --contrastive {quote(out / 'contrastive.jsonl')}"
-    print_next([("prepare", f"{prepare} --out {quote(out.with_name(out.name + '-prepared'))}")])
+    pairs = [word for part in parts for word in (f"--{part}", out / f"{part}.en", out / f"{part}.de")]
+    options = [*pairs, "--contrastive", out / "contrastive.jsonl", "--out", out.with_name(out.name + "-prepared")]
+    print_next([("prepare", typed("prepare", "--recipe", "minidocs", *options))])

@@ -1,7 +1,7 @@
 """`docaps prepare`: raw documents to a store of token ids."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import (
-    FormatOption,
-    JsonOption,
-    SetOption,
-    command_name,
-    print_json,
-    print_next,
-    print_table,
-    quote,
-)
+from docaps.cli.console import FormatOption, JsonOption, SetOption, print_json, print_next, print_table, typed
 
 if TYPE_CHECKING:
     from docaps.config import PreparationSettings
@@ -27,8 +18,7 @@ if TYPE_CHECKING:
 
 Pair = tuple[Path, Path]
 StartsOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Plain lines: on which lines of that part, from 0, documents start."),
+    Path | None, typer.Option(metavar="FILE", help="Plain lines: on which lines of that part, from 0, documents start.")
 ]
 
 
@@ -93,6 +83,8 @@ def _prepare(inputs: "CorpusFiles", settings: "PreparationSettings", out: Path) 
 
 def _command(inputs: "CorpusFiles", settings: "PreparationSettings", out: Path) -> str:
     """Return the command that prepares this corpus, with all settings spelt out."""
+    from docaps.runs.card import flatten
+
     words = ["docaps", "prepare"]
     for name, pair in inputs.parts.items():
         words += [f"--{name}", *map(str, pair)]
@@ -100,18 +92,9 @@ def _command(inputs: "CorpusFiles", settings: "PreparationSettings", out: Path) 
         words += [f"--{name}-starts", str(starts)]
     words += ["--contrastive", str(inputs.contrastive)] if inputs.contrastive else []
     words += ["--format", inputs.format] if inputs.format else []
-    for change in _changes(settings.model_dump(exclude_defaults=True), "preparation"):
-        words += ["--set", change]
+    for key, value in flatten(settings.model_dump(exclude_defaults=True), "preparation.").items():
+        words += ["--set", f"{key}={dumps(value, ensure_ascii=False)}"]
     return shlex.join([*words, "--out", str(out)])
-
-
-def _changes(values: Mapping[str, Any], table: str) -> Iterator[str]:
-    """Yield settings as `table.key=value`."""
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _changes(value, f"{table}.{key}")
-        else:
-            yield f"{table}.{key}={dumps(value, ensure_ascii=False)}"
 
 
 def _print(out: Path, manifest: Mapping[str, Any], built: bool, recipe: str) -> None:
@@ -122,4 +105,4 @@ def _print(out: Path, manifest: Mapping[str, Any], built: bool, recipe: str) -> 
     print_table(f"{out} {state}; vocabulary {manifest['vocabulary']:,}", ["part", *keys], rows)
     for name, dropped in manifest["filters"].items():
         typer.echo(f"not trained on, {name}: {', '.join(f'{count:,} of {part}' for part, count in dropped.items())}")
-    print_next([("train", f"{command_name()} train {recipe} --corpus {quote(out)} --out runs/NAME")])
+    print_next([("train", typed("train", recipe, "--corpus", out, "--out", "runs/NAME"))])

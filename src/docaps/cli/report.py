@@ -20,8 +20,7 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("report.html"),
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the tables as Markdown as well.")] = None,
     figures: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write figures as SVG and PDF as well (needs the extra plots)."),
+        Path | None, typer.Option(metavar="DIR", help="Write figures as SVG and PDF as well (needs the extra plots).")
     ] = None,
     corpus: Annotated[Path | None, typer.Option(help="Prepared corpus to assess on (default: the run's own).")] = None,
     sentence: Annotated[

@@ -10,14 +10,13 @@ from docaps.cli.console import (
     JsonOption,
     OverwriteOption,
     SetOption,
-    command_name,
     print_json,
     print_next,
     print_table,
-    quote,
+    typed,
     typed_command,
 )
-from docaps.config import Precision
+from docaps.config.settings import Precision
 from docaps.memory import prepare_memory
 
 if TYPE_CHECKING:
@@ -92,11 +91,8 @@ def _show(paths: list[Path], json: bool) -> None:
     formats = {"parameters": ",", "steps": ",", "dev_perplexity": ".2f", "seconds": ".0f"}
     rows = [[row["path"], row["system"], *(f"{row[key]:{form}}" for key, form in formats.items())] for row in summaries]
     print_table("Trained", ["run", "system", "parameters", "steps", "dev perplexity", "seconds"], rows)
-    docaps = command_name()
-    look = f"{docaps} report {' '.join(map(quote, paths))} --out report.html"
-    print_next(
-        [("translate", f"{docaps} translate {quote(paths[-1])} < document.txt > translation.txt"), ("look", look)]
-    )
+    translate = f"{typed('translate', paths[-1])} < document.txt > translation.txt"
+    print_next([("translate", translate), ("look", typed("report", *paths, "--out", "report.html"))])
 
 
 def _summary(path: Path) -> dict[str, Any]:

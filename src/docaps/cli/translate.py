@@ -137,7 +137,7 @@ class _Request:
             raise DocapsError(f"is a {found}: name a {expected} to write to with --out", path=self.out)
 
     def _check_input(self) -> None:
-        from docaps.corpus.formats import list_files
+        from docaps.corpus.formats.folder import list_files
 
         for path in self.files:
             if path != STANDARD and not path.exists():

@@ -11,43 +11,32 @@ recipes         TOML files, their profiles and overrides
 faults          error messages with file and line
 """
 
-from docaps.config.faults import describe_faults
-from docaps.config.model_settings import QcnSettings, Settings, Weighting
+from docaps.config.model_settings import Settings
 from docaps.config.recipes import bundled_recipes, load_recipe, recipe_path, upgrade_settings
 from docaps.config.settings import (
     LARGEST_BEAM,
-    CleaningSettings,
     DecodingSettings,
-    Distribution,
-    Precision,
     PreparationSettings,
     Recipe,
     StageSettings,
     TranslationPrecision,
     parse_duration,
 )
-from docaps.config.systems import SYSTEMS, System, SystemName, SystemSettings, SystemTables
+from docaps.config.systems import SYSTEMS, System, SystemName, SystemSettings
 
 __all__ = [
     "LARGEST_BEAM",
     "SYSTEMS",
-    "CleaningSettings",
     "DecodingSettings",
-    "Distribution",
-    "Precision",
     "PreparationSettings",
-    "QcnSettings",
     "Recipe",
     "Settings",
     "StageSettings",
     "System",
     "SystemName",
     "SystemSettings",
-    "SystemTables",
     "TranslationPrecision",
-    "Weighting",
     "bundled_recipes",
-    "describe_faults",
     "load_recipe",
     "parse_duration",
     "recipe_path",

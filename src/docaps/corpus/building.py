@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docaps import progress
-from docaps.config import CleaningSettings, PreparationSettings
+from docaps.config import PreparationSettings
+from docaps.config.settings import CleaningSettings
 from docaps.corpus.arrays import TokenArray, concatenate, expand, join_sentences, starts_of
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel

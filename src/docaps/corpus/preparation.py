@@ -18,7 +18,10 @@ from docaps import progress
 from docaps.config import PreparationSettings
 from docaps.corpus.building import build
 from docaps.corpus.contrastive import read_items
-from docaps.corpus.formats import STDIN, find_starts, iterate_parallel, list_files
+from docaps.corpus.formats import iterate_parallel
+from docaps.corpus.formats.folder import list_files
+from docaps.corpus.formats.lines import find_starts
+from docaps.corpus.formats.text_input import STDIN
 from docaps.corpus.processes import available_workers
 from docaps.corpus.store import VERSION, Store, open_store
 from docaps.corpus.text.languages import check_language, note_on

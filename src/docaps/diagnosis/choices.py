@@ -8,7 +8,8 @@ import numpy as np
 
 from docaps import progress
 from docaps.config import DecodingSettings
-from docaps.corpus.contrastive import AnyItem, ContrastiveItem, GenerativeItem, with_other_histories
+from docaps.corpus.contrastive import ContrastiveItem, GenerativeItem
+from docaps.corpus.contrastive.contrastive_set import AnyItem, with_other_histories
 from docaps.corpus.documents import Document
 from docaps.diagnosis import DiagnosisOptions
 from docaps.diagnosis.conditions import AGAINST, TRUE, vary_items

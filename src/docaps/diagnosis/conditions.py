@@ -7,7 +7,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from docaps.corpus.contrastive import AnyItem, with_nearest_history, with_other_histories, without_history
+from docaps.corpus.contrastive.contrastive_set import (
+    AnyItem,
+    with_nearest_history,
+    with_other_histories,
+    without_history,
+)
 from docaps.corpus.documents import ParallelDocument
 from docaps.errors import CorpusError
 

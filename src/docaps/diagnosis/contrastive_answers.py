@@ -8,17 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from docaps.corpus.contrastive import (
-    AnyItem,
-    ContrastiveItem,
-    ContrastiveSet,
-    GenerativeItem,
-    SetOptions,
-    read_set,
-    spread,
-    with_other_histories,
-    without_history,
-)
+from docaps.corpus.contrastive import ContrastiveItem, ContrastiveSet, GenerativeItem, SetOptions, read_set
+from docaps.corpus.contrastive.contrastive_set import AnyItem, spread, with_other_histories, without_history
 from docaps.diagnosis.choices import ItemAnswer, answer_items
 from docaps.diagnosis.data import fingerprint, sign
 from docaps.errors import DocapsError, RunError

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from docaps import __version__, progress
-from docaps.corpus.contrastive import AnyItem, SetOptions, read_set, spread, spread_documents
+from docaps.corpus.contrastive import SetOptions, read_set
+from docaps.corpus.contrastive.contrastive_set import AnyItem, spread, spread_documents
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import read_parallel
 from docaps.corpus.store import Store, open_store

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from docaps.corpus.contrastive import AnyItem, ContrastiveItem, GenerativeItem
+from docaps.corpus.contrastive import ContrastiveItem, GenerativeItem
+from docaps.corpus.contrastive.contrastive_set import AnyItem
 from docaps.evaluation.intervals import share_interval
 
 Value = TypeVar("Value")

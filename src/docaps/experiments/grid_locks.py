@@ -50,7 +50,8 @@ class LockFolder:
             with heartbeat(lambda: self._touch(name, path)):
                 yield True
         finally:
-            self._release(path)
+            if path.exists():
+                write_json(path, {**identity(), "free": True})
 
     @contextlib.contextmanager
     def wait_for(self, name: str) -> Iterator[None]:
@@ -69,7 +70,8 @@ class LockFolder:
 
     def _latest(self, name: str) -> Path | None:
         """Find the newest generation of a lock."""
-        numbers = [int(path.suffix[1:]) for path in self.folder.glob("*.*") if _is_of(path, name)]
+        suffixes = [path.suffix[1:] for path in self.folder.glob("*.*") if path.stem == name]
+        numbers = [int(suffix) for suffix in suffixes if suffix.isdecimal()]
         return self.folder / f"{name}.{max(numbers)}" if numbers else None
 
     def _take(self, name: str) -> Path | None:
@@ -88,10 +90,6 @@ class LockFolder:
             json.dump(identity(), file)
         return path
 
-    def _release(self, path: Path) -> None:
-        if path.exists():
-            write_json(path, {**identity(), "free": True})
-
     def _touch(self, name: str, path: Path) -> bool:
         """Send a heartbeat; return False if another process, which took us for gone, holds the lock now."""
         os.utime(path)
@@ -104,18 +102,9 @@ class LockFolder:
         own = identity()
         if owner and all(owner.get(key) == own[key] for key in ("host", "boot", "processes")):
             return _started(int(owner.get("process", 0))) != owner.get("started")
-        return self._now() - path.stat().st_mtime > EXPIRY
-
-    def _now(self) -> float:
-        """Return the time by the clock that dates the files, which may be another machine's."""
-        with tempfile.TemporaryFile(
-            dir=self.folder
-        ) as clock:  # a unique name: two machines may use the same process numbers
-            return os.fstat(clock.fileno()).st_mtime
-
-
-def _is_of(path: Path, name: str) -> bool:
-    return path.stem == name and path.suffix[1:].isdecimal()
+        # The clock that dates the files may be another machine's.
+        with tempfile.TemporaryFile(dir=self.folder) as clock:  # a unique name, also among machines
+            return os.fstat(clock.fileno()).st_mtime - path.stat().st_mtime > EXPIRY
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -132,30 +121,24 @@ def identity() -> dict[str, Any]:
     number = os.getpid()
     return {
         "host": platform.node(),
-        "boot": _first_line(Path("/proc/sys/kernel/random/boot_id")),
-        "processes": _link(Path("/proc/self/ns/pid")),
+        "boot": _read_or_nothing(Path("/proc/sys/kernel/random/boot_id").read_text),
+        "processes": _read_or_nothing(lambda: str(Path("/proc/self/ns/pid").readlink())),
         "process": number,
         "started": _started(number),
     }
 
 
-def _first_line(path: Path) -> str:
+def _read_or_nothing(read: Callable[[], str]) -> str:
+    """Return what the kernel says, or nothing where it does not."""
     try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
-
-
-def _link(path: Path) -> str:
-    try:
-        return str(path.readlink())
+        return read().strip()
     except OSError:
         return ""
 
 
 def _started(process: int) -> str | None:
     """Return when a process started, in the kernel's own count; None if there is none, or only a zombie."""
-    words = _first_line(Path(f"/proc/{process}/stat")).rpartition(")")[2].split()
+    words = _read_or_nothing(Path(f"/proc/{process}/stat").read_text).rpartition(")")[2].split()
     if words:
         return None if words[0] == "Z" else words[19]
     if Path("/proc/self/stat").exists():

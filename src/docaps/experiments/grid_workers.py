@@ -111,13 +111,8 @@ def run_grid(grid: Grid, *, jobs: int) -> None:
 def summarise(grid: Grid, cells: Sequence[Cell]) -> str:
     """Return how many runs are finished, and which are left."""
     left = [cell for cell in cells if not grid.is_done(cell)]
-    names = ", ".join(cell.key + _reached(grid, cell) for cell in left)
+    names = ", ".join(cell.key + (f" (at step {step:,})" if (step := grid.steps_taken(cell)) else "") for cell in left)
     return f"{len(cells) - len(left)} of {len(cells)} runs are finished" + (f"; left: {names}" if left else "")
-
-
-def _reached(grid: Grid, cell: Cell) -> str:
-    step = grid.steps_taken(cell)
-    return f" (at step {step:,})" if step else ""
 
 
 def _run_workers(grid: Grid, jobs: int, shown: Sequence[Cell]) -> None:

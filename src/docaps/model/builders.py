@@ -10,7 +10,8 @@ from dataclasses import fields, replace
 import torch
 
 from docaps.batches.windows import WHOLE
-from docaps.config import SYSTEMS, QcnSettings, SystemSettings
+from docaps.config import SYSTEMS, SystemSettings
+from docaps.config.model_settings import QcnSettings
 from docaps.errors import ConfigError
 from docaps.model.context.concat import ConcatTransformer
 from docaps.model.context.han import HierarchicalAttention

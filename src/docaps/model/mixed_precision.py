@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from docaps.config import Precision, TranslationPrecision
+from docaps.config import TranslationPrecision
+from docaps.config.settings import Precision
 
 
 def choose_device(number: int = 0) -> torch.device:

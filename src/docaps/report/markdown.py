@@ -15,11 +15,7 @@ from docaps.runs.wording import MISSING, decimal, describe_system, duration, lab
 
 
 def build_markdown(
-    results: Sequence[RunResults],
-    *,
-    title: str,
-    grids: Sequence[Grid] = (),
-    commands: Sequence[tuple[str, str]] = (),
+    results: Sequence[RunResults], *, title: str, grids: Sequence[Grid] = (), commands: Sequence[tuple[str, str]] = ()
 ) -> str:
     """Return all tables of the page as Markdown."""
     parts = [f"# {title}", *[text for text in (state_result(results), state_bleu(results)) if text]]

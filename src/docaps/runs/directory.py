@@ -19,7 +19,7 @@ MODEL_CARD.md       a summary for readers
 import contextlib
 import errno
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -33,8 +33,6 @@ from docaps.files import read_json, write_json
 
 FORMAT = 2
 """Version of the run format, in run.json; runs of docaps 0.1 have none, which means 1."""
-RENAMED: Mapping[str, str] = {}
-"""Keys of run.json whose names changed since format 1: old and new name, dotted."""
 FINISHED = "finished"
 TRAINING = "training"
 INTERRUPTED = "interrupted"
@@ -94,7 +92,7 @@ class Run:
 
 
 def migrate(description: Any, path: Path) -> dict[str, Any]:
-    """Return the content of run.json in the current format, with the old names of format 1 replaced."""
+    """Return the content of run.json in the current format; nothing but the number has changed since format 1."""
     if not isinstance(description, dict):
         raise RunError("not in the expected form: expected a JSON object", path=path)
     found = description.get("format", 1)
@@ -103,21 +101,7 @@ def migrate(description: Any, path: Path) -> dict[str, Any]:
             f"run format {found!r} is not known to this version, which reads formats 1 to {FORMAT}: update docaps",
             path=path,
         )
-    if found < FORMAT:
-        for old, new in RENAMED.items():
-            _rename(description, old.split("."), new.split("."))
     return {**description, "format": FORMAT}
-
-
-def _rename(table: dict[str, Any], old: Sequence[str], new: Sequence[str]) -> None:
-    """Move a value of a nested table to another key, if it is there."""
-    source, target = table, table
-    for name in old[:-1]:
-        source = source.get(name, {})
-    if old[-1] in source:
-        for name in new[:-1]:
-            target = target.setdefault(name, {})
-        target[new[-1]] = source.pop(old[-1])
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from docaps import progress
-from docaps.config import Distribution
+from docaps.config.settings import Distribution
 from docaps.errors import DocapsError, TrainingError
 from docaps.interruption import ignore_signals
 

@@ -17,7 +17,10 @@ from typing import Any, BinaryIO, Literal
 
 from docaps import progress
 from docaps.corpus.documents import Document
-from docaps.corpus.formats import DIRECTORY, STDIN, Arrival, format_translations, iterate_documents, list_files
+from docaps.corpus.formats import format_translations, iterate_documents
+from docaps.corpus.formats.folder import list_files
+from docaps.corpus.formats.registry import DIRECTORY
+from docaps.corpus.formats.text_input import STDIN, Arrival
 from docaps.errors import DocapsError
 from docaps.files import naming, read_json, sha256, write_json
 from docaps.interruption import Interrupted, shielded

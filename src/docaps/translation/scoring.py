@@ -12,7 +12,8 @@ from torch import Tensor
 from docaps import progress
 from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import Tokens, View, Window, exchange_histories, windows_of_document
-from docaps.corpus.contrastive import ContrastiveItem, with_other_histories
+from docaps.corpus.contrastive import ContrastiveItem
+from docaps.corpus.contrastive.contrastive_set import with_other_histories
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.text.vocabulary import PAD
 from docaps.errors import CorpusError

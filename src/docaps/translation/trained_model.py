@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 
-from docaps.config import DecodingSettings, SystemSettings, TranslationPrecision, describe_faults
+from docaps.config import DecodingSettings, SystemSettings, TranslationPrecision
+from docaps.config.faults import describe_faults
 from docaps.corpus.text.codec import Codec, load_codec
 from docaps.errors import CheckpointError, DocapsError, RunError
 from docaps.files import read_json, sha256

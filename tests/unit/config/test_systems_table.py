@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from docaps.config import SYSTEMS, Recipe, System, SystemSettings, SystemTables
-from docaps.config.systems import BUILT_IN, GROUP
+from docaps.config import SYSTEMS, Recipe, System, SystemSettings
+from docaps.config.systems import BUILT_IN, GROUP, SystemTables
 from docaps.errors import ConfigError
 from docaps.model import builders
 

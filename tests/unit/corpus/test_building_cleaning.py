@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from docaps.config import CleaningSettings
+from docaps.config.settings import CleaningSettings
 from docaps.corpus.arrays import join_sentences
 from docaps.corpus.building import clean
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from docaps.config import CleaningSettings, PreparationSettings
+from docaps.config import PreparationSettings
+from docaps.config.settings import CleaningSettings
 from docaps.corpus import preparation as module
 from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store

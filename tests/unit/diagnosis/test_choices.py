@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tests.invariants import tiny
 
-from docaps.corpus.contrastive import AnyItem, ContrastiveItem, GenerativeItem, without_history
+from docaps.corpus.contrastive import ContrastiveItem, GenerativeItem
+from docaps.corpus.contrastive.contrastive_set import AnyItem, without_history
 from docaps.corpus.documents import Document
 from docaps.diagnosis.choices import answer_items
 from docaps.translation.scoring import score_contrastive

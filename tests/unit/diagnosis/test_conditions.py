@@ -2,7 +2,8 @@
 
 import pytest
 
-from docaps.corpus.contrastive import ContrastiveItem, spread_documents, with_nearest_history
+from docaps.corpus.contrastive import ContrastiveItem
+from docaps.corpus.contrastive.contrastive_set import spread_documents, with_nearest_history
 from docaps.corpus.documents import ParallelDocument
 from docaps.diagnosis.conditions import NONE, SHUFFLED, TRUE, Histories, check_documents, vary_items
 from docaps.errors import CorpusError

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from docaps.corpus.contrastive import AnyItem, ContrastiveItem, ContrastiveSet, GenerativeItem
+from docaps.corpus.contrastive import ContrastiveItem, ContrastiveSet, GenerativeItem
+from docaps.corpus.contrastive.contrastive_set import AnyItem
 from docaps.diagnosis.choices import ItemAnswer
 from docaps.diagnosis.contrastive_answers import choose_examples, choose_items, summarise
 from docaps.diagnosis.data import fingerprint, sign

@@ -10,7 +10,6 @@ import pytest
 
 from docaps.errors import RunError
 from docaps.files import read_json, write_json
-from docaps.runs import directory
 from docaps.runs.directory import FINISHED, FORMAT, INTERRUPTED, LOCK, Run, locked, now, open_run, versions
 
 
@@ -52,17 +51,13 @@ def test_a_broken_description_is_reported_with_its_file(tmp_path: Path, text: st
     assert re.search(fault, message(tmp_path))
 
 
-def test_a_run_without_a_format_is_of_docaps_0_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    renamed = {"begun": "initial.run", "settings.old": "settings.new", "absent.key": "new.key"}
-    monkeypatch.setattr(directory, "RENAMED", renamed)
+def test_a_run_without_a_format_is_of_docaps_0_1(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    write_json(run.description, {"status": FINISHED, "begun": "x", "settings": {"old": 1, "kept": 2}})
-    expected = {"status": FINISHED, "initial": {"run": "x"}, "settings": {"new": 1, "kept": 2}, "format": FORMAT}
+    write_json(run.description, {"status": FINISHED, "settings": {"kept": 2}})
+    expected = {"status": FINISHED, "settings": {"kept": 2}, "format": FORMAT}
     assert run.read() == expected
     run.write(run.read())
     assert run.read() == read_json(run.description, error=RunError) == expected
-    write_json(run.description, {"begun": "y", "format": FORMAT})
-    assert run.read() == {"begun": "y", "format": FORMAT}  # a run of this version may use the old name for another key
 
 
 @pytest.mark.parametrize("found", [FORMAT + 1, 0, "2", None])

@@ -3,7 +3,7 @@
 import pytest
 
 from docaps.corpus.documents import TextLayout
-from docaps.corpus.formats import Arrival
+from docaps.corpus.formats.text_input import Arrival
 from docaps.translation.jobs import InputDocument, gather
 
 

@@ -4,15 +4,11 @@
 before each document. Other packages add formats through the entry points `docaps.formats` (see `registry`).
 """
 
-from docaps.corpus.formats.folder import list_files
 from docaps.corpus.formats.format import Format, OutputDocument, ReadingOptions, WritingOptions
-from docaps.corpus.formats.lines import DOCUMENT_MARK, find_starts
 from docaps.corpus.formats.reading import iterate_documents, iterate_parallel, read_documents, read_parallel
-from docaps.corpus.formats.registry import DIRECTORY, FORMATS, NAMES
-from docaps.corpus.formats.text_input import STDIN, Arrival, read_lines
+from docaps.corpus.formats.registry import FORMATS, NAMES
 from docaps.corpus.formats.writing import (
     format_documents,
-    format_of,
     format_translations,
     write_documents,
     write_parallel,
@@ -20,25 +16,17 @@ from docaps.corpus.formats.writing import (
 )
 
 __all__ = [
-    "DIRECTORY",
-    "DOCUMENT_MARK",
     "FORMATS",
     "NAMES",
-    "STDIN",
-    "Arrival",
     "Format",
     "OutputDocument",
     "ReadingOptions",
     "WritingOptions",
-    "find_starts",
     "format_documents",
-    "format_of",
     "format_translations",
     "iterate_documents",
     "iterate_parallel",
-    "list_files",
     "read_documents",
-    "read_lines",
     "read_parallel",
     "write_documents",
     "write_parallel",

@@ -69,15 +69,11 @@ def write_directory(directory: Path, documents: Iterable[OutputDocument]) -> Non
     """Write one file for each document, with the name it had, or its id."""
     for number, item in enumerate(documents, start=1):
         layout = item.document.layout_in("directory") or TextLayout("directory")
-        name = layout.details.get("name") or _file_name(item.document.id or f"{number:06d}")
+        letters = one_line(item.document.id or f"{number:06d}")
+        safe = "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in letters).lstrip(".")
+        name = layout.details.get("name") or f"{safe or '_'}.txt"
         file = directory / name.removesuffix(".gz").removesuffix(".zst")  # the output is not compressed
         if file.exists() and not layout.continues:
             raise CorpusError(f"two documents would be called {file.name}: give them other ids", path=directory)
         with file.open("a", encoding="utf-8") as output:
             output.write(layout.fill([plain(sentence) for sentence in item.text]))
-
-
-def _file_name(name: str) -> str:
-    """Return a file name for an id."""
-    safe = "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in one_line(name))
-    return f"{safe.lstrip('.') or '_'}.txt"

@@ -45,11 +45,6 @@ def format_translations(
         yield from _format(output, format or first[0].format, WritingOptions(system=system, **codes))
 
 
-def format_of(document: Document) -> str:
-    """Return the name of the format a document was read in (`lines` if it was not read from a file)."""
-    return document.format
-
-
 def _output(document: Document, translation: Sequence[str]) -> OutputDocument:
     """Combine a document and its translation, which must have the same number of sentences."""
     if len(translation) != len(document.sentences):

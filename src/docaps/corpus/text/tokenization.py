@@ -76,11 +76,7 @@ _SPECIAL_PUNCTUATION: Mapping[str, tuple[Rule, ...]] = {
     "ca": (_rule(f"([{OTHER}:])", r" \1 "),),
 }
 
-_COMMAS = (
-    _rule(f"([^{NUMBER}]),", r"\1 , "),
-    _rule(f",([^{NUMBER}])", r" , \1"),
-    _rule(f"([{NUMBER}]),$", r"\1 ,"),
-)
+_COMMAS = (_rule(f"([^{NUMBER}]),", r"\1 , "), _rule(f",([^{NUMBER}])", r" , \1"), _rule(f"([{NUMBER}]),$", r"\1 ,"))
 _ELLIPSES: Rule = partial(re.compile(r"\.{2,}").sub, lambda dots: f" {'M' * len(dots[0])} ")
 _HAS_LETTER = re.compile(f"[{LETTER}]").search
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from docaps.config import Weighting
+from docaps.config.model_settings import Weighting
 from docaps.model.context.states import StateAttention
 from docaps.model.fast.dropout import Dropout
 from docaps.model.hypotheses import Rows

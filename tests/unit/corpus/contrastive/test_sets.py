@@ -8,17 +8,14 @@ from pathlib import Path
 import pytest
 from tests.unit.corpus.contrastive.page import BY_TITLE, Example
 
-from docaps.corpus.contrastive import (
+from docaps.corpus.contrastive import ContrastiveItem, GenerativeItem, SetOptions, read_set
+from docaps.corpus.contrastive.contrastive_set import (
     AnyItem,
-    ContrastiveItem,
-    GenerativeItem,
-    SetOptions,
-    read_set,
+    find_pronoun,
     spread,
     with_other_histories,
     without_history,
 )
-from docaps.corpus.contrastive.contrastive_set import find_pronoun
 from docaps.corpus.contrastive.records import same_sentence
 from docaps.errors import CorpusError
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.unit.corpus.contrastive.page import EXAMPLES, PAGE, Example
 
-from docaps.corpus.contrastive import SETS
 from docaps.corpus.contrastive.contrastive_set import FIELDS
+from docaps.corpus.contrastive.sets import SETS
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=[example.title for example in EXAMPLES])
 

@@ -12,16 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docaps.corpus.documents import Document, ParallelDocument
-from docaps.corpus.formats import (
-    DOCUMENT_MARK,
-    read_documents,
-    read_lines,
-    read_parallel,
-    write_documents,
-    write_parallel,
-)
+from docaps.corpus.formats import read_documents, read_parallel, write_documents, write_parallel
 from docaps.corpus.formats.format import ReadingOptions
-from docaps.corpus.formats.lines import read_marked
+from docaps.corpus.formats.lines import DOCUMENT_MARK, read_marked
+from docaps.corpus.formats.text_input import read_lines
 from docaps.errors import CorpusError
 
 TEXT = "<d>\nAnna left.\n\nIt rained.\n<d>\nÜber alles.\n"

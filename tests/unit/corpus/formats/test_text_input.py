@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from docaps.corpus.documents import Document
-from docaps.corpus.formats import Arrival, format_translations, iterate_documents, read_documents, write_documents
+from docaps.corpus.formats import format_translations, iterate_documents, read_documents, write_documents
 from docaps.corpus.formats.registry import FORMATS
+from docaps.corpus.formats.text_input import Arrival
 
 IN_PARTS = ("lines", "blank", "tsv", "bars", "starts", "text", "directory")
 DOCUMENTS = [
