@@ -4,6 +4,7 @@ A page that contains the line `<!-- generated: commands -->` (or `settings`, or 
 when the site is built.
 """
 
+import importlib
 import json
 import typing
 from collections.abc import Iterator
@@ -30,9 +31,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _commands() -> Iterator[str]:
     """Describe every command with its arguments, options and examples."""
-    for name, entry in COMMANDS.items():
+    for name in COMMANDS:
         app = typer.Typer(add_completion=False)
-        app.command(name)(entry.load())
+        app.command(name)(getattr(importlib.import_module(f"docaps.cli.{name}"), name))
         command = typer.main.get_command(app)
         yield from (f"## docaps {name}", "", *_help_text(command), "")
         yield from ("| argument or option | meaning | default |", "|---|---|---|")

@@ -14,10 +14,12 @@ from docaps import progress
 def spoken(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     text = io.StringIO()
     monkeypatch.setattr(progress.REPORTER, "console", Console(file=text, width=40))
+    monkeypatch.setattr(progress.REPORTER, "enabled", False)  # a test of a command in this process may have enabled it
     return text
 
 
 def test_a_library_is_silent(spoken: io.StringIO) -> None:
+    assert not progress.Reporter().enabled
     assert list(progress.track("abc", "work", 3)) == ["a", "b", "c"]
     progress.say("hello")
     assert spoken.getvalue() == ""

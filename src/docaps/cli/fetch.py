@@ -68,7 +68,7 @@ def _print(found: "Collection") -> None:
     header = ["part", "documents", "sentences", "average length", "in the paper", "average"]
     print_table(f"{found.corpus.title} in {found.folder}", header, rows)
     sides = {part: [found.folder / f"{part}.{language}" for language in ("en", "de")] for part in found.parts}
-    options: list[str | Path] = [word for part, pair in sides.items() for word in (f"--{part}", *pair)]
+    options = [word for part, pair in sides.items() for word in (f"--{part}", *map(str, pair))]
     prepared = found.folder.with_name(found.folder.name + "-prepared")
     prepare = typed("prepare", "--recipe", "paper", *options, "--out", prepared)
     print_next([("look at it", typed("corpus", *sides["train"])), ("prepare", prepare)])
