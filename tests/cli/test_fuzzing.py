@@ -90,3 +90,10 @@ def test_any_bytes_are_translated_or_refused(
     result = docaps("translate", chain.document, path)
     assert result.code in (0, 1)
     assert "Traceback" not in result.err
+
+
+def test_thousands_of_accents_on_one_letter_lose_no_line(chain: Chain) -> None:
+    lines = ["Anna bought a coat."] * 5 + ["Anna Z" + "\u0301" * 4000] + ["It ran."] * 5
+    result = docaps("translate", chain.document, "--beam", "1", "--format", "lines", stdin="\n".join(lines).encode())
+    assert result.code == 0, result.err
+    assert len(result.out.splitlines()) == len(lines)

@@ -10,6 +10,7 @@ precision.json      translation quality in lower precision, if measured
 ranges.safetensors  activation ranges for int8
 assessment/         translations, scores, contrastive accuracy, routing, for the report
 contrast/           kept results of contrastive sets: NAME.own.json, NAME.none.json, NAME.shuffled.json
+tensorboard/        the training log for TensorBoard, if it is installed
 diagnosis.json      whether the model uses its context, with the evidence
 results.json        every score with its signature, data and machine; counts.json has the counts for significance tests
 held-out/dev/       translations, counts and, with each history, likelihoods of the documents of the development part
@@ -19,6 +20,7 @@ MODEL_CARD.md       a summary for readers
 import contextlib
 import errno
 import platform
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -37,6 +39,8 @@ FINISHED = "finished"
 TRAINING = "training"
 INTERRUPTED = "interrupted"
 LOCK = ".lock"
+PARTIAL = ".*.partial"
+"""Files and directories that a process is writing, or was when it was killed."""
 
 
 class PathInside:
@@ -73,6 +77,8 @@ class Run:
     likelihoods = PathInside("held-out/dev/likelihoods.json")
     card = PathInside("MODEL_CARD.md")
 
+    tensorboard = PathInside("tensorboard")
+
     def counts(self, part: str = "test") -> Path:
         """Path of the counts per document from which scores are computed."""
         return (self.held_out_dev if part == "dev" else self.path) / "counts.json"
@@ -84,6 +90,20 @@ class Run:
     def write(self, description: Mapping[str, Any]) -> None:
         """Write the run's description."""
         write_json(self.description, {**description, "format": FORMAT})
+
+    def is_ours(self) -> bool:
+        """Return whether docaps wrote the run.json that is here."""
+        return self.description.exists() and self.read().keys() >= {"status", "settings", "seed"}
+
+    def clear(self) -> None:
+        """Remove the files of a run, by name; others stay."""
+        inside = (value.name for value in vars(Run).values() if isinstance(value, PathInside))
+        names = {Path(name).parts[0] for name in (*inside, self.counts().name)}
+        for path in (*(self.path / name for name in sorted(names)), *self.path.glob(PARTIAL)):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
     @property
     def finished(self) -> bool:

@@ -14,10 +14,13 @@ class MetricsLog:
     """Appends rows to metrics.jsonl, each written at once."""
 
     def __init__(self, path: Path, keep: int = 0) -> None:
-        """Open the log and drop everything after the first `keep` bytes: those steps will be trained again."""
+        """Open the log and drop everything after the first `keep` bytes: those steps will be trained again.
+
+        A log that is shorter, or damaged there, is cut after its last whole line.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)  # unbuffered: a full disk is noticed
-        self._file.truncate(keep)
+        self._file.truncate((self._file.read(keep) or b"").rfind(b"\n") + 1)
         self._file.seek(0, os.SEEK_END)
 
     @property
@@ -37,6 +40,10 @@ class MetricsLog:
                 self._file.truncate()
             raise
 
+    def sync(self) -> None:
+        """Wait until all rows are on the disk."""
+        os.fsync(self._file.fileno())
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -49,8 +56,11 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
     # A tear can split a character: its bytes are replaced, and the torn line then fails to parse like any other.
     lines = path.read_bytes().decode("utf-8", errors="replace").splitlines()
     for number, line in enumerate(lines, start=1):
+        row = line.rpartition("\0")[2]  # docaps 0.2 filled a log that was too short with NULs
+        if not row and "\0" in line:
+            continue
         try:
-            yield _parse_row(line)
+            yield _parse_row(row)
         except ValueError as fault:
             if number < len(lines):
                 raise RunError(str(fault), path=path, line=number) from None

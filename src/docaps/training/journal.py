@@ -22,9 +22,9 @@ class TrainingJournal:
     log: MetricsLog
     board: Any = None
 
-    @property
-    def size(self) -> int:
-        """Return the size of the log in bytes."""
+    def sync(self) -> int:
+        """Wait until the log is on the disk, and return its size in bytes."""
+        self.log.sync()
         return self.log.size
 
     def write(self, state: TrainerState, row: Mapping[str, float]) -> None:
@@ -39,7 +39,7 @@ class TrainingJournal:
 def open_journal(run: Run, state: TrainerState) -> Iterator[TrainingJournal]:
     """Open a run's log, dropping rows after a state, and TensorBoard's log if TensorBoard is installed."""
     log = MetricsLog(run.metrics, keep=state.logged)
-    board = _tensorboard_writer(run.path / "tensorboard", state)
+    board = _tensorboard_writer(run.tensorboard, state)
     try:
         yield TrainingJournal(log, board)
     finally:

@@ -10,10 +10,9 @@ from typing import Any
 from docaps import progress
 from docaps.config import DecodingSettings, StageSettings, SystemSettings, upgrade_settings
 from docaps.errors import RunError
-from docaps.runs.directory import FINISHED, INTERRUPTED, LOCK, TRAINING, Run, locked, now
+from docaps.runs.directory import FINISHED, INTERRUPTED, LOCK, PARTIAL, TRAINING, Run, locked, now
 from docaps.training.state import SavedState, TrainerState, read_state
 
-PARTIAL = ".*.partial"
 EXTENSIBLE = {"steps", "epochs", "budget", "patience", "log_every", "save_every"}
 """Settings that may change when an unfinished stage is resumed: how long and how often, not what."""
 
@@ -40,13 +39,12 @@ class StageDirectory:
 
     def lock(self) -> AbstractContextManager[None]:
         """Lock the directory, unless it holds other files than a run's: `is_finished` refuses it then."""
-        is_run = self.run.description.exists() or not _other_files(self.run.path)
-        return locked(self.run) if is_run else nullcontext()
+        return locked(self.run) if self._is_run_or_empty() else nullcontext()
 
     def is_finished(self) -> bool:
         """Return whether the stage is finished; refuse a directory with another run or with other files."""
         run = self.run
-        if not run.description.exists() and _other_files(run.path):
+        if not self._is_run_or_empty():
             raise RunError("exists and is not a run directory: choose another --out", path=run.path)
         if self.overwrite or not run.finished:
             return False
@@ -63,14 +61,16 @@ class StageDirectory:
             for path in run.path.rglob(PARTIAL):  # files that a killed process was writing
                 path.unlink(missing_ok=True)
             return state
-        for path in _contents(run.path):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        run.clear()
         return None
 
     def remove_training_files(self) -> None:
         """Remove the files that only an unfinished training needs."""
         self.run.state.unlink(missing_ok=True)
         shutil.rmtree(self.run.snapshots, ignore_errors=True)
+
+    def _is_run_or_empty(self) -> bool:
+        return self.run.is_ours() or not _other_files(self.run.path)
 
     def _check_same(self, may_differ: set[str], what: str) -> None:
         """Refuse a run with other settings, seed, corpus or initial weights."""
@@ -88,14 +88,10 @@ class StageDirectory:
             raise RunError(f"{found}: choose another --out or give --overwrite", path=self.run.path)
 
 
-def _contents(directory: Path) -> list[Path]:
-    """List the files and folders of a directory, except the lock."""
-    return [path for path in directory.iterdir() if path.name != LOCK] if directory.exists() else []
-
-
 def _other_files(directory: Path) -> list[Path]:
-    """List the files of a directory, except those that a killed docaps process was writing."""
-    return [path for path in _contents(directory) if not path.match(PARTIAL)]
+    """List the files of a directory, except the lock and those that a killed docaps process was writing."""
+    found = directory.iterdir() if directory.exists() else ()
+    return [path for path in found if path.name != LOCK and not path.match(PARTIAL)]
 
 
 class RunRecord:

@@ -154,7 +154,8 @@ class Trainer:
         if self.output is None:
             return
         with shielded():
-            self.state = replace(self.state, logged=self.output.journal.size, unlogged=self._unlogged)
+            logged = self.output.journal.sync()  # first: the state must not count on rows that a power cut takes away
+            self.state = replace(self.state, logged=logged, unlogged=self._unlogged)
             self.output.save(tensors, self.state)
             self._saved_step, self._saved = self.state.step, self.state
             self.snapshots.prune(self.state)

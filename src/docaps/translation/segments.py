@@ -31,6 +31,8 @@ BREAKS = tuple(
     )
 )
 """Where a long sentence may be split, the strongest first."""
+MAX_ACCENTS = 32
+"""A letter is split from its accents if it has more of them than any real text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,15 @@ def _segments(codec: Codec, text: str, tokens: list[int], longest: int) -> tuple
 
 def split_sentence(text: str, fits: Callable[[str], bool]) -> list[str]:
     """Split a text into parts that fit, each with the space after it."""
-    if fits(text) or len(text) < 2:
-        return [text]
-    position = find_split(text)
-    return [*split_sentence(text[:position], fits), *split_sentence(text[position:], fits)]
+    parts, waiting = [], [text]
+    while waiting:
+        part = waiting.pop()
+        if len(part) < 2 or fits(part):
+            parts.append(part)
+        else:
+            position = find_split(part)
+            waiting += [part[position:], part[:position]]
+    return parts
 
 
 def find_split(text: str) -> int:
@@ -126,9 +133,9 @@ def find_split(text: str) -> int:
         inner = [end for end in ends if 0 < end < len(text)]
         if inner:
             return min(inner, key=lambda end: abs(end - middle))
-    while middle < len(text) - 1 and unicodedata.combining(text[middle]):  # an accent stays with its letter
-        middle += 1
-    return middle
+    # An accent stays with its letter, unless there are so many that the parts would be of very unequal length.
+    after = text[middle : min(middle + MAX_ACCENTS, len(text) - 1)]
+    return next((middle + skipped for skipped, mark in enumerate(after) if not unicodedata.combining(mark)), middle)
 
 
 @lru_cache(maxsize=8)

@@ -73,3 +73,20 @@ def test_a_row_that_is_not_one_is_refused_with_its_line(tmp_path: Path, line: st
     with pytest.raises(RunError) as caught:
         list(read_metrics(path))
     assert str(caught.value).startswith(f"{path}:2: {fault}")
+
+
+def test_a_log_shorter_than_expected_is_cut_after_its_last_whole_line(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    for content in (b'{"step": 1}\n{"step": 2, "lo', b'{"step": 1}\n', b'{"step": 1}\n\0\0\0\0'):
+        path.write_bytes(content)
+        log = MetricsLog(path, keep=40)
+        assert log.size == 12
+        log.append({"step": 2})
+        log.close()
+        assert path.read_bytes() == b'{"step": 1}\n{"step": 2}\n'
+
+
+def test_a_log_that_was_filled_with_nuls_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"step": 1}\n\0\0\0{"step": 4}\n{"step": 5, "lo\0\0\0\0')
+    assert [row["step"] for row in read_metrics(path)] == [1, 4]

@@ -1,6 +1,7 @@
 """The journal writes rows to the log and to TensorBoard, and drops rows of steps that are repeated."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ def test_rows_after_the_saved_state_are_dropped(tmp_path: Path) -> None:
     run = Run(tmp_path)
     with open_journal(run, TrainerState()) as first:
         first.write(TrainerState(step=1, seconds=1.5), {"loss": 3.0})
-        kept = first.size
+        kept = first.sync()
         first.write(TrainerState(step=2, seconds=2.5), {"loss": 2.0})
     with open_journal(run, TrainerState(step=1, logged=kept)) as second:
         second.write(TrainerState(step=2, seconds=2.0), {"loss": 1.0})
@@ -68,3 +69,12 @@ def test_perplexity_has_about_three_digits(cross_entropy: float, shown: str) -> 
 def test_the_share_of_the_peak_is_operations_over_operations() -> None:
     assert StepTimer(operations_per_token=1e6, peak=1e10).share_of_peak(2000.0) == pytest.approx(0.2)
     assert StepTimer().share_of_peak(2000.0) is None
+
+
+def test_the_log_is_on_the_disk_before_a_state_counts_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, synced = Run(tmp_path), []
+    monkeypatch.setattr("os.fsync", lambda handle: synced.append(os.fstat(handle).st_size))
+    with open_journal(run, TrainerState()) as opened:
+        opened.write(TrainerState(step=1), {"loss": 1.0})
+        assert opened.sync() == run.metrics.stat().st_size > 0
+    assert synced == [run.metrics.stat().st_size]

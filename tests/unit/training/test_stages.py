@@ -200,6 +200,37 @@ def test_a_directory_without_a_run_is_not_touched(store: Store, tmp_path: Path) 
     assert precious.read_text() == "ten years of work"
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_directory_with_the_run_of_another_program_is_not_touched(
+    store: Store, tmp_path: Path, overwrite: bool
+) -> None:
+    folder = tmp_path / "sentence"
+    folder.mkdir()
+    (folder / "run.json").write_text('{"tool": "other"}')
+    (folder / "text").write_text("ten years of work")
+    with pytest.raises(RunError, match="exists and is not a run directory"):
+        stages.train_recipe(tiny.recipe(), store, tmp_path, overwrite=overwrite)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "run.json": '{"tool": "other"}',
+        "text": "ten years of work",
+    }
+
+
+def test_overwriting_a_run_keeps_the_files_of_others_and_the_targets_of_links(store: Store, tmp_path: Path) -> None:
+    (run,) = stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"])
+    (run.path / "notes.md").write_text("mine")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("mine too")
+    run.assessment.symlink_to(elsewhere)
+    run.card.write_text("of the old run")
+    stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["sentence"], overwrite=True)
+    assert (run.path / "notes.md").read_text() == "mine"
+    assert (elsewhere / "kept").read_text() == "mine too"
+    assert not run.assessment.is_symlink()
+    assert not run.card.exists()
+
+
 def test_killed_at_its_very_beginning_a_stage_can_be_begun_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,8 +70,7 @@ class Rows(TrainingJournal):
     def __init__(self) -> None:
         self.rows: list[Row] = []
 
-    @property
-    def size(self) -> int:
+    def sync(self) -> int:
         return len(self.rows)
 
     def write(self, state: TrainerState, row: Mapping[str, float]) -> None:

@@ -38,3 +38,16 @@ def test_an_accent_stays_with_its_letter() -> None:
 def test_a_text_that_fits_is_left_alone() -> None:
     assert split_sentence("one. two.", lambda _: True) == ["one. two."]
     assert split_sentence("x", lambda _: False) == ["x"]
+
+
+def test_thousands_of_accents_are_split_into_few_equal_parts() -> None:
+    text, tried = "Anna Z" + "\u0301" * 4000, []
+
+    def fits(part: str) -> bool:
+        tried.append(len(part))
+        return len(part) <= 200
+
+    parts = split_sentence(text, fits)
+    assert "".join(parts) == text
+    assert min(map(len, parts)) >= 50
+    assert sum(tried) < 10 * len(text)  # n log n: each level of halving reads the text once
