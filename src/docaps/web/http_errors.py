@@ -15,10 +15,12 @@ from docaps.web.schemas import ErrorDetail, ErrorResponse, to_json
 CLIENT_CLOSED_REQUEST = 499
 """Status in the metrics of a request whose client disconnected early; it is never received."""
 DESCRIPTIONS = {
-    400: "The body of the request is not valid text.",
+    400: "The request is not valid HTTP, or its body is not valid text.",
     401: "The bearer token is missing or wrong.",
+    403: "A page of another origin sent the request.",
     408: "The request did not arrive in time.",
     413: "The request is too large.",
+    415: "The body is not declared as JSON.",
     421: "The service does not answer for this host name.",
     422: "The request does not match the schema or exceeds a limit; `details` names the fields.",
     429: "The queue is full: retry after `Retry-After` seconds.",
@@ -40,6 +42,11 @@ class HttpError(fastapi.HTTPException):
         """Return the response to send."""
         body = to_json(ErrorResponse(error=self.detail, details=self.details))
         return Response(body, self.status_code, self.headers, media_type="application/json")
+
+
+def stopping_error() -> HttpError:
+    """Return the error of a request that arrives while the server stops."""
+    return HttpError(503, "the server is about to stop", headers={"Retry-After": "5"})
 
 
 def describe_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:

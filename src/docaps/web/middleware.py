@@ -1,23 +1,22 @@
-"""ASGI middleware: authentication, host check, size and time limits (`schemas.Limits`), security headers, metrics.
+"""ASGI middleware: access rules, content type, size and time limits (`schemas.Limits`), security headers, metrics.
 
 It is plain ASGI because a translation must notice that its client has disconnected. Starlette's TrustedHostMiddleware
 does not serve here: it answers 400 in plain text, where this API answers 421 in JSON.
 """
 
 import contextlib
-import hmac
-import ipaddress
 import logging
 import time
 import uuid
 from asyncio import timeout
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from docaps.web.http_errors import HttpError
+from docaps.web.access import Access
+from docaps.web.http_errors import HttpError, stopping_error
 from docaps.web.service import Service
 
 LOG = logging.getLogger("docaps.web")
@@ -27,7 +26,6 @@ SEND_TIMEOUT = 20.0
 """Seconds after which a client that does not read its response is disconnected."""
 START_TIME = "docaps.start_time"
 """Key in the ASGI scope: when the request started."""
-LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -44,50 +42,6 @@ SECURITY_HEADERS: Mapping[str, str] = {
 
 class StalledClientError(Exception):
     """The client does not read its response."""
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Access rules: the bearer token, if any, and the host names to answer for (None: all)."""
-
-    token: str | None = None
-    hosts: Collection[str] | None = None
-
-    def check(self, method: str, path: str, headers: Headers) -> None:
-        """Refuse a request for a foreign host (421) or without the token (401)."""
-        # DNS rebinding: a page of another site can reach a local server under its own name, but cannot set this header.
-        if self.hosts is not None and _host_name(headers.get("host", "")) not in self.hosts:
-            raise HttpError(421, "this service does not answer for that host")
-        # Browsers send CORS preflight requests without the token.
-        protected = method != "OPTIONS" and (path.startswith("/v1/") or path == "/metrics")
-        if self.token is not None and protected and not self._has_token(headers.get("authorization", "")):
-            raise HttpError(401, "a bearer token is needed", headers={"WWW-Authenticate": "Bearer"})
-
-    def _has_token(self, authorization: str) -> bool:
-        scheme, _, token = authorization.partition(" ")
-        # In constant time, so that the time does not reveal how much of a guess was right.
-        equal = hmac.compare_digest(token.strip().encode("utf-8"), (self.token or "").encode("utf-8"))
-        return scheme.lower() == "bearer" and equal
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def local_hosts(host: str) -> Collection[str] | None:
-    """Return the host names of a service that only this machine can reach; None for a public address."""
-    own = f"[{host}]" if ":" in host else host.lower()
-    return LOCAL_HOSTS | {own} if is_loopback(host) else None
-
-
-def _host_name(header: str) -> str:
-    """Strip the port from a Host header; IPv6 addresses are in brackets."""
-    name = header.rpartition("]")[0] + "]" if header.startswith("[") else header.partition(":")[0]
-    return name.lower()
 
 
 @dataclass
@@ -160,6 +114,12 @@ class _Exchange:
         await error.response()(self.scope, self.receive, self.send_limited)
 
 
+def check_content_type(given: list[str]) -> None:
+    """Refuse a body that is not declared as JSON: a foreign page may send forms and plain text without asking."""
+    if [value.partition(";")[0].strip().lower() for value in given] != ["application/json"]:
+        raise HttpError(415, "the body must be JSON: send it with the header Content-Type: application/json")
+
+
 class ServiceMiddleware:
     """Check requests before they reach the routes; limit and count their responses."""
 
@@ -189,12 +149,15 @@ class ServiceMiddleware:
         length = headers.get("content-length", "0")
         # A request without a body is already complete: its connection can be kept open.
         exchange.complete = length == "0" and "transfer-encoding" not in headers
+        method = exchange.scope["method"]
         try:
-            self._access.check(exchange.scope["method"], exchange.scope["path"], headers)
+            self._access.check(method, exchange.scope["path"], headers)
+            if method == "POST" and not exchange.complete:
+                check_content_type(headers.getlist("content-type"))
             if length.isascii() and length.isdigit():
                 exchange.check_size(int(length))
             if translating and self._service.draining:
-                raise HttpError(503, "the server is about to stop", headers={"Retry-After": "5"})
+                raise stopping_error()
             await self._app(exchange.scope, exchange.receive_limited, exchange.send_limited)
         except HttpError as error:
             await exchange.refuse(error)

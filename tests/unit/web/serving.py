@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
+from docaps.web.access import LOCAL_HOSTS, Access
 from docaps.web.app import build_app
-from docaps.web.middleware import LOCAL_HOSTS, Access
 from docaps.web.schemas import Limits
 from docaps.web.server import DrainingServer, bind, url_of
 from docaps.web.service import Service, load_service
@@ -53,7 +53,7 @@ def serving(
     """Serve runs while the block lasts."""
     service = load_service(runs, limits or Limits())
     with bind("127.0.0.1", 0) as listening:
-        app = build_app(service, Access(token, LOCAL_HOSTS), origins=origins)
+        app = build_app(service, Access(token, LOCAL_HOSTS, origins))
         server = DrainingServer(app, service)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
