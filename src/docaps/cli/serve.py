@@ -34,6 +34,9 @@ def serve(
     max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes per request.")] = USUAL.body,
     max_queue: Annotated[int, typer.Option(min=1, help="Maximum queued sentences per model.")] = USUAL.queue,
     max_beam: Annotated[int, typer.Option(min=1, max=MAX_BEAM, help="Maximum beam width.")] = USUAL.beam,
+    max_routing: Annotated[
+        int, typer.Option(min=1, help="Maximum history words in the routing of a request.")
+    ] = USUAL.routing,
     timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = USUAL.seconds,
     precision: PrecisionOption = "auto",
     json: JsonOption = False,
@@ -45,7 +48,7 @@ def serve(
 
     Example: docaps serve runs/demo/runs/document runs/demo/runs/sentence
     """
-    limits = Limits(max_body, max_sentences, max_characters, max_beam, max_queue, timeout)
+    limits = Limits(max_body, max_sentences, max_characters, max_beam, max_queue, max_routing, timeout)
     token = _read_token(token_file)
     for package in REQUIRED:
         if importlib.util.find_spec(package) is None:

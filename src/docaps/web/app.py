@@ -113,7 +113,9 @@ def _add_state_routes(app: FastAPI, service: Service) -> None:
         status = "draining" if service.draining else "ready" if service.ready else "broken"
         return Response(to_json(Health(status=status)), 200 if service.ready else 503, media_type="application/json")
 
-    @app.get("/metrics", response_class=Response, responses={200: METRICS_TEXT, **describe_errors(401, 403)}, tags=["state"])
+    refused = describe_errors(401, 403)
+
+    @app.get("/metrics", response_class=Response, responses={200: METRICS_TEXT, **refused}, tags=["state"])
     async def metrics() -> Response:
         """Return the metrics for Prometheus."""
         waiting = {name: worker.queue.waiting for name, worker in service.workers.items()}

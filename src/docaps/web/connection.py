@@ -16,7 +16,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from docaps.web.http_errors import HttpError, stopping_error
-from docaps.web.middleware import DISCARD_BYTES, DISCARD_SECONDS, SECURITY_HEADERS, SEND_TIMEOUT
+from docaps.web.middleware import SECURITY_HEADERS, SEND_TIMEOUT
 
 MAX_HEAD_BYTES = 2**16
 """Size limit of a request head (request line and headers)."""
@@ -35,8 +35,12 @@ DRAIN_TIMEOUT = 3.0
 """Seconds for a head, and then for a body, to arrive while the server stops."""
 IDLE_TIMEOUT = 0.5
 """Seconds for a request to arrive that may be on its way when the server has finished all others."""
+LINGER_SECONDS, LINGER_BYTES = 1.0, 2**23
+"""How long and how much to read and discard after the last response."""
 EMPTY_LINE = re.compile(rb"\n\r?\n")
 """Every head and every chunked body ends with it."""
+EMPTY_LINE_COST = 64
+"""What an empty line in a chunked body counts as, in bytes: it may be the end, and is parsed by itself."""
 
 
 class Phase(Enum):
@@ -46,6 +50,14 @@ class Phase(Enum):
     HEAD = auto()
     BODY = auto()
     COMPLETE = auto()
+
+
+class LingeringTransport(asyncio.Transport):
+    """What uvicorn's request cycle uses of a transport, with another way to close it."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        super().__init__()
+        self.write, self.is_closing, self.close = transport.write, transport.is_closing, close  # type: ignore[method-assign]
 
 
 class LimitedConnection(HttpToolsProtocol):
@@ -76,7 +88,7 @@ class LimitedConnection(HttpToolsProtocol):
             self._parse()
             return
         self._discarded += len(data)
-        if self._discarded > DISCARD_BYTES:
+        if self._discarded > LINGER_BYTES:
             self.transport.abort()
 
     def _parse(self) -> None:
@@ -105,16 +117,18 @@ class LimitedConnection(HttpToolsProtocol):
         else:
             size = self._find_end(MAX_HEAD_BYTES - self._head_bytes if self._phase is Phase.HEAD else FRAMING_PIECE)
         piece = bytes(self._received[:size])
-        self._last = (self._last + piece)[-2:]
         del self._received[:size]
         return piece
 
     def _find_end(self, most: int) -> int:
-        """Return the number of bytes up to the next empty line, which may be cut in two, or the given number."""
-        if across := EMPTY_LINE.search(self._last + self._received[:2]):
-            return across.end() - len(self._last)
-        found = EMPTY_LINE.search(self._received, 0, most)
-        return found.end() if found else most
+        """Return the number of bytes up to the next empty line, which may begin in the last piece, or at most `most`."""
+        before, self._last = self._last, b""
+        if across := EMPTY_LINE.search(before + self._received[:2]):
+            return across.end() - len(before)
+        if found := EMPTY_LINE.search(self._received, 0, most):
+            return found.end()
+        self._last = bytes(before + self._received[:most])[-2:]
+        return most
 
     def _feed(self, piece: bytes) -> None:
         """Parse a piece and count it."""
@@ -130,7 +144,7 @@ class LimitedConnection(HttpToolsProtocol):
             return
         if phase is Phase.HEAD:
             self._count_head(len(piece))
-        else:
+        elif self._body_left is None:
             self._count_framing(len(piece), self._body_bytes - body)
 
     def _count_head(self, size: int) -> None:
@@ -139,8 +153,9 @@ class LimitedConnection(HttpToolsProtocol):
             self.refuse(HttpError(431, f"the head of the request is too large: at most {MAX_HEAD_BYTES} bytes"))
 
     def _count_framing(self, size: int, body: int) -> None:
-        """Charge what is not body; every byte of body pays for some."""
-        left = self._framing_left + FRAMING_PER_BYTE * body - (size - body)
+        """Charge what is not body, and the work of parsing many small pieces; every byte of body pays for some."""
+        cost = size - body + (0 if self._last else EMPTY_LINE_COST)
+        left = self._framing_left + FRAMING_PER_BYTE * body - cost
         self._framing_left = min(left, MAX_FRAMING_BYTES)
         if left < 0:
             what = f"at most {MAX_FRAMING_BYTES} bytes of chunk extensions and trailers"
@@ -161,6 +176,7 @@ class LimitedConnection(HttpToolsProtocol):
         if self.parser.should_upgrade() and (chunked or length):  # the parser would skip the body
             raise HttpError(400, "a request with a body cannot change the protocol: leave the header Upgrade out")
         super().on_headers_complete()
+        self.cycle.transport = LingeringTransport(self.transport, self._linger)
         self._phase, self._body_left = Phase.BODY, None if chunked else length
         self._set_timer(None)
         if self._draining:
@@ -181,11 +197,12 @@ class LimitedConnection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Go on to the next request, if the whole of this one was read."""
-        super().on_response_complete()
         if self._phase is not Phase.COMPLETE:
             self._linger()
-        self._phase = Phase.IDLE
-        self._parse()
+        if not self._ending:
+            super().on_response_complete()
+            self._phase = Phase.IDLE
+            self._parse()
 
     def refuse(self, error: HttpError) -> None:
         """Send an error response, unless another one is under way, and close the connection."""
@@ -200,9 +217,9 @@ class LimitedConnection(HttpToolsProtocol):
         self._linger()
 
     def _linger(self) -> None:
-        """Close the connection; discard, within limits, what the client still sends.
+        """Send nothing more; discard, within limits, what the client still sends; then close the connection.
 
-        Closed at once, it would be reset by the next bytes that arrive, and the client might lose the response.
+        If it were closed at once, the next bytes to arrive would reset it, and the client might lose the response.
         """
         if self._ending:
             return
@@ -211,7 +228,14 @@ class LimitedConnection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self.flow.resume_reading()
         self.transport.write_eof()
-        self._set_timer(DISCARD_SECONDS, self.transport.abort)
+        self._set_timer(LINGER_SECONDS, self._end)
+
+    def _end(self) -> None:
+        """Close the connection for good, once the response is sent."""
+        if self.transport.get_write_buffer_size():
+            self._set_timer(LINGER_SECONDS, self._end)  # `check_reading` ends the wait
+        else:
+            self.transport.abort()
 
     def drain(self) -> None:
         """Shorten the time of a request that is still arriving: the server stops."""

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from docaps.web.model_worker import RequestError
+from docaps.web.request_queue import RoutingTooLargeError
 from docaps.web.schemas import ErrorDetail, ErrorResponse, to_json
 
 CLIENT_CLOSED_REQUEST = 499
@@ -38,10 +39,23 @@ class HttpError(fastapi.HTTPException):
         super().__init__(status, text, headers)
         self.details = details
 
+    def message(self) -> ErrorResponse:
+        """Return the message to send."""
+        return ErrorResponse(error=self.detail, details=self.details)
+
     def response(self) -> Response:
         """Return the response to send."""
-        body = to_json(ErrorResponse(error=self.detail, details=self.details))
-        return Response(body, self.status_code, self.headers, media_type="application/json")
+        return Response(to_json(self.message()), self.status_code, self.headers, media_type="application/json")
+
+
+def invalid(message: str, field: str, detail: str) -> HttpError:
+    """Return the error of a request with one invalid field."""
+    return HttpError(422, message, [ErrorDetail(where=field, message=detail)])
+
+
+def routing_error(error: RoutingTooLargeError) -> HttpError:
+    """Return the error of a request for too much routing."""
+    return invalid("the routing is too large", "routing", str(error))
 
 
 def stopping_error() -> HttpError:
@@ -73,6 +87,10 @@ def add_error_handlers(app: FastAPI) -> None:
         if not isinstance(error, HttpError):
             error = HttpError(error.status_code, _printable(str(error.detail)), headers=error.headers)
         return error.response()
+
+    @app.exception_handler(RoutingTooLargeError)
+    async def routing_refused(_: Request, error: RoutingTooLargeError) -> Response:
+        return routing_error(error).response()
 
     @app.exception_handler(RequestError)
     async def failed(_: Request, __: RequestError) -> Response:

@@ -20,8 +20,8 @@ from docaps.web.http_errors import HttpError, stopping_error
 from docaps.web.service import Service
 
 LOG = logging.getLogger("docaps.web")
-DISCARD_SECONDS, DISCARD_BYTES = 1.0, 8 * 2**20
-"""How long and how much to read of a request that is already refused."""
+DISCARD_SECONDS = 0.1
+"""How long to read on when a request is already refused."""
 SEND_TIMEOUT = 20.0
 """Seconds after which a client that does not read its response is disconnected."""
 START_TIME = "docaps.start_time"
@@ -99,14 +99,13 @@ class _Exchange:
             raise StalledClientError from None
 
     async def _discard_request(self) -> None:
-        """Read the rest of a refused request: a client that is cut off while sending may never see the response.
+        """Read the rest of a refused request if it has nearly arrived: the connection can then be kept open.
 
-        Reading is bounded, and skipped if the client waits for `100 Continue`.
+        Nothing is read if the client waits for `100 Continue`.
         """
-        most = self.size + DISCARD_BYTES
         with contextlib.suppress(TimeoutError):
             async with timeout(DISCARD_SECONDS):
-                while not self.complete and self.size < most and "expect" not in Headers(scope=self.scope):
+                while not self.complete and "expect" not in Headers(scope=self.scope):
                     await self._receive_counted()
 
     async def refuse(self, error: HttpError) -> None:
@@ -135,36 +134,43 @@ class ServiceMiddleware:
         exchange = _Exchange(self._service, scope, receive, send)
         scope[START_TIME] = exchange.start
         translating = scope["path"].startswith("/v1/translate")
-        self._service.active += translating
+        # Refused requests do not keep a draining server from stopping.
+        accepted = translating and not self._service.draining
+        self._service.active += accepted
         try:
-            await self._handle(exchange, translating)
+            await self._handle(exchange, stopping=translating and not accepted)
+        except StalledClientError:
+            LOG.warning("a client did not read its answer")
         finally:
-            self._service.active -= translating
+            self._service.active -= accepted
             # Paths without a route share one label: clients must not be able to create time series.
             path = str(getattr(scope.get("route"), "path", "other"))
             self._service.metrics.count_request(path, exchange.status, time.monotonic() - exchange.start)
 
-    async def _handle(self, exchange: _Exchange, translating: bool) -> None:
-        headers = Headers(scope=exchange.scope)
-        length = headers.get("content-length", "0")
-        # A request without a body is already complete: its connection can be kept open.
-        exchange.complete = length == "0" and "transfer-encoding" not in headers
-        method = exchange.scope["method"]
+    async def _handle(self, exchange: _Exchange, *, stopping: bool) -> None:
         try:
-            self._access.check(method, exchange.scope["path"], headers)
-            if method == "POST" and not exchange.complete:
-                check_content_type(headers.getlist("content-type"))
-            if length.isascii() and length.isdigit():
-                exchange.check_size(int(length))
-            if translating and self._service.draining:
+            self._check(exchange)
+            if stopping:
                 raise stopping_error()
             await self._app(exchange.scope, exchange.receive_limited, exchange.send_limited)
         except HttpError as error:
             await exchange.refuse(error)
         except StalledClientError:
-            LOG.warning("a client did not read its answer")
+            raise
         except Exception:
             number = uuid.uuid4().hex[:8]
             LOG.exception("request %s failed", number)
             if not exchange.status:
                 await exchange.refuse(HttpError(500, f"the server failed; see its log for request {number}"))
+
+    def _check(self, exchange: _Exchange) -> None:
+        """Check the head of a request."""
+        headers, method = Headers(scope=exchange.scope), exchange.scope["method"]
+        length = headers.get("content-length", "0")
+        # A request without a body is already complete: its connection can be kept open.
+        exchange.complete = length == "0" and "transfer-encoding" not in headers
+        self._access.check(method, exchange.scope["path"], headers)
+        if method == "POST" and not exchange.complete:
+            check_content_type(headers.getlist("content-type"))
+        if length.isascii() and length.isdigit():
+            exchange.check_size(int(length))

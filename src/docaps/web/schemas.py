@@ -23,6 +23,7 @@ class Limits:
     characters: int = 5_000  # per sentence
     beam: int = 16  # width
     queue: int = 20_000  # sentences of all requests that wait for one model
+    routing: int = 5_000  # history words in the routing of all sentences of a request
     seconds: float = 120.0  # per request, from its first byte to its last translation
     connections: int = 1_000  # open at the same time
 
