@@ -123,11 +123,9 @@ class QueuedRequest:
         for number, window in enumerate(windows):
             words += sum(map(len, window.history))
             if self.max_routing is not None and words > self.max_routing:
+                found = f"at most {self.max_routing} history words; sentences 1 to {number + 1} have {words}: "
                 fewer = f"ask for at most {number} sentences at a time, with those before them as `history`, or "
-                raise RoutingTooLargeError(
-                    f"at most {self.max_routing} history words, but the first {number + 1} of {len(encoded)} sentences "
-                    f"have {words}: {fewer if number else ''}leave `routing` out"
-                )
+                raise RoutingTooLargeError(f"{found}{fewer if number else ''}leave `routing` out")
 
     def length(self, number: int) -> int:
         """Return the number of tokens of a sentence, at least one."""

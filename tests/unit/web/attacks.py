@@ -138,8 +138,9 @@ def send(address: tuple[str, int], attack: Attack, seconds: float = 30) -> bytes
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be closed while we send
             for piece in attack.pieces():
                 raw.sendall(piece)
-        while part := raw.recv(65536):
-            received += part
+        with contextlib.suppress(ConnectionResetError):
+            while part := raw.recv(65536):
+                received += part
     return bytes(received)
 
 

@@ -28,6 +28,12 @@ class Served:
 
     service: Service
     url: str
+    server: DrainingServer
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, port = self.url.removeprefix("http://").split(":")
+        return host, int(port)
 
     def client(self, **options: object) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=60, trust_env=False, **options)  # type: ignore[arg-type]
@@ -59,7 +65,7 @@ def serving(
         thread.start()
         try:
             wait_until(lambda: server.started)
-            yield Served(service, url_of(listening))
+            yield Served(service, url_of(listening), server)
         finally:
             server.should_exit = True
             thread.join()
