@@ -46,6 +46,20 @@ def ask(url: str, sentences: list[str], token: str = "") -> tuple[int, str]:
             return fault.code, fault.read().decode()
 
 
+def keep_asking(url: str, outcomes: list[str]) -> None:
+    """Send requests until the server is gone; note how each ended."""
+    while True:
+        try:
+            status, body = ask(url, ["x"])
+            assert status != 503 or "about to stop" in body
+            outcomes.append(str(status))
+        except urllib.error.URLError as fault:
+            outcomes.append("refused" if isinstance(fault.reason, ConnectionRefusedError) else repr(fault.reason))
+            return
+        except OSError as fault:
+            outcomes.append(repr(fault))
+
+
 def waiting(url: str) -> float:
     with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
         lines = answer.read().decode().splitlines()
@@ -60,12 +74,17 @@ def test_sigterm_finishes_accepted_requests_and_refuses_new_ones(chain: Chain) -
         accepted.start()
         while not waiting(url):
             pass
+        late: list[str] = []
+        others = [threading.Thread(target=keep_asking, args=(url, late)) for _ in range(8)]
+        for other in others:
+            other.start()
         process.send_signal(signal.SIGTERM)
-        late = ask(url, ["x"])
-        while late[0] == 200:  # it arrived before the signal
-            late = ask(url, ["x"])
-        assert late[0] == 503
         accepted.join()
+        for other in others:
+            other.join()
+        assert set(late) <= {"200", "503", "refused"}  # 200: before the signal; refused: after the end
+        assert late.count("503") >= 8
+        assert late.count("refused") == 8
         status, body = answers[0]
         assert status == 200
         assert [one["source"] for one in json.loads(body)["translations"]] == story
@@ -106,6 +125,9 @@ def test_errors_are_reported_before_anything_is_served(
     monkeypatch.delenv("DOCAPS_TOKEN")
     found = docaps("serve", chain.sentence, "--token-file", tmp_path / "nothing")
     assert "cannot read the token" in found.err
+    found = docaps("serve", chain.sentence, "--origin", "friend.example")
+    assert (found.code, found.err.partition(":")[2][:50]) == (1, " --origin must be like https://example.org, or * f")
+    assert "found 'friend.example'" in found.err
     found = docaps("serve", chain.sentence, chain.sentence, "--port", "0")
     assert f"{chain.sentence}: is given twice" in found.err
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -128,7 +150,7 @@ def test_the_documented_limits_are_the_defaults() -> None:
 
     table = (Path(__file__).parents[2] / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| [^|]+ \| ([\d,]+) \| `--", table, flags=re.MULTILINE)
-    names = ("body", "sentences", "characters", "beam", "queue", "seconds")
+    names = ("body", "sentences", "characters", "beam", "queue", "routing", "seconds")
     assert [int(value.replace(",", "")) for value in documented] == [getattr(Limits(), name) for name in names]
 
 

@@ -34,6 +34,9 @@ def serve(
     max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes per request.")] = USUAL.body,
     max_queue: Annotated[int, typer.Option(min=1, help="Maximum queued sentences per model.")] = USUAL.queue,
     max_beam: Annotated[int, typer.Option(min=1, max=MAX_BEAM, help="Maximum beam width.")] = USUAL.beam,
+    max_routing: Annotated[
+        int, typer.Option(min=1, help="Maximum history words in the routing of a request.")
+    ] = USUAL.routing,
     timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = USUAL.seconds,
     precision: PrecisionOption = "auto",
     json: JsonOption = False,
@@ -45,19 +48,19 @@ def serve(
 
     Example: docaps serve runs/demo/runs/document runs/demo/runs/sentence
     """
-    limits = Limits(max_body, max_sentences, max_characters, max_beam, max_queue, timeout)
+    limits = Limits(max_body, max_sentences, max_characters, max_beam, max_queue, max_routing, timeout)
     token = _read_token(token_file)
     for package in REQUIRED:
         if importlib.util.find_spec(package) is None:
             raise DocapsError(f"docaps serve needs {package}: pip install 'docaps[serve]'")
+    from docaps.web.access import Access, check_origin, local_hosts
     from docaps.web.app import build_app
-    from docaps.web.middleware import Access, local_hosts
     from docaps.web.server import bind, run_server, url_of
     from docaps.web.service import load_service
 
+    access = Access(token, local_hosts(host), tuple(map(check_origin, origin or ())))
     with bind(host, port) as listening:
         service = load_service(runs, limits, precision)
-        access = Access(token, local_hosts(host))
         if access.token is None and access.hosts is None:
             typer.echo(f"docaps: no token: every client that reaches {host} is served: set {TOKEN}", err=True)
         listening.listen()  # connections are accepted from now on, before the server has started
@@ -65,7 +68,7 @@ def serve(
         typer.echo(f"docaps: serving {', '.join(service.workers)} at {url} (Ctrl-C stops)", err=True)
         if json:
             print_json({"url": url, "models": list(service.workers)})
-        complete = run_server(build_app(service, access, origins=origin or ()), service, listening)
+        complete = run_server(build_app(service, access), service, listening)
     outcome = "all accepted requests were answered" if complete else "some accepted requests were not answered"
     typer.echo(f"docaps: stopped; {outcome}", err=True)
 

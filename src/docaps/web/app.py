@@ -1,6 +1,6 @@
 """The FastAPI application: routes of the API, state of the service, files of the web page."""
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -11,13 +11,14 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import StreamingResponse
 
 from docaps import __version__
+from docaps.web.access import Access
 from docaps.web.http_errors import add_error_handlers, describe_errors
-from docaps.web.middleware import START_TIME, Access, ServiceMiddleware
+from docaps.web.middleware import START_TIME, ServiceMiddleware
 from docaps.web.schemas import Health, ModelList, TranslationRequest, TranslationResponse, to_json
 from docaps.web.service import Service
 from docaps.web.streaming import collect, stream_events
 
-TRANSLATION_ERRORS = describe_errors(400, 401, 408, 413, 421, 422, 429, 500, 503)
+TRANSLATION_ERRORS = describe_errors(400, 401, 403, 408, 413, 415, 421, 422, 429, 500, 503)
 EVENT_SCHEMA = {
     "type": "object",
     "description": "A server-sent event; its data is JSON: a sentence with `index` and `total`, the end, or an error.",
@@ -42,8 +43,8 @@ PAGE_FILES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def build_app(service: Service, access: Access | None = None, *, origins: Collection[str] = ()) -> FastAPI:
-    """Build the application around a service; pages of `origins` may call it (CORS)."""
+def build_app(service: Service, access: Access) -> FastAPI:
+    """Build the application around a service."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -65,14 +66,14 @@ def build_app(service: Service, access: Access | None = None, *, origins: Collec
     for path, (package, name) in PAGE_FILES.items():
         _add_page_file(app, path, files(package).joinpath(name).read_bytes(), TYPES[name.rpartition(".")[2]])
     add_error_handlers(app)
-    if origins:
+    if access.origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=list(origins),
+            allow_origins=list(access.origins),
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )
-    app.add_middleware(ServiceMiddleware, service=service, access=access or Access())
+    app.add_middleware(ServiceMiddleware, service=service, access=access)
     return app
 
 
@@ -94,7 +95,7 @@ def _add_translation_routes(app: FastAPI, service: Service) -> None:
         pending = await service.accept(body, request.scope[START_TIME], promptly=True)
         return StreamingResponse(stream_events(pending), media_type="text/event-stream")
 
-    @app.get("/v1/models", responses=describe_errors(401, 421), tags=["translation"])
+    @app.get("/v1/models", responses=describe_errors(400, 401, 403, 421), tags=["translation"])
     async def models() -> ModelList:
         """List the models, the default first."""
         return ModelList(models=service.cards, largest_request=service.limits.body)
@@ -112,7 +113,9 @@ def _add_state_routes(app: FastAPI, service: Service) -> None:
         status = "draining" if service.draining else "ready" if service.ready else "broken"
         return Response(to_json(Health(status=status)), 200 if service.ready else 503, media_type="application/json")
 
-    @app.get("/metrics", response_class=Response, responses={200: METRICS_TEXT, **describe_errors(401)}, tags=["state"])
+    refused = describe_errors(401, 403)
+
+    @app.get("/metrics", response_class=Response, responses={200: METRICS_TEXT, **refused}, tags=["state"])
     async def metrics() -> Response:
         """Return the metrics for Prometheus."""
         waiting = {name: worker.queue.waiting for name, worker in service.workers.items()}

@@ -66,7 +66,7 @@ class Client:
         with self._open("/v1/translate/stream", _make_request(document, options)) as response, _checked():
             for name, data in _read_events(response):
                 if name == "error":
-                    raise ServiceError(ErrorResponse.model_validate_json(data).error, 200)
+                    raise ServiceError(_describe(ErrorResponse.model_validate_json(data)), 200)
                 if name == "done":
                     StreamEnd.model_validate_json(data)
                     return
@@ -119,9 +119,13 @@ def _service_error(response: urllib.error.HTTPError) -> ServiceError:
         error = ErrorResponse.model_validate_json(body)
     except ValidationError:
         error = ErrorResponse(error=json.dumps(body[:200].decode("utf-8", errors="replace")))
-    details = "".join(f"; {one.where}: {one.message}" for one in error.details or ())
     retry = response.headers.get("Retry-After", "")
-    return ServiceError(f"{error.error}{details}", response.code, float(retry) if retry.isdigit() else None)
+    return ServiceError(_describe(error), response.code, float(retry) if retry.isdigit() else None)
+
+
+def _describe(error: ErrorResponse) -> str:
+    """Return the message and details of an error in one line."""
+    return "; ".join([error.error, *(f"{one.where}: {one.message}" for one in error.details or ())])
 
 
 def _read_events(lines: HTTPResponse) -> Iterator[tuple[str, str]]:

@@ -10,15 +10,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from docaps.web.model_worker import RequestError
+from docaps.web.request_queue import RoutingTooLargeError
 from docaps.web.schemas import ErrorDetail, ErrorResponse, to_json
 
 CLIENT_CLOSED_REQUEST = 499
 """Status in the metrics of a request whose client disconnected early; it is never received."""
 DESCRIPTIONS = {
-    400: "The body of the request is not valid text.",
+    400: "The request is not valid HTTP, or its body is not valid text.",
     401: "The bearer token is missing or wrong.",
+    403: "A page of another origin sent the request.",
     408: "The request did not arrive in time.",
     413: "The request is too large.",
+    415: "The body is not declared as JSON.",
     421: "The service does not answer for this host name.",
     422: "The request does not match the schema or exceeds a limit; `details` names the fields.",
     429: "The queue is full: retry after `Retry-After` seconds.",
@@ -36,10 +39,28 @@ class HttpError(fastapi.HTTPException):
         super().__init__(status, text, headers)
         self.details = details
 
+    def message(self) -> ErrorResponse:
+        """Return the message to send."""
+        return ErrorResponse(error=self.detail, details=self.details)
+
     def response(self) -> Response:
         """Return the response to send."""
-        body = to_json(ErrorResponse(error=self.detail, details=self.details))
-        return Response(body, self.status_code, self.headers, media_type="application/json")
+        return Response(to_json(self.message()), self.status_code, self.headers, media_type="application/json")
+
+
+def invalid(message: str, field: str, detail: str) -> HttpError:
+    """Return the error of a request with one invalid field."""
+    return HttpError(422, message, [ErrorDetail(where=field, message=detail)])
+
+
+def routing_error(error: RoutingTooLargeError) -> HttpError:
+    """Return the error of a request for too much routing."""
+    return invalid("the routing is too large", "routing", str(error))
+
+
+def stopping_error() -> HttpError:
+    """Return the error of a request that arrives while the server stops."""
+    return HttpError(503, "the server is about to stop", headers={"Retry-After": "5"})
 
 
 def describe_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -66,6 +87,10 @@ def add_error_handlers(app: FastAPI) -> None:
         if not isinstance(error, HttpError):
             error = HttpError(error.status_code, _printable(str(error.detail)), headers=error.headers)
         return error.response()
+
+    @app.exception_handler(RoutingTooLargeError)
+    async def routing_refused(_: Request, error: RoutingTooLargeError) -> Response:
+        return routing_error(error).response()
 
     @app.exception_handler(RequestError)
     async def failed(_: Request, __: RequestError) -> Response:

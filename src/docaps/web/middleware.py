@@ -1,33 +1,31 @@
-"""ASGI middleware: authentication, host check, size and time limits (`schemas.Limits`), security headers, metrics.
+"""ASGI middleware: access rules, content type, size and time limits (`schemas.Limits`), security headers, metrics.
 
 It is plain ASGI because a translation must notice that its client has disconnected. Starlette's TrustedHostMiddleware
 does not serve here: it answers 400 in plain text, where this API answers 421 in JSON.
 """
 
 import contextlib
-import hmac
-import ipaddress
 import logging
 import time
 import uuid
 from asyncio import timeout
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from docaps.web.http_errors import HttpError
+from docaps.web.access import Access
+from docaps.web.http_errors import HttpError, stopping_error
 from docaps.web.service import Service
 
 LOG = logging.getLogger("docaps.web")
-DISCARD_SECONDS, DISCARD_BYTES = 1.0, 8 * 2**20
-"""How long and how much to read of a request that is already refused."""
+DISCARD_SECONDS = 0.1
+"""How long to read on when a request is already refused."""
 SEND_TIMEOUT = 20.0
 """Seconds after which a client that does not read its response is disconnected."""
 START_TIME = "docaps.start_time"
 """Key in the ASGI scope: when the request started."""
-LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -44,50 +42,6 @@ SECURITY_HEADERS: Mapping[str, str] = {
 
 class StalledClientError(Exception):
     """The client does not read its response."""
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Access rules: the bearer token, if any, and the host names to answer for (None: all)."""
-
-    token: str | None = None
-    hosts: Collection[str] | None = None
-
-    def check(self, method: str, path: str, headers: Headers) -> None:
-        """Refuse a request for a foreign host (421) or without the token (401)."""
-        # DNS rebinding: a page of another site can reach a local server under its own name, but cannot set this header.
-        if self.hosts is not None and _host_name(headers.get("host", "")) not in self.hosts:
-            raise HttpError(421, "this service does not answer for that host")
-        # Browsers send CORS preflight requests without the token.
-        protected = method != "OPTIONS" and (path.startswith("/v1/") or path == "/metrics")
-        if self.token is not None and protected and not self._has_token(headers.get("authorization", "")):
-            raise HttpError(401, "a bearer token is needed", headers={"WWW-Authenticate": "Bearer"})
-
-    def _has_token(self, authorization: str) -> bool:
-        scheme, _, token = authorization.partition(" ")
-        # In constant time, so that the time does not reveal how much of a guess was right.
-        equal = hmac.compare_digest(token.strip().encode("utf-8"), (self.token or "").encode("utf-8"))
-        return scheme.lower() == "bearer" and equal
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def local_hosts(host: str) -> Collection[str] | None:
-    """Return the host names of a service that only this machine can reach; None for a public address."""
-    own = f"[{host}]" if ":" in host else host.lower()
-    return LOCAL_HOSTS | {own} if is_loopback(host) else None
-
-
-def _host_name(header: str) -> str:
-    """Strip the port from a Host header; IPv6 addresses are in brackets."""
-    name = header.rpartition("]")[0] + "]" if header.startswith("[") else header.partition(":")[0]
-    return name.lower()
 
 
 @dataclass
@@ -145,19 +99,24 @@ class _Exchange:
             raise StalledClientError from None
 
     async def _discard_request(self) -> None:
-        """Read the rest of a refused request: a client that is cut off while sending may never see the response.
+        """Read the rest of a refused request if it has nearly arrived: the connection can then be kept open.
 
-        Reading is bounded, and skipped if the client waits for `100 Continue`.
+        Nothing is read if the client waits for `100 Continue`.
         """
-        most = self.size + DISCARD_BYTES
         with contextlib.suppress(TimeoutError):
             async with timeout(DISCARD_SECONDS):
-                while not self.complete and self.size < most and "expect" not in Headers(scope=self.scope):
+                while not self.complete and "expect" not in Headers(scope=self.scope):
                     await self._receive_counted()
 
     async def refuse(self, error: HttpError) -> None:
         """Send an error response."""
         await error.response()(self.scope, self.receive, self.send_limited)
+
+
+def check_content_type(given: list[str]) -> None:
+    """Refuse a body that is not declared as JSON: a foreign page may send forms and plain text without asking."""
+    if [value.partition(";")[0].strip().lower() for value in given] != ["application/json"]:
+        raise HttpError(415, "the body must be JSON: send it with the header Content-Type: application/json")
 
 
 class ServiceMiddleware:
@@ -175,33 +134,43 @@ class ServiceMiddleware:
         exchange = _Exchange(self._service, scope, receive, send)
         scope[START_TIME] = exchange.start
         translating = scope["path"].startswith("/v1/translate")
-        self._service.active += translating
+        # Refused requests do not keep a draining server from stopping.
+        accepted = translating and not self._service.draining
+        self._service.active += accepted
         try:
-            await self._handle(exchange, translating)
+            await self._handle(exchange, stopping=translating and not accepted)
+        except StalledClientError:
+            LOG.warning("a client did not read its answer")
         finally:
-            self._service.active -= translating
+            self._service.active -= accepted
             # Paths without a route share one label: clients must not be able to create time series.
             path = str(getattr(scope.get("route"), "path", "other"))
             self._service.metrics.count_request(path, exchange.status, time.monotonic() - exchange.start)
 
-    async def _handle(self, exchange: _Exchange, translating: bool) -> None:
-        headers = Headers(scope=exchange.scope)
-        length = headers.get("content-length", "0")
-        # A request without a body is already complete: its connection can be kept open.
-        exchange.complete = length == "0" and "transfer-encoding" not in headers
+    async def _handle(self, exchange: _Exchange, *, stopping: bool) -> None:
         try:
-            self._access.check(exchange.scope["method"], exchange.scope["path"], headers)
-            if length.isascii() and length.isdigit():
-                exchange.check_size(int(length))
-            if translating and self._service.draining:
-                raise HttpError(503, "the server is about to stop", headers={"Retry-After": "5"})
+            self._check(exchange)
+            if stopping:
+                raise stopping_error()
             await self._app(exchange.scope, exchange.receive_limited, exchange.send_limited)
         except HttpError as error:
             await exchange.refuse(error)
         except StalledClientError:
-            LOG.warning("a client did not read its answer")
+            raise
         except Exception:
             number = uuid.uuid4().hex[:8]
             LOG.exception("request %s failed", number)
             if not exchange.status:
                 await exchange.refuse(HttpError(500, f"the server failed; see its log for request {number}"))
+
+    def _check(self, exchange: _Exchange) -> None:
+        """Check the head of a request."""
+        headers, method = Headers(scope=exchange.scope), exchange.scope["method"]
+        length = headers.get("content-length", "0")
+        # A request without a body is already complete: its connection can be kept open.
+        exchange.complete = length == "0" and "transfer-encoding" not in headers
+        self._access.check(method, exchange.scope["path"], headers)
+        if method == "POST" and not exchange.complete:
+            check_content_type(headers.getlist("content-type"))
+        if length.isascii() and length.isdigit():
+            exchange.check_size(int(length))

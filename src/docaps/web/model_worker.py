@@ -19,7 +19,7 @@ from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 from docaps.web.batcher import Batcher, RequestBatch
 from docaps.web.metrics import Metrics
-from docaps.web.request_queue import QueuedRequest
+from docaps.web.request_queue import QueuedRequest, RoutingTooLargeError
 
 LOG = logging.getLogger("docaps.web")
 LONGEST_PREPARATION = 0.2
@@ -88,6 +88,8 @@ class ModelWorker:
         while (request := self.queue.claim()) is not None:
             try:
                 request.prepare(Translator(self.trained, request.settings.decoding))
+            except RoutingTooLargeError as error:
+                request.fail(error)
             except Exception as error:
                 self._fail(request, error)
             if time.monotonic() - start > LONGEST_PREPARATION:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from docaps.batches.windows import View
+from docaps.batches.windows import View, windows_of_document
 from docaps.config import DecodingSettings
+from docaps.errors import DocapsError
 from docaps.translation.ordering import EncodedDocument, HistorySentence, history_after
 from docaps.translation.segments import SegmentedSentence
 from docaps.translation.translator import DEFAULTS, TranslatedSentence, TranslationOptions, Translator
@@ -19,6 +20,10 @@ or the whole document."""
 def granularity_of(view: View) -> Granularity:
     """Return into what documents may be cut, given what the model looks at."""
     return "document" if view.future else "sequential" if view.translations else "sentence"
+
+
+class RoutingTooLargeError(DocapsError):
+    """A request whose response would hold too much routing."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class QueuedRequest:
     deliver: Callable[[PartialResult], None]
     promptly: bool = False
     """Whether to deliver sentences as soon as they are finished; otherwise all together."""
+    max_routing: int | None = None
+    """How many history words the routing may have, over all sentences."""
     cancelled: bool = False
     granularity: Granularity = "sentence"
     served: int = 0
@@ -99,6 +106,8 @@ class QueuedRequest:
             if self.cancelled:
                 return
             encoded.append(translator.segment(sentence))
+        if self.settings.options.routing:
+            self._check_routing(encoded, history, view)
         self._lengths = [max(1, sentence.size) for sentence in encoded]
         prepared = []
         for one in encoded:
@@ -106,6 +115,17 @@ class QueuedRequest:
             if self.granularity == "sentence":
                 history = history_after(prepared[-1], view)
         self._prepared = prepared  # last: from now on its sentences can be taken
+
+    def _check_routing(self, encoded: list[SegmentedSentence], history: list[HistorySentence], view: View) -> None:
+        """Refuse a routing that is too large before it is computed: each history word has dozens of numbers."""
+        windows = windows_of_document([one.tokens for one in encoded], view, [one.source for one in history])
+        words = 0
+        for number, window in enumerate(windows):
+            words += sum(map(len, window.history))
+            if self.max_routing is not None and words > self.max_routing:
+                found = f"at most {self.max_routing} history words; sentences 1 to {number + 1} have {words}: "
+                fewer = f"ask for at most {number} sentences at a time, with those before them as `history`, or "
+                raise RoutingTooLargeError(f"{found}{fewer if number else ''}leave `routing` out")
 
     def length(self, number: int) -> int:
         """Return the number of tokens of a sentence, at least one."""

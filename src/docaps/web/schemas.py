@@ -23,6 +23,7 @@ class Limits:
     characters: int = 5_000  # per sentence
     beam: int = 16  # width
     queue: int = 20_000  # sentences of all requests that wait for one model
+    routing: int = 5_000  # history words in the routing of all sentences of a request
     seconds: float = 120.0  # per request, from its first byte to its last translation
     connections: int = 1_000  # open at the same time
 
@@ -77,7 +78,7 @@ class TranslationRequest(BaseModel):
     context: bool = Field(True, description="Whether the model sees earlier sentences.")
     beam: Beam | None = Field(None, description="Beam width; 1 is greedy search. By default the setting of the run.")
     nbest: Beam = Field(1, description="Number of best translations of each sentence to return in `alternatives`.")
-    routing: bool = Field(False, description="Whether to return the routing of each word of the history.")
+    routing: bool = Field(False, description="Whether to return the routing of each word of the history; for a few sentences.")
 
     @model_validator(mode="before")
     @classmethod

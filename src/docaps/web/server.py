@@ -1,92 +1,24 @@
-"""The server process: listening socket, connection limits, and draining on shutdown."""
+"""The server process: listening socket, and draining on shutdown."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import socket
-from http import HTTPStatus
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from docaps.errors import DocapsError
-from docaps.web.http_errors import HttpError
-from docaps.web.middleware import SECURITY_HEADERS
+from docaps.web.connection import LimitedConnection
 from docaps.web.service import Service
-
-MAX_HEAD_BYTES = 2**16
-"""Size limit of a request head (request line and headers)."""
-HEAD_TIMEOUT = 20.0
-"""Seconds for a request head to arrive, from the opening of the connection or its first byte."""
-
-
-class LimitedConnection(HttpToolsProtocol):
-    """A connection with limits on the request head, which uvicorn does not have; errors are JSON as everywhere.
-
-    The application sees a request only once its head is complete, so middleware cannot enforce these limits.
-    """
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start waiting for the first request."""
-        super().connection_made(transport)
-        self._received = 0
-        self._head_timer: asyncio.TimerHandle | None = None
-        self._start_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
-        self._finish_head()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Parse the data; refuse a head that is too large."""
-        between_requests = self.cycle is None or not self.cycle.more_body
-        if between_requests and self._head_timer is None:
-            self._start_head()
-        super().data_received(data)
-        if self._head_timer is not None:
-            self._received += len(data)
-            if self._received > MAX_HEAD_BYTES:
-                self._refuse(431, f"the head of the request is too large: at most {MAX_HEAD_BYTES} bytes")
-
-    def on_headers_complete(self) -> None:
-        """Stop the timer: from here on, the middleware enforces the limits."""
-        self._finish_head()
-        super().on_headers_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse data that is not HTTP."""
-        self._refuse(400, msg)
-
-    def _start_head(self) -> None:
-        self._received = 0
-        message = "the head of the request did not arrive in time"
-        self._head_timer = self.loop.call_later(HEAD_TIMEOUT, self._refuse, 408, message)
-
-    def _finish_head(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
-
-    def _refuse(self, status: int, message: str) -> None:
-        """Send an error response, unless another response is under way; then close the connection."""
-        self._finish_head()
-        if self.transport.is_closing():
-            return
-        if self.cycle is None or self.cycle.response_complete:
-            response = HttpError(status, message, headers={"Connection": "close", **SECURITY_HEADERS}).response()
-            lines = [f"{name}: {value}" for name, value in response.headers.items()]
-            head = "\r\n".join([f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *lines, "", ""])
-            self.transport.write(head.encode("latin-1") + bytes(response.body))
-        self.transport.close()
 
 
 class DrainingServer(uvicorn.Server):
     """A server that, after the first signal, finishes accepted requests and refuses new ones with 503.
 
-    It logs warnings only and does not name itself in headers.
+    Connections get a response, not a reset, until it stops. It logs warnings only and does not name itself in headers.
     """
 
     def __init__(self, app: FastAPI, service: Service) -> None:
@@ -111,8 +43,41 @@ class DrainingServer(uvicorn.Server):
         self._service.draining = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Return, ten times a second, whether to stop."""
+        """Check all connections, ten times a second; return whether to stop."""
+        for connection in self._connections:
+            connection.check_reading()
+            if self._service.draining:
+                connection.drain()
         return await super().on_tick(counter) or (self._service.draining and not self._service.active)
+
+    @property
+    def _connections(self) -> list[LimitedConnection]:
+        return [one for one in self.server_state.connections if isinstance(one, LimitedConnection)]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, accept the connections that wait in the sockets' queues, and answer all that are open.
+
+        The system would reset those that nobody accepts.
+        """
+        queues = [one.dup() for one in sockets or ()]  # a copy keeps the queue when the server closes its socket
+        for server in self.servers:
+            server.close()
+        for connection in [one for queue in queues for one in _accept_all(queue)]:
+            await asyncio.get_running_loop().connect_accepted_socket(self._make_connection, connection)
+        await super().shutdown(sockets)
+
+    def _make_connection(self) -> LimitedConnection:
+        return LimitedConnection(self.config, self.server_state, self.lifespan.state)
+
+
+def _accept_all(queue: socket.socket) -> list[socket.socket]:
+    """Accept all waiting connections and close the queue."""
+    queue.setblocking(False)
+    accepted = []
+    with queue, contextlib.suppress(OSError):  # there are no more
+        while True:
+            accepted.append(queue.accept()[0])
+    return accepted
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -13,11 +13,11 @@ from docaps.errors import RunError
 from docaps.runs.directory import Run
 from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import TranslationOptions
-from docaps.web.http_errors import HttpError
+from docaps.web.http_errors import HttpError, invalid
 from docaps.web.metrics import Metrics
 from docaps.web.model_worker import Engine, ModelWorker
 from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettings
-from docaps.web.schemas import ErrorDetail, Limits, ModelCard, TranslationRequest
+from docaps.web.schemas import Limits, ModelCard, TranslationRequest
 from docaps.web.streaming import PendingTranslation
 
 
@@ -62,7 +62,7 @@ class Service:
         settings = RequestSettings(decoding, TranslationOptions(request.context, routing=request.routing))
         arrived: asyncio.Queue[PartialResult] = asyncio.Queue()
         deliver = partial(_deliver, asyncio.get_running_loop(), arrived)
-        queued = QueuedRequest(sources, tuple(request.history), settings, deliver, promptly)
+        queued = QueuedRequest(sources, tuple(request.history), settings, deliver, promptly, self.limits.routing)
         if sources and not worker.queue.put(queued, self.limits.queue):
             raise HttpError(429, "the queue is full", headers={"Retry-After": str(worker.delay)})
         deadline = start + self.limits.seconds
@@ -110,11 +110,6 @@ def _deliver(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[PartialRes
     """Hand translations from a worker's thread to the event loop, unless that is closed."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(arrived.put_nowait, part)
-
-
-def invalid(message: str, field: str, detail: str) -> HttpError:
-    """Return the error of a request with one invalid field."""
-    return HttpError(422, message, [ErrorDetail(where=field, message=detail)])
 
 
 def split_text(text: str, language: str) -> list[list[str]]:

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
 from docaps.translation.translator import TranslatedSentence, as_row
-from docaps.web.http_errors import HttpError
-from docaps.web.request_queue import PartialResult, QueuedRequest
+from docaps.web.http_errors import HttpError, routing_error
+from docaps.web.request_queue import PartialResult, QueuedRequest, RoutingTooLargeError
 from docaps.web.schemas import (
     ErrorResponse,
     SentenceTranslation,
@@ -107,6 +107,8 @@ async def stream_events(pending: PendingTranslation) -> AsyncIterator[str]:
         yield _event("done", StreamEnd(model=pending.model, sentences=total, paragraphs=pending.paragraphs))
     except TimeoutError:
         yield _event("error", ErrorResponse(error=TIMED_OUT))
+    except RoutingTooLargeError as error:
+        yield _event("error", routing_error(error).message())
     except Exception:
         LOG.exception("a stream failed")
         yield _event("error", ErrorResponse(error="the server failed on this document"))

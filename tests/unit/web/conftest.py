@@ -30,7 +30,7 @@ def strict(tiny_demo: Path) -> Iterator[object]:
 
     from docaps.web.schemas import Limits
 
-    limits = Limits(body=1000, sentences=4, characters=30, beam=3, queue=6, seconds=30.0)
+    limits = Limits(body=1000, sentences=4, characters=30, beam=3, queue=6, routing=20, seconds=30.0)
     with serving(models(tiny_demo)[:1], limits, token=TOKEN) as running:
         yield running
 

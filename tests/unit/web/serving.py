@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
+from docaps.web.access import LOCAL_HOSTS, Access
 from docaps.web.app import build_app
-from docaps.web.middleware import LOCAL_HOSTS, Access
 from docaps.web.schemas import Limits
 from docaps.web.server import DrainingServer, bind, url_of
 from docaps.web.service import Service, load_service
@@ -28,6 +28,12 @@ class Served:
 
     service: Service
     url: str
+    server: DrainingServer
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, port = self.url.removeprefix("http://").split(":")
+        return host, int(port)
 
     def client(self, **options: object) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=60, trust_env=False, **options)  # type: ignore[arg-type]
@@ -53,13 +59,13 @@ def serving(
     """Serve runs while the block lasts."""
     service = load_service(runs, limits or Limits())
     with bind("127.0.0.1", 0) as listening:
-        app = build_app(service, Access(token, LOCAL_HOSTS), origins=origins)
+        app = build_app(service, Access(token, LOCAL_HOSTS, origins))
         server = DrainingServer(app, service)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
             wait_until(lambda: server.started)
-            yield Served(service, url_of(listening))
+            yield Served(service, url_of(listening), server)
         finally:
             server.should_exit = True
             thread.join()

@@ -1,16 +1,18 @@
 """Limits of the service, the queue, and the names of models."""
 
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.invariants import tiny
-from tests.unit.web.serving import Served, ask, wait_until
+from tests.unit.web.serving import TOKEN, Served, ask, wait_until
 
 from docaps.errors import RunError
 from docaps.web import service
+from docaps.web.client import Client, ServiceError
 from docaps.web.schemas import Limits
 from docaps.web.service import name_runs
 
@@ -48,6 +50,39 @@ def test_a_request_beyond_the_limits_is_rejected_by_field(strict: Served, body: 
 def test_a_request_at_the_limits_is_accepted(strict: Served) -> None:
     body = {"sentences": ["y" * 30] * 4, "history": ["x" * 30] * 4, "beam": 3, "nbest": 3}
     assert ask(strict, body).status_code == 200
+
+
+def test_a_routing_beyond_the_limit_is_refused_with_what_to_ask_for(strict: Served) -> None:
+    body = {"sentences": ["It rained."] * 4, "history": ["It was cold."], "routing": True}
+    refused = ask(strict, body)
+    assert refused.status_code == 422
+    assert refused.json()["error"] == "the routing is too large"
+    (detail,) = refused.json()["details"]
+    assert detail["where"] == "routing"
+    found = re.search(r"at most 20 history words; sentences 1 to (\d) have (\d+): ", detail["message"])
+    fewer = re.search(r"ask for at most (\d) sentences .* as `history`, or leave `routing` out$", detail["message"])
+    assert found
+    assert fewer
+    assert int(found[1]) == int(fewer[1]) + 1
+    assert int(found[2]) > 20
+    accepted = ask(strict, body | {"sentences": body["sentences"][: int(fewer[1])]})
+    assert accepted.status_code == 200
+    words = [len(trace["words"]) for one in accepted.json()["translations"] for trace in one["routing"]]
+    assert 0 < sum(words) <= 20
+    assert ask(strict, body | {"routing": False}).status_code == 200
+
+
+def test_a_single_sentence_with_too_large_a_routing_is_refused(strict: Served) -> None:
+    body = {"sentences": ["x"], "history": ["It was cold and it rained."] * 4, "routing": True}
+    (detail,) = ask(strict, body).json()["details"]
+    found = r"at most 20 history words; sentences 1 to 1 have \d+: leave `routing` out"
+    assert re.fullmatch(found, detail["message"])
+
+
+def test_a_routing_beyond_the_limit_ends_a_stream(strict: Served) -> None:
+    client = Client(strict.url, token=TOKEN)
+    with pytest.raises(ServiceError, match="the routing is too large; routing: at most 20 history words; "):
+        list(client.stream(["It rained."] * 4, routing=True))
 
 
 def test_a_full_queue_returns_retry_after(strict: Served, gate: threading.Event) -> None:
