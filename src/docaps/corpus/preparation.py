@@ -25,7 +25,7 @@ from docaps.corpus.formats.text_input import STDIN
 from docaps.corpus.processes import available_workers
 from docaps.corpus.store import STORE_FILES, VERSION, Store, open_store, read_manifest
 from docaps.corpus.text.languages import check_language, note_on
-from docaps.corpus.verification import identity_of
+from docaps.corpus.verification import identity_of, verify_files
 from docaps.errors import CorpusError
 from docaps.files import LARGEST_DESCRIPTION, read_json, remove_leftovers, replacing_directory, sha256, write_json
 
@@ -129,7 +129,7 @@ def _is_up_to_date(out: Path, request: Mapping[str, Any]) -> bool:
     if any(found.get(key) != value for key, value in request.items()):
         return False
     try:
-        open_store(out).verify()
+        verify_files(out, read_manifest(manifest)["files"], record=False)
     except CorpusError:
         return False  # damaged: prepare it again
     return True

@@ -26,9 +26,9 @@ State = list[Any]
 """The hash of a file, and what changes when the file is changed or replaced."""
 
 
-def verify_files(directory: Path, files: Mapping[str, str]) -> None:
+def verify_files(directory: Path, files: Mapping[str, str], *, record: bool = True) -> None:
     """Refuse a corpus if one of its files does not have the SHA-256 that the manifest says."""
-    known = _read_record(directory)
+    known = _read_record(directory) if record else {}
     now = {name: [written, *_state_of(directory, name)] for name, written in files.items()}
     changed = {name: written for name, written in files.items() if known.get(name) != now[name]}
     if not changed:
@@ -37,7 +37,8 @@ def verify_files(directory: Path, files: Mapping[str, str]) -> None:
         if (found := sha256(directory / name)) != written:
             raise damaged(f"its SHA-256 is {found}, expected {written}", directory / name)
     with contextlib.suppress(OSError):  # such as on a disk that is read-only
-        write_json(directory / RECORD, now)
+        if record:
+            write_json(directory / RECORD, now)
 
 
 def identity_of(files: Mapping[str, str]) -> str:

@@ -83,7 +83,8 @@ def parse_trainer_state(text: str) -> TrainerState:
     position = StreamPosition(**values.pop("place" if "place" in values else "position"))
     unlogged = Sums(**values.pop("unlogged"))
     state = TrainerState(position=position, unlogged=unlogged, snapshots=tuple(values.pop("snapshots")), **values)
-    checked = TypeAdapter(TrainerState).validate_python(asdict(state), strict=True)  # the right keys, and now types
+    # The keys are right, or there would be an error by now; the types are not checked yet.
+    checked = TypeAdapter(TrainerState).validate_json(json.dumps(asdict(state)), strict=True)
     if checked.unlogged.sums.keys() != checked.unlogged.counts.keys() or 0 in checked.unlogged.counts.values():
         raise ValueError("the sums and counts of metrics do not belong together")
     return checked
