@@ -9,10 +9,22 @@
     └── TrainingError          1   training cannot continue (non-finite loss, lost process)
 
 Signals exit with 130 (Ctrl-C) and 143 (SIGTERM), wrong options with 2. A message says what is wrong, where, what was
-found and what to do; the command line prints it without a traceback.
+found and what to do; the command line prints it without a traceback. It may quote file names and foreign text, so
+whatever a terminal would obey is escaped here.
 """
 
+import re
 from pathlib import Path
+
+_ORDERS = r"\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+"""Control characters, separators of lines, marks that turn the direction of text, and what is no text at all."""
+_UNPRINTABLE, _UNPRINTABLE_OR_LAYOUT = re.compile(f"[{_ORDERS}]"), re.compile(rf"[{_ORDERS}\t\n]")
+
+
+def printable(text: str, *, one_line: bool = False) -> str:
+    """Escape what a terminal would obey instead of showing it; with `one_line`, tabs and line ends too."""
+    unsafe = _UNPRINTABLE_OR_LAYOUT if one_line else _UNPRINTABLE
+    return unsafe.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 class DocapsError(Exception):
@@ -21,8 +33,8 @@ class DocapsError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, path: Path | None = None, line: int | None = None) -> None:
-        where = ":".join(str(part) for part in (path, line) if part is not None)
-        super().__init__(f"{where}: {message}" if where else message)
+        where = ":".join(printable(str(part), one_line=True) for part in (path, line) if part is not None)
+        super().__init__(printable(f"{where}: {message}" if where else message))
         self.path = path
         self.line = line
 

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
+from docaps.errors import printable
+
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 15.0
 WIDE = 180
@@ -46,7 +48,7 @@ class Task:
     def advance(self, count: int = 1, status: str | None = None) -> None:
         """Add `count` finished units, with a short status shown after the bar."""
         self.done += count
-        self._status = status if status is not None else self._status
+        self._status = printable(status, one_line=True) if status is not None else self._status
         if self.shown:
             bar, number = self.shown
             bar.update(number, advance=count, status=self._status)
@@ -86,10 +88,10 @@ def start(description: str, total: int | None = None, *, done: int = 0, clock: b
 
     With a clock, a terminal shows the remaining time, estimated from the units.
     """
-    task = Task(description, total, done)
+    task = Task(printable(description, one_line=True), total, done)
     if REPORTER.enabled and REPORTER.console.is_terminal:
         with _bar(clock) as bar:
-            task.shown = bar, bar.add_task(description, total=total, completed=done, status="")
+            task.shown = bar, bar.add_task(task.description, total=total, completed=done, status="")
             yield task
     else:
         yield task
@@ -125,4 +127,4 @@ def in_words(seconds: float) -> str:
 def say(message: str) -> None:
     """Print a message on stderr."""
     if REPORTER.enabled:
-        REPORTER.console.print(message, highlight=False, markup=False, soft_wrap=True)
+        REPORTER.console.print(printable(message), highlight=False, markup=False, soft_wrap=True)

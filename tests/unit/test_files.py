@@ -75,7 +75,7 @@ def test_a_directory_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "store"
     path.mkdir()
     (path / "old").write_text("old")
-    with replacing_directory(path) as temporary:
+    with replacing_directory(path, own=["old"]) as temporary:
         (temporary / "new").write_text("new")
     assert names(path) == ["new"]
     assert names(tmp_path) == ["store"]
@@ -97,7 +97,7 @@ def test_a_failed_move_brings_the_old_directory_back(
 
     monkeypatch.setattr(files, "_exchange", lambda *_: False)
     monkeypatch.setattr(Path, "replace", replace)
-    with pytest.raises(OSError, match="busy"), replacing_directory(path):
+    with pytest.raises(OSError, match="busy"), replacing_directory(path, own=["content"]):
         pass
     assert names(tmp_path) == ["store"]
     assert (path / "content").read_text() == "old"
@@ -161,22 +161,24 @@ def test_without_that_it_is_moved_aside_first(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(files, "_exchange", lambda *_: False)
     path = tmp_path / "it"
     for name in ("old", "new"):
-        with files.replacing_directory(path) as directory:
+        with files.replacing_directory(path, own=["old"]) as directory:
             (directory / name).touch()
         assert [found.name for found in path.iterdir()] == [name]
     assert [found.name for found in tmp_path.iterdir()] == ["it"]
 
 
 def test_a_directory_of_a_living_process_is_no_leftover(tmp_path: Path) -> None:
-    others = [tmp_path / ".it.old.partial", tmp_path / ".it[1].x.partial", tmp_path / ".it.file.partial"]
+    others = [tmp_path / f".it{name}.partial" for name in (".old_0123", "[1].x_012345", ".file_012", ".my backup")]
     others[0].mkdir()
     (others[0] / "half").touch()
     others[1].mkdir()
     others[2].touch()
+    others[3].mkdir()
     with replacing_directory(tmp_path / "it") as first, replacing_directory(tmp_path / "it") as second:
         assert not others[0].exists()  # its maker is gone
         assert others[1].exists()  # it was to be something else
-        assert others[2].exists()  # and this is no directory
+        assert others[2].exists()  # this is no directory
+        assert others[3].exists()  # and this is not a name that docaps makes
         for directory in (first, second):
             (directory / "file").touch()
         files.remove_leftovers(tmp_path / "it")
@@ -210,10 +212,10 @@ def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(errno.ENOSYS, "no locks")
 
     monkeypatch.setattr(files, "lock_descriptor", refuse)
-    (tmp_path / ".it.x.partial").mkdir()
+    (tmp_path / ".it.x_012345.partial").mkdir()
     with replacing_directory(tmp_path / "it"):
         pass
-    assert names(tmp_path) == [".it.x.partial", "it"]
+    assert names(tmp_path) == [".it.x_012345.partial", "it"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docaps.corpus.store import Split
+from docaps.runs.directory import Natural
 
 Indices = NDArray[np.int64]
 Sampling = Literal["sentences", "documents"]
@@ -22,8 +23,8 @@ Sampling = Literal["sentences", "documents"]
 class StreamPosition:
     """A position in the stream of batches: finished epochs, and finished batches of the current epoch."""
 
-    epoch: int = 0
-    batch: int = 0
+    epoch: Natural = 0
+    batch: Natural = 0
 
 
 class Sampler(ABC):

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from docaps import __version__, interruption, progress
-from docaps.errors import DocapsError
+from docaps.errors import DocapsError, printable
 
 
 class Command(NamedTuple):
@@ -130,7 +130,7 @@ def _drop_output() -> None:
 
 def _describe(error: OSError) -> str:
     """Describe an operating-system error with its paths."""
-    paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
+    paths = [printable(str(path), one_line=True) for path in (error.filename, error.filename2) if path is not None]
     return ": ".join([" -> ".join(paths) or "output", error.strerror or str(error)])
 
 

@@ -9,6 +9,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+LONGEST_VALUE = 340  # characters of text, or bits of a number
+
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
@@ -59,8 +61,16 @@ def _describe(error: Any, model: type[BaseModel], location: tuple[str, ...]) -> 
         return f"unknown key; {suggest(location[-1], _names_at(model, location[:-1]), 'keys')}"
     message = error["msg"].removeprefix("Value error, ")
     if isinstance(error["input"], str | int | float | bool):
-        return f"{message} (found {error['input']!r})"
+        return f"{message} (found {_quote(error['input'])})"
     return str(message)
+
+
+def _quote(value: str | float) -> str:
+    """Quote a value; Python refuses to write numbers of thousands of digits."""
+    if isinstance(value, int) and value.bit_length() > LONGEST_VALUE:
+        return "a number of more than a hundred digits"
+    text = repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
 
 
 def suggest(name: str, known: Sequence[str], kind: str) -> str:

@@ -4,24 +4,26 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, lt=2**31)]
+LayerCount = Annotated[int, Field(ge=1, le=1000)]
+Size = Annotated[int, Field(ge=1, le=2**16)]
 Weighting = Literal["sparsemax", "softmax"]
 
 
 class Settings(BaseModel):
-    """Base of all settings: frozen; unknown keys are refused; `true` or `"1"` is not a number."""
+    """Base of all settings: frozen; unknown keys are refused; `true` or `"1"` is not a number; numbers are finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class ModelSettings(Settings):
     """The size and shape of the Transformer."""
 
-    encoder_layers: Count = 4
-    decoder_layers: Count = 4
-    size: Count = Field(512, description="D, the size of word vectors and hidden states")
-    feed_forward: Count = 2048
-    heads: Count = 8
+    encoder_layers: LayerCount = 4
+    decoder_layers: LayerCount = 4
+    size: Size = Field(512, description="D, the size of word vectors and hidden states")
+    feed_forward: Annotated[int, Field(ge=1, le=2**20)] = 2048
+    heads: Size = 8
     norm: Literal["pre", "post"] = "post"
     embeddings: Literal["shared", "separate"] = Field(
         "separate", description="shared: one table for source, target and output; separate: three tables"
@@ -37,7 +39,7 @@ class ModelSettings(Settings):
 class HistorySettings(Settings):
     """Which earlier sentences the model sees."""
 
-    sentences: Count = Field(3, description="K, the number of previous sentences")
+    sentences: Size = Field(3, description="K, the number of previous sentences")
     positions: bool = Field(
         False, description="add positions to history words; without them each history sentence is a bag of words"
     )
@@ -49,9 +51,9 @@ class QcnSettings(Settings):
     The regulariser's capsule networks have the same capsules, rounds, squash_words and gradient.
     """
 
-    capsules: Count = Field(4, description="M, output capsules per history sentence, or in all if the scope is joint")
-    rounds: Count = Field(4, description="routing iterations")
-    capsule_size: Count | None = Field(None, description="size of words, query and capsules; none: the model's size")
+    capsules: Size = Field(4, description="M, output capsules per history sentence, or in all if the scope is joint")
+    rounds: LayerCount = Field(4, description="routing iterations")
+    capsule_size: Size | None = Field(None, description="size of words, query and capsules; none: the model's size")
     scope: Literal["sentence", "joint"] = Field(
         "sentence", description="sentence: route each history sentence alone; joint: route all history words at once"
     )
@@ -79,7 +81,7 @@ class QcnSettings(Settings):
 class ZhangSettings(Settings):
     """Context attention with gates (`zhang`); `inherited_rate = 0` in the stage trains only the new weights."""
 
-    layers: Count = Field(1, description="layers of the context encoder")
+    layers: LayerCount = Field(1, description="layers of the context encoder")
     decoder: bool = Field(True, description="let the decoder's layers attend to the context, too")
 
 

@@ -11,6 +11,9 @@ from docaps.config.faults import SettingsFile, describe_faults
 from docaps.config.model_settings import Settings
 from docaps.config.settings import Recipe
 from docaps.errors import ConfigError
+from docaps.files import DEEPEST_JSON, check_depth, read_text
+
+LARGEST_RECIPE = 2**20  # bytes
 
 
 def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
@@ -37,15 +40,23 @@ def upgrade_settings(kind: type[Settings], stored: Mapping[str, Any]) -> dict[st
 
 def _read(path: Path, layers: list[SettingsFile]) -> dict[str, Any]:
     """Read and parse a recipe; its text is added to `layers`."""
+    if not path.exists():
+        raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path)
+    layers.append(SettingsFile(path, read_text(path, error=ConfigError, limit=LARGEST_RECIPE, regular=False)))
     try:
-        layers.append(SettingsFile(path, path.read_text(encoding="utf-8-sig")))
-        return tomllib.loads(layers[-1].text)
-    except FileNotFoundError:
-        raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
-    except tomllib.TOMLDecodeError as fault:
+        return parse_toml(layers[-1].text)
+    except ValueError as fault:
         raise ConfigError(f"not valid TOML: {fault}", path=path) from None
-    except (UnicodeDecodeError, OSError) as fault:
-        raise ConfigError(f"cannot be read: {fault}", path=path) from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML; raise `ValueError` also for a number of thousands of digits and for very deep nesting."""
+    try:
+        values = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"nested more than {DEEPEST_JSON} levels deep") from None
+    check_depth(values)
+    return values
 
 
 def _on_profile(values: dict[str, Any], layers: list[SettingsFile]) -> dict[str, Any]:
@@ -104,6 +115,8 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
         if not isinstance(values, dict):
             raise ConfigError(f"--set {override}: {'.'.join(names[:depth])} is a single value, not a table")
     try:
-        values[names[-1]] = tomllib.loads(f"value = {value}")["value"]
+        values[names[-1]] = parse_toml(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         values[names[-1]] = value.strip()
+    except ValueError as fault:
+        raise ConfigError(f"--set {key}: {fault}") from None

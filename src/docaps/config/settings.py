@@ -18,7 +18,7 @@ LARGEST_BEAM = 500
 
 def parse_duration(text: str) -> float:
     """Return the seconds of a duration such as "90s", "30m" or "1h30m"."""
-    parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text)
+    parts = re.fullmatch(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?", text)
     hours, minutes, seconds = map(int, parts.groups(0)) if parts else (0, 0, 0)
     total = 3600 * hours + 60 * minutes + seconds
     if not total:
@@ -84,7 +84,9 @@ class StageSettings(Settings):
     beta2: Share = Field(0.999, description="Adam's decay of the squared gradient")
     weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="AdamW's weight decay, for matrices only")
     schedule: Literal["fixed", "inverse-sqrt", "linear"] = "fixed"
-    warmup: Annotated[int, Field(ge=0)] = Field(0, description="steps in which the learning rate rises to its peak")
+    warmup: Annotated[int, Field(ge=0, lt=2**31)] = Field(
+        0, description="steps in which the learning rate rises to its peak"
+    )
     dropout: Share = 0.1
     label_smoothing: Share = 0.1
     clip: Annotated[float, Field(gt=0)] = Field(5.0, description="gradients are clipped to this norm")
@@ -116,11 +118,13 @@ class DecodingSettings(Settings):
     """Settings of the search for translations."""
 
     beam: Annotated[int, Field(ge=1, le=LARGEST_BEAM)] = 4
-    length_penalty: Annotated[float, Field(ge=0)] = Field(0.6, description="GNMT's alpha; 0 turns it off")
+    length_penalty: Annotated[float, Field(ge=0, le=10)] = Field(0.6, description="GNMT's alpha; 0 turns it off")
     batch_tokens: Count = Field(4000, description="padded source tokens of a batch, counted once per hypothesis")
-    length_factor: Annotated[float, Field(gt=0)] = Field(2.0, description="longest translation = factor x source")
-    length_margin: Annotated[int, Field(ge=1)] = Field(20, description="+ this many tokens")
-    longest_source: Annotated[int, Field(ge=10)] = Field(
+    length_factor: Annotated[float, Field(gt=0, le=100)] = Field(
+        2.0, description="longest translation = factor x source"
+    )
+    length_margin: Annotated[int, Field(ge=1, le=10_000)] = Field(20, description="+ this many tokens")
+    longest_source: Annotated[int, Field(ge=10, le=100_000)] = Field(
         300, description="maximum source tokens of a sentence; longer sentences are split"
     )
     nbest: Annotated[int, Field(ge=1, le=LARGEST_BEAM)] = Field(

@@ -23,10 +23,11 @@ from docaps.corpus.formats.folder import list_files
 from docaps.corpus.formats.lines import find_starts
 from docaps.corpus.formats.text_input import STDIN
 from docaps.corpus.processes import available_workers
-from docaps.corpus.store import VERSION, Store, open_store
+from docaps.corpus.store import STORE_FILES, VERSION, Store, open_store, read_manifest
 from docaps.corpus.text.languages import check_language, note_on
+from docaps.corpus.verification import identity_of, verify_files
 from docaps.errors import CorpusError
-from docaps.files import read_json, remove_leftovers, replacing_directory, sha256, write_json
+from docaps.files import LARGEST_DESCRIPTION, read_json, remove_leftovers, replacing_directory, sha256, write_json
 
 PathPair = tuple[Path, Path]
 
@@ -83,7 +84,7 @@ def prepare(
     request = {"version": VERSION, "settings": settings.model_dump(), "inputs": inputs.hashes()}
     if _is_up_to_date(out, request):
         remove_leftovers(out)
-        found = read_json(out / "manifest.json", error=CorpusError)
+        found = read_manifest(out / "manifest.json")
         if command and not found.get("command"):  # prepared by an earlier version: add it if the file is writable
             with contextlib.suppress(OSError):
                 write_json(out / "manifest.json", {**found, "command": command})
@@ -98,7 +99,7 @@ def _replacing_store(out: Path) -> Iterator[Path]:
     """Yield a directory that is renamed to `out` at the end; report a failed write with the path under `out`."""
     directory = out
     try:
-        with replacing_directory(out) as directory:
+        with replacing_directory(out, own=STORE_FILES, error=CorpusError) as directory:
             yield directory
     except OSError as fault:
         if fault.filename is None:
@@ -122,12 +123,16 @@ def _is_up_to_date(out: Path, request: Mapping[str, Any]) -> bool:
         if out.is_dir() and not any(out.iterdir()):
             return False
         raise CorpusError("exists and is not a prepared corpus: choose another --out", path=out)
-    found = read_json(manifest, error=CorpusError)
+    found = read_json(manifest, error=CorpusError, limit=LARGEST_DESCRIPTION)
     if not isinstance(found, dict) or not {"settings", "inputs", "files", "hash"} <= found.keys():
         raise CorpusError("does not describe a prepared corpus: choose another --out", path=manifest)
-    return all(found.get(key) == value for key, value in request.items()) and all(
-        (out / name).is_file() and sha256(out / name) == written for name, written in found["files"].items()
-    )
+    if any(found.get(key) != value for key, value in request.items()):
+        return False
+    try:
+        verify_files(out, read_manifest(manifest)["files"], record=False)
+    except CorpusError:
+        return False  # damaged: prepare it again
+    return True
 
 
 def _write_all(
@@ -147,8 +152,7 @@ def _write_all(
     parts = {name: read(*pair, starts=inputs.starts.get(name)) for name, pair in inputs.parts.items()}
     built = build(parts, settings, directory, workers=workers or available_workers())
     files = {str(path.relative_to(directory)): sha256(path) for path in sorted(directory.rglob("*")) if path.is_file()}
-    identity = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-    manifest = {**known, **built, "files": files, "hash": identity}
+    manifest = {**known, **built, "files": files, "hash": identity_of(files)}
     write_json(directory / "manifest.json", manifest)
 
 

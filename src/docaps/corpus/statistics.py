@@ -16,7 +16,6 @@ from docaps.corpus.arrays import TokenArray
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import SPECIALS, UNK
-from docaps.errors import CorpusError
 
 LIMITS = (50, 80, 100, 200)
 BIN_ENDS = (0, *range(10, 101, 10), 200)
@@ -109,11 +108,6 @@ def _count_part(store: Store, name: str) -> Statistics:
     """Count one part of a prepared corpus."""
     split = store.split(name)
     starts = split.documents
-    offsets = [(side.starts, len(side.tokens)) for side in (split.source, split.target)]
-    offsets += [(starts, len(split.source)), (starts, len(split.target))]
-    if not all(len(ends) and ends[-1] == total and (np.diff(ends) > 0).all() for ends, total in offsets):
-        message = f"the prepared corpus is damaged: the arrays of {name} do not fit together. Prepare it again"
-        raise CorpusError(message, path=store.path)
     longer = np.maximum(split.source.lengths, split.target.lengths) - 1
     return Statistics(
         source=_count_tokens(name, split.source, starts),
@@ -161,12 +155,7 @@ def combine(parts: Iterable[Statistics]) -> Statistics:
 
 def read_filters(store: Store) -> dict[str, dict[str, int]]:
     """Return how many sentence pairs each cleaning filter dropped from each part."""
-    found = store.manifest.get("filters", {})
-    nested = isinstance(found, dict) and all(isinstance(parts, dict) for parts in found.values())
-    if not nested or not all(isinstance(count, int) for parts in found.values() for count in parts.values()):
-        message = f"filters: expected counts by filter and part, found {found!r}"
-        raise CorpusError(message, path=store.path / "manifest.json")
-    return {name: dict(parts) for name, parts in found.items()}
+    return {name: dict(parts) for name, parts in store.manifest["filters"].items()}
 
 
 def histogram(found: Statistics) -> list[dict[str, int | None]]:

@@ -23,7 +23,7 @@ from docaps.errors import RunError
 from docaps.evaluation.contrastive import accuracy, chance, counts
 from docaps.evaluation.translation_metrics import bleu
 from docaps.files import read_json, replacing_directory, sha256, write_json, write_text_atomically
-from docaps.runs.directory import Run
+from docaps.runs.directory import ASSESSMENT_FILES, Run
 from docaps.runs.results import read_translations
 from docaps.translation.routing_traces import trace_window
 from docaps.translation.scoring import score_contrastive
@@ -45,7 +45,7 @@ def assess(run: Run, store: Store, *, labels: Labels | None = None) -> None:
         return
     part = assessed_part(store)
     documents = store.raw(part)
-    with replacing_directory(run.assessment) as directory:
+    with replacing_directory(run.assessment, own=ASSESSMENT_FILES, error=RunError) as directory:
         hypotheses = translate_part(run, trained, store, part, directory, labels or {})
         if store.contrastive is not None:
             write_json(directory / "contrastive.json", contrast(trained, store.contrastive))

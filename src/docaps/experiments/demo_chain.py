@@ -11,7 +11,6 @@ summary.json     the numbers; written last, so it marks a finished demo
 
 import json
 import shlex
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,17 +20,21 @@ from typing import Any
 from docaps import progress
 from docaps.config import Recipe, load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
+from docaps.corpus.minidocs.generation import FILES
+from docaps.corpus.store import STORE_FILES
 from docaps.errors import RunError
 from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
 from docaps.experiments.assess import assess
 from docaps.experiments.grid import is_same_request
 from docaps.experiments.minicorpus import ITEMS, labels_of_test, prepare_once, write_once
-from docaps.files import read_json, write_json
+from docaps.files import foreign_files, read_json, remove_files, remove_leftovers, write_json
 from docaps.runs.card import write_card
-from docaps.runs.directory import Run
+from docaps.runs.directory import LOCK, RUN_FILES, Run
 from docaps.training.stages import train_recipe
 
 STAGES = ("sentence", "document")
+FOLDERS = {"corpus": FILES, "prepared": STORE_FILES, **{f"runs/{stage}": (*RUN_FILES, LOCK) for stage in STAGES}}
+"""The folders of a demo, and their files as patterns: only these are ever removed."""
 
 
 class DemoFolder:
@@ -60,19 +63,43 @@ class DemoFolder:
 
 def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: bool, overwrite: bool) -> None:
     """Prepare the folder of a demo; refuse to destroy or mix up what is there."""
-    if overwrite and folder.request.exists():
-        shutil.rmtree(folder.path)
-    if not folder.path.exists() or not any(folder.path.iterdir()):
-        write_json(folder.request, {"recipe": recipe.model_dump(), "documents": documents})
-    elif not folder.request.exists():
-        raise RunError("exists and is not a demo: choose another --dir", path=folder.path)
+    if not folder.request.exists():
+        if folder.path.exists() and any(folder.path.iterdir()):
+            raise RunError("exists and is not a demo: choose another --dir", path=folder.path)
+    elif overwrite:
+        _clear(folder)
     elif not resume:
         there = ", ".join(name for name, done in folder.state().items() if done) or "nothing finished"
         message = f"an unfinished demo is here ({there}). Go on: --resume; start over: --overwrite"
         raise RunError(message, path=folder.path)
-    elif not is_same_request(read_json(folder.request, error=RunError), recipe, {"documents": documents}):
+    elif not is_same_request(_read_request(folder), recipe, {"documents": documents}):
         message = "the demo here has another seed or other settings: start over with --overwrite"
         raise RunError(message, path=folder.path)
+    if not folder.request.exists():
+        write_json(folder.request, {"recipe": recipe.model_dump(), "documents": documents})
+
+
+def _read_request(folder: DemoFolder) -> dict[str, Any]:
+    """Read the request of a demo; refuse a file that docaps did not write."""
+    found = read_json(folder.request, error=RunError)
+    if not isinstance(found, dict) or not found.keys() >= {"recipe", "documents"}:
+        raise RunError("does not describe a demo of docaps: choose another --dir", path=folder.request)
+    return found
+
+
+def _clear(folder: DemoFolder) -> None:
+    """Remove the files of a demo, by name; refuse before that if one of its folders holds something else."""
+    _read_request(folder)
+    for name, own in FOLDERS.items():
+        part = folder.path / name
+        if part.is_dir() and not part.is_symlink() and (other := next(foreign_files(part, own), None)):
+            message = f"holds something that is not of the demo ({other}): move it away or choose another --dir"
+            raise RunError(message, path=part)
+    for name in FOLDERS:
+        remove_leftovers(folder.path / name)
+    inside = [f"{name}/{file}" for name, own in FOLDERS.items() for file in own]
+    remove_files(folder.path, [*inside, folder.summary.name, folder.report.name])
+    remove_files(folder.path, [folder.request.name])  # last: without it the rest would not count as a demo
 
 
 @contextmanager

@@ -101,7 +101,8 @@ class LockFolder:
             return True
         own = identity()
         if owner and all(owner.get(key) == own[key] for key in ("host", "boot", "processes")):
-            return _started(int(owner.get("process", 0))) != owner.get("started")
+            process = owner.get("process")
+            return not isinstance(process, int) or _started(process) != owner.get("started")
         # The clock that dates the files may be another machine's.
         with tempfile.TemporaryFile(dir=self.folder) as clock:  # a unique name, also among machines
             return os.fstat(clock.fileno()).st_mtime - path.stat().st_mtime > EXPIRY

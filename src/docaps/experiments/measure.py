@@ -35,7 +35,7 @@ from docaps.files import read_json, replacing_directory, write_json
 from docaps.model.builders import build_model
 from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_device, choose_precision
-from docaps.runs.directory import Run
+from docaps.runs.directory import HELD_OUT_FILES, Run
 from docaps.runs.results import read_translations
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.learner import Learner
@@ -65,7 +65,7 @@ def measure(run: Run, store: Store, *, labels: Labels | None = None, command: st
     if trial or (store.has("dev") and store.has("test")):
         parts["dev"] = run.held_out_dev
         if not (run.held_out_dev / "translations.jsonl").exists():
-            with replacing_directory(run.held_out_dev) as directory:
+            with replacing_directory(run.held_out_dev, own=HELD_OUT_FILES, error=RunError) as directory:
                 translate_part(run, load_trained(run.path), store, "dev", directory, {})
     _write_results(run, store, parts, command)
 

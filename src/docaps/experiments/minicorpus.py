@@ -4,11 +4,11 @@ from pathlib import Path
 
 from docaps.config import PreparationSettings
 from docaps.corpus.minidocs import MiniCorpus, generate_corpus
-from docaps.corpus.minidocs.generation import labels_as_json, write_files
+from docaps.corpus.minidocs.generation import FILES, labels_as_json, write_files
 from docaps.corpus.minidocs.phenomena import choose_phenomena
 from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
-from docaps.errors import RunError
+from docaps.errors import CorpusError, RunError
 from docaps.experiments.assess import Labels
 from docaps.experiments.grid import Grid
 from docaps.files import read_json, replacing_directory, write_json
@@ -20,7 +20,7 @@ ITEMS, LABELS = "contrastive.jsonl", "labels.json"
 def write_once(directory: Path, corpus: MiniCorpus) -> None:
     """Write the mini-documents unless they exist."""
     if not (directory / ITEMS).exists():
-        with replacing_directory(directory) as temporary:
+        with replacing_directory(directory, own=FILES, error=CorpusError) as temporary:
             write_files(temporary, corpus)
 
 

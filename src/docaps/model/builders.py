@@ -51,6 +51,12 @@ def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0
     return built
 
 
+def sketch_model(settings: SystemSettings, *, vocabulary: int) -> TranslationModel:
+    """Build a model without values, which takes hardly any memory: its weights have names and shapes only."""
+    with torch.device("meta"):
+        return build_model(settings, vocabulary=vocabulary)
+
+
 def build_transformer(settings: SystemSettings, backbone: Backbone) -> None:
     """Build a Transformer without context."""
 

@@ -1,10 +1,15 @@
-"""Weights in safetensors files, never pickle; each file stores a digest of its tensors."""
+"""Weights in safetensors files, never pickle; each file stores a digest of its tensors.
 
+A file begins with a header of names, types and shapes: it is compared with the model before any memory is taken.
+"""
+
+import contextlib
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -12,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from docaps.errors import CheckpointError
-from docaps.files import replacing
+from docaps.files import open_regular, replacing
 from docaps.model.interface import TranslationModel
 
 DIGEST = "sha256"
@@ -26,9 +31,23 @@ RENAMED = {
 """Tensors that docaps 0.1.0 stored under other names."""
 
 
+LARGEST_HEADER = 2**25
+"""Bytes; the header of a model of a thousand layers has a tenth of it."""
+Shapes = Mapping[str, tuple[int, ...]]
+
+
 def load_weights(model: TranslationModel, path: Path) -> None:
     """Load stored weights, which must fit exactly."""
-    report = fill(model, read_weights(path))
+    _refuse_others(fill(model, read_weights(path)), path)
+
+
+def check_weights(sketch: TranslationModel, path: Path) -> None:
+    """Refuse weights that do not fit a model, by their shapes alone; the model may be on the meta device."""
+    stored = {RENAMED.get(name, name): shape for name, shape in read_shapes(path).items()}
+    _refuse_others(_compare(_shapes_of(weights_of(sketch)), stored), path)
+
+
+def _refuse_others(report: "TakeOver", path: Path) -> None:
     if report.new or report.left or report.unfit:
         raise CheckpointError(f"the weights belong to another model: {report}", path=path)
 
@@ -54,10 +73,21 @@ class TakeOver:
 def fill(model: TranslationModel, stored: Mapping[str, Tensor]) -> TakeOver:
     """Copy the given weights that fit into a model; report those that do not."""
     own = weights_of(model)
-    fitting = {name for name in own.keys() & stored.keys() if own[name].shape == stored[name].shape}
-    for name in fitting:
+    report = _compare(_shapes_of(own), _shapes_of(stored))
+    for name in report.taken:
         own[name].copy_(stored[name])
-    new, left, unfit = own.keys() - stored.keys(), stored.keys() - own.keys(), (own.keys() & stored.keys()) - fitting
+    return report
+
+
+def _shapes_of(tensors: Mapping[str, Tensor]) -> Shapes:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def _compare(own: Shapes, stored: Shapes) -> TakeOver:
+    """Report which weights fit a model."""
+    common = own.keys() & stored.keys()
+    fitting = {name for name in common if own[name] == stored[name]}
+    new, left, unfit = own.keys() - common, stored.keys() - common, common - fitting
     return TakeOver(*(tuple(sorted(names)) for names in (fitting, new, left, unfit)))
 
 
@@ -68,7 +98,17 @@ def weights_of(model: TranslationModel) -> dict[str, Tensor]:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Read a file of weights; tensors of docaps 0.1.0 get their present names."""
-    return {RENAMED.get(name, name): tensor for name, tensor in read_tensors(path)[0].items()}
+    found = {RENAMED.get(name, name): tensor for name, tensor in read_tensors(path)[0].items()}
+    for name, tensor in found.items():
+        if not tensor.is_floating_point():
+            raise CheckpointError(f"not weights: {name!r} is of the type {tensor.dtype}", path=path)
+    return found
+
+
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Read the shapes of all tensors of a file, without the tensors."""
+    with _opened(path) as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> None:
@@ -107,15 +147,27 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a regular file whose header is not too long; explain what is wrong with it."""
     try:
-        with safe_open(path, framework="pt") as file:
-            notes = dict(file.metadata() or {})
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        with open_regular(path) as file:
+            header = int.from_bytes(file.read(8), "little")
+            if header > (limit := min(LARGEST_HEADER, os.fstat(file.fileno()).st_size)):
+                raise SafetensorError(f"a header of {header:,} bytes, expected at most {limit:,}")
+        with safe_open(path, framework="pt") as tensors:
+            yield tensors
     except FileNotFoundError:
         raise CheckpointError("no weights here", path=path) from None
     except (SafetensorError, OSError, RuntimeError) as fault:  # torch raises the last one for a truncated file
-        raise CheckpointError(f"the weights are damaged: {fault}", path=path) from None
+        reason = getattr(fault, "strerror", None) or fault
+        raise CheckpointError(f"the weights are damaged: {reason}", path=path) from None
+
+
+def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    with _opened(path) as file:
+        notes = dict(file.metadata() or {})
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     expected = notes.pop(DIGEST, None)
     if expected is None and notes.keys() <= FOREIGN:
         return tensors, notes

@@ -19,19 +19,22 @@ MODEL_CARD.md       a summary for readers
 
 import contextlib
 import errno
+import os
 import platform
-import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from filelock import FileLock, Timeout
+from filelock import lock_descriptor
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from docaps.config.faults import describe_faults
 from docaps.errors import CorpusError, RunError
-from docaps.files import read_json, write_json
+from docaps.files import LARGEST_DESCRIPTION, read_json, remove_files, remove_leftovers, write_json
 
 FORMAT = 2
 """Version of the run format, in run.json; runs of docaps 0.1 have none, which means 1."""
@@ -39,8 +42,27 @@ FINISHED = "finished"
 TRAINING = "training"
 INTERRUPTED = "interrupted"
 LOCK = ".lock"
-PARTIAL = ".*.partial"
-"""Files and directories that a process is writing, or was when it was killed."""
+ASSESSMENT_FILES = (
+    *("scores.json", "contrastive.json", "routing.json", "request.json", "speed.json"),
+    "translations.jsonl",
+)
+HELD_OUT_FILES = ("translations.jsonl", "scores.json", "counts.json", "likelihoods.json")
+_SNAPSHOT_FILES = ("snapshots/step-*.safetensors",)
+TRAINING_FILES = ("state.safetensors", *_SNAPSHOT_FILES)
+"""What only an unfinished training needs."""
+_TEXT_FILES = (
+    *("languages.json", "vocabulary.json", "bpe.codes", "sentencepiece.model"),
+    *("truecase.source.txt", "truecase.target.txt"),
+)
+RUN_FILES = (
+    *("run.json", "metrics.jsonl", "model.safetensors", "MODEL_CARD.md", "precision.json", "ranges.safetensors"),
+    *("diagnosis.json", "results.json", "counts.json", *TRAINING_FILES, "tensorboard/events.out.tfevents.*"),
+    *(f"contrast/*.{history}.json" for history in ("own", "none", "shuffled")),
+    *(f"text/{name}" for name in _TEXT_FILES),
+    *(f"assessment/{name}" for name in ASSESSMENT_FILES),
+    *(f"held-out/dev/{name}" for name in HELD_OUT_FILES),
+)
+"""All files of a run, as patterns: only these are ever removed."""
 
 
 class PathInside:
@@ -85,7 +107,8 @@ class Run:
 
     def read(self) -> dict[str, Any]:
         """Return the run's description in the current format."""
-        return migrate(read_json(self.description, error=RunError), self.description)
+        found = read_json(self.description, error=RunError, limit=LARGEST_DESCRIPTION)
+        return migrate(found, self.description)
 
     def write(self, description: Mapping[str, Any]) -> None:
         """Write the run's description."""
@@ -97,18 +120,64 @@ class Run:
 
     def clear(self) -> None:
         """Remove the files of a run, by name; others stay."""
-        inside = (value.name for value in vars(Run).values() if isinstance(value, PathInside))
-        names = {Path(name).parts[0] for name in (*inside, self.counts().name)}
-        for path in (*(self.path / name for name in sorted(names)), *self.path.glob(PARTIAL)):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+        for folder in (self.assessment, self.held_out_dev):
+            remove_leftovers(folder)
+        remove_files(self.path, [name for name in RUN_FILES if name != self.description.name])
+        remove_files(self.path, [self.description.name])  # last: without it the rest would not count as a run
 
     @property
     def finished(self) -> bool:
         """Return whether training is finished."""
         return self.description.exists() and self.read().get("status") == FINISHED
+
+
+Natural = Annotated[int, Field(ge=0, lt=2**63)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Table = dict[str, Any]
+
+
+class _Checked(BaseModel):
+    """Base of the forms below: what is given must be of the right type; other keys may be there too."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class _RunSettings(_Checked):
+    recipe: str | None = None
+    system: Table = {}
+    stage: Table = {}
+    decoding: Table = {}
+
+
+class _RunCorpus(_Checked):
+    path: Annotated[str, Field(pattern=r"^[^\x00]*$")] | None = None
+    hash: str | None = None
+
+
+class _RunDescription(_Checked):
+    """The form of run.json; the settings themselves are checked where they are used."""
+
+    name: str | None = None
+    system: str | None = None
+    status: str | None = None
+    created: str | None = None
+    command: str | None = None
+    precision: str | None = None
+    device: str | None = None
+    weights: str | None = None
+    init_from: str | None = None
+    seed: Natural | None = None
+    steps: Natural | None = None
+    parameters: Natural | None = None
+    processes: Natural | None = None
+    tokens: Natural | None = None
+    skipped_steps: Natural | None = None
+    seconds: Seconds | None = None
+    begun_from: dict[str, str] | None = None
+    versions: dict[str, str] = {}
+    settings: _RunSettings | None = None
+    corpus: _RunCorpus | None = None
+    history: list[Table] = []
 
 
 def migrate(description: Any, path: Path) -> dict[str, Any]:
@@ -121,6 +190,10 @@ def migrate(description: Any, path: Path) -> dict[str, Any]:
             f"run format {found!r} is not known to this version, which reads formats 1 to {FORMAT}: update docaps",
             path=path,
         )
+    try:
+        _RunDescription.model_validate(description)
+    except ValidationError as fault:
+        raise RunError(f"not in the expected form:\n{describe_faults(fault, _RunDescription)}", path=path) from None
     return {**description, "format": FORMAT}
 
 
@@ -129,21 +202,45 @@ def locked(run: Run) -> Iterator[None]:
     """Keep other processes from training in the same directory; the lock ends with the process, however that ends."""
     run.path.mkdir(parents=True, exist_ok=True)
     path = run.path / LOCK
-    lock = FileLock(path, blocking=False, fallback_to_soft=False)  # a soft lock would outlive a killed process
-    try:
-        lock.acquire()
-    except Timeout:
-        raise RunError("another process is training here: wait for it or choose another --out", path=run.path) from None
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise RunError("the lock is a symbolic link: remove it", path=path) from None
-        if error.filename is not None:  # the lock file cannot be opened; otherwise the file system has no locks
-            raise
+    handle = _open_lock(path)
     try:
         yield
     finally:
         path.unlink(missing_ok=True)  # while it is locked: a waiting process must not lock a removed file
-        lock.release()
+        os.close(handle)
+
+
+def _open_lock(path: Path) -> int:
+    """Create or open a lock file, and lock it; refuse a file that is something else."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    while True:
+        try:
+            handle = os.open(path, flags, 0o666)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise RunError("the lock is a symbolic link: remove it", path=path) from None
+            raise
+        try:
+            _check_lock(handle, path)
+            if os.fstat(handle).st_nlink:  # else the process that held it has removed it
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _check_lock(handle: int, path: Path) -> None:
+    """Lock an open file; refuse one that is locked, or that docaps did not make."""
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode) or found.st_size or found.st_nlink > 1:
+        raise RunError("the lock is not one of docaps, which is an empty file: move it away", path=path)
+    acquired = True
+    with contextlib.suppress(OSError):  # the file system has no locks
+        acquired = lock_descriptor(handle, blocking=False)
+    if not acquired:
+        message = "another process is training here: wait for it or choose another --out"
+        raise RunError(message, path=path.parent)
 
 
 def open_run(path: Path) -> Run:
@@ -159,7 +256,10 @@ def open_run(path: Path) -> Run:
 
 def own_corpus(run: Run) -> Path:
     """Return the path of the prepared corpus that a run was trained on."""
-    path = Path(run.read()["corpus"]["path"])
+    found = (run.read().get("corpus") or {}).get("path")
+    if found is None:
+        raise CorpusError(f"{run.path} does not say what it was trained on: give the corpus with --corpus")
+    path = Path(found)
     if not path.exists():
         raise CorpusError(f"the corpus of {run.path} has moved: say where it is with --corpus", path=path)
     return path

@@ -14,12 +14,13 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasPath, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from docaps.errors import RunError
-from docaps.files import read_json
+from docaps.files import parse_json, read_json, read_text
 from docaps.runs.contrastive_results import ContrastiveResult, parse_contrastive_result
 from docaps.runs.diagnosis_results import Diagnosis, Text, parse_diagnosis
 from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
 
+LARGEST_TRANSLATIONS = 2**30  # bytes
 Value = TypeVar("Value")
 Number = Annotated[float, BeforeValidator(lambda value: float("nan") if value is None else value)]
 """A number; null (an undefined correlation) becomes nan."""
@@ -208,9 +209,9 @@ def read_translations(path: Path) -> tuple[TranslatedDocument, ...]:
     if not path.is_file():
         return ()
     build = TypeAdapter(TranslatedDocument).validate_python
-    lines = enumerate(_check(path, lambda path: path.read_text(encoding="utf-8"), path).splitlines(), start=1)
+    lines = enumerate(read_text(path, error=RunError, limit=LARGEST_TRANSLATIONS).split("\n"), start=1)
     return tuple(
-        _check(line, lambda line: build(json.loads(line)), path, number) for number, line in lines if line.strip()
+        _check(line, lambda line: build(parse_json(line)), path, number) for number, line in lines if line.strip()
     )
 
 
@@ -225,13 +226,11 @@ def _check(data: Any, build: Callable[[Any], Value], path: Path, line: int | Non
         return build(data)
     except json.JSONDecodeError as fault:
         raise RunError(f"not valid JSON: {fault.msg}", path=path, line=line) from None
-    except (OSError, UnicodeDecodeError) as fault:
-        raise RunError(f"cannot be read: {fault}", path=path) from None
     except ValidationError as fault:
         raise RunError(_explain(fault), path=path, line=line) from None
     except KeyError as fault:
         raise RunError(f"the key {fault} is missing", path=path, line=line) from None
-    except (AttributeError, TypeError, ValueError) as fault:
+    except (ArithmeticError, AttributeError, TypeError, ValueError) as fault:
         raise RunError(f"not in the expected form: {fault}", path=path, line=line) from None
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from docaps.errors import RunError
+from docaps.files import open_regular, parse_json
+
+LONGEST_ROW = 2**20  # bytes
 
 
 class MetricsLog:
@@ -19,8 +22,12 @@ class MetricsLog:
         A log that is shorter, or damaged there, is cut after its last whole line.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)  # unbuffered: a full disk is noticed
-        self._file.truncate((self._file.read(keep) or b"").rfind(b"\n") + 1)
+        if path.exists():
+            open_regular(path).close()
+        own = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # the target of a link is not ours to cut
+        self._file = os.fdopen(os.open(path, own, 0o666), "r+b", buffering=0)  # unbuffered: a full disk is noticed
+        kept = min(keep, os.fstat(self._file.fileno()).st_size)
+        self._file.truncate((self._file.read(kept) or b"").rfind(b"\n") + 1)
         self._file.seek(0, os.SEEK_END)
 
     @property
@@ -53,27 +60,41 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
     """Read the rows of a training log; a last line torn by a crash is left out."""
     if not path.is_file():
         return
-    # A tear can split a character: its bytes are replaced, and the torn line then fails to parse like any other.
-    lines = path.read_bytes().decode("utf-8", errors="replace").splitlines()
-    for number, line in enumerate(lines, start=1):
+    torn: RunError | None = None
+    for number, line in enumerate(_lines(path), start=1):
+        if torn is not None:
+            raise torn
         row = line.rpartition("\0")[2]  # docaps 0.2 filled a log that was too short with NULs
         if not row and "\0" in line:
             continue
         try:
             yield _parse_row(row)
         except ValueError as fault:
-            if number < len(lines):
-                raise RunError(str(fault), path=path, line=number) from None
+            torn = RunError(str(fault), path=path, line=number)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a log; one that is too long is cut, and does not parse."""
+    try:
+        with open_regular(path) as file:
+            while line := file.readline(LONGEST_ROW):
+                # A tear can split a character: its bytes are replaced, and the torn line then fails to parse.
+                yield line.decode("utf-8", errors="replace").rstrip("\r\n")
+    except OSError as fault:
+        raise RunError(f"cannot be read: {fault.strerror}", path=path) from None
 
 
 def _parse_row(line: str) -> dict[str, Any]:
     """Parse one line of the log, which must be an object with a step."""
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not valid JSON: {error.msg}") from None
+        row = parse_json(line)
+    except ValueError as error:
+        raise ValueError(f"not valid JSON: {getattr(error, 'msg', error)}") from None
     if not isinstance(row, dict):
         raise ValueError(f"expected a JSON object, found {line[:40]!r}")
-    if not isinstance(row.get("step"), int | float):
-        raise ValueError("the key 'step' is missing or not a number")
+    if not isinstance(row.get("step"), int | float) or not 0 <= row["step"] < 2**53:
+        raise ValueError("the key 'step' is missing or not the number of a step")
+    for key, value in row.items():
+        if isinstance(value, int) and value.bit_length() > 63:
+            raise ValueError(f"the key {key!r} has a number that is too large")
     return row

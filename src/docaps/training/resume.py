@@ -1,16 +1,15 @@
 """Resuming: a finished stage is kept, an unfinished one continues from its saved state, anything else is refused."""
 
-import shutil
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from docaps import progress
 from docaps.config import DecodingSettings, StageSettings, SystemSettings, upgrade_settings
 from docaps.errors import RunError
-from docaps.runs.directory import FINISHED, INTERRUPTED, LOCK, PARTIAL, TRAINING, Run, locked, now
+from docaps.files import foreign_files, leftovers_of, remove_files
+from docaps.runs.directory import FINISHED, INTERRUPTED, LOCK, RUN_FILES, TRAINING, TRAINING_FILES, Run, locked, now
 from docaps.training.state import SavedState, TrainerState, read_state
 
 EXTENSIBLE = {"steps", "epochs", "budget", "patience", "log_every", "save_every"}
@@ -56,29 +55,39 @@ class StageDirectory:
         run = self.run
         if run.state.exists() and not self.overwrite:
             self._check_same(EXTENSIBLE, "an unfinished run")
+            self._check_folders()
             state = read_state(run.state)
             progress.say(f"{run.path}: resumes after step {state.trainer.step:,}")
-            for path in run.path.rglob(PARTIAL):  # files that a killed process was writing
-                path.unlink(missing_ok=True)
+            remove_files(run.path, leftovers_of(RUN_FILES))
             return state
         run.clear()
         return None
 
     def remove_training_files(self) -> None:
         """Remove the files that only an unfinished training needs."""
-        self.run.state.unlink(missing_ok=True)
-        shutil.rmtree(self.run.snapshots, ignore_errors=True)
+        remove_files(self.run.path, TRAINING_FILES)
 
     def _is_run_or_empty(self) -> bool:
-        return self.run.is_ours() or not _other_files(self.run.path)
+        return self.run.is_ours() or not self._holds_files()
+
+    def _holds_files(self) -> bool:
+        """Return whether the directory holds files, except the lock and what a killed process was writing."""
+        path = self.run.path
+        return path.exists() and any(foreign_files(path, [LOCK, *leftovers_of(RUN_FILES)]))
+
+    def _check_folders(self) -> None:
+        """Refuse links in place of folders: files outside of the run would be replaced and removed."""
+        for folder in (self.run.text, self.run.snapshots, self.run.tensorboard):
+            if folder.is_symlink():
+                raise RunError("is a symbolic link: put the folder itself here, or give --overwrite", path=folder)
 
     def _check_same(self, may_differ: set[str], what: str) -> None:
         """Refuse a run with other settings, seed, corpus or initial weights."""
         one, other = (
             {
-                "settings": _comparable(description.get("settings", {}), may_differ),
+                "settings": _comparable(description.get("settings") or {}, may_differ),
                 "seed": description.get("seed"),
-                "corpus": description.get("corpus", {}).get("hash"),
+                "corpus": (description.get("corpus") or {}).get("hash"),
                 "initial weights": description.get("begun_from"),
             }
             for description in (self.identity, self.run.read())
@@ -86,12 +95,6 @@ class StageDirectory:
         if different := [name for name in one if one[name] != other[name]]:
             found = f"{what} with other {' and '.join(different)} is here"
             raise RunError(f"{found}: choose another --out or give --overwrite", path=self.run.path)
-
-
-def _other_files(directory: Path) -> list[Path]:
-    """List the files of a directory, except the lock and those that a killed docaps process was writing."""
-    found = directory.iterdir() if directory.exists() else ()
-    return [path for path in found if path.name != LOCK and not path.match(PARTIAL)]
 
 
 class RunRecord:

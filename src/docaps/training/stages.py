@@ -47,8 +47,23 @@ def train_recipe(
     unknown = [name for name in stages or () if name not in recipe.stage]
     if unknown or not chosen:
         raise ConfigError(f"no stage {', '.join(unknown)!r} in the recipe: it has {', '.join(recipe.stage) or 'none'}")
+    _verify(store, group)
     initial = {chosen[0]: init_from}
     return [Stage(name, recipe, store, out, overwrite, initial.get(name), probe, group).train() for name in chosen]
+
+
+def _verify(store: Store, group: ProcessGroup) -> None:
+    """Verify the corpus, once on each machine; if it is damaged on one of them, all processes end."""
+    fault = ""
+    if group.local_rank == 0:
+        try:
+            store.verify()
+        except CorpusError as error:
+            fault = str(error)
+    if faults := [one for found in group.gather([fault]) for one in found if one]:
+        if group.is_main:
+            raise CorpusError(faults[0])
+        raise SystemExit(CorpusError.exit_code)  # the main process reports the reason
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor
 
 from docaps.batches.sampling import StreamPosition
 from docaps.config import StageSettings
 from docaps.errors import CheckpointError
+from docaps.files import parse_json
 from docaps.model.checkpoint import fill, read_tensors, read_weights, weights_of, write_tensors
 from docaps.model.interface import TranslationModel
+from docaps.runs.directory import Natural, Seconds
 from docaps.training.distributed import shard_like
 
 TRAINER_STATE = "standing"
@@ -31,9 +34,9 @@ class Sums:
     """Sums of metrics since the last row of the log, for the means in the next one."""
 
     sums: dict[str, float] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    tokens: int = 0
-    seconds: float = 0.0
+    counts: dict[str, Natural] = field(default_factory=dict)
+    tokens: Natural = 0
+    seconds: Seconds = 0.0
 
     def plus(self, metrics: Mapping[str, float], tokens: int, seconds: float) -> "Sums":
         """Add the metrics of one step; non-finite ones are left out, and not every step has every metric."""
@@ -52,23 +55,23 @@ class Sums:
 class TrainerState:
     """The trainer's counters after a step."""
 
-    step: int = 0
+    step: Natural = 0
     position: StreamPosition = field(default_factory=StreamPosition)
-    seconds: float = 0.0
-    tokens: int = 0
-    skipped: int = 0
+    seconds: Seconds = 0.0
+    tokens: Natural = 0
+    skipped: Natural = 0
     """Steps skipped because loss or gradient was non-finite: in total,"""
-    skipped_in_a_row: int = 0
+    skipped_in_a_row: Natural = 0
     """and since the last successful step."""
-    validated: int = 0
+    validated: Natural = 0
     """The step of the last validation."""
     best: float | None = None
-    best_step: int = 0
-    waiting: int = 0
+    best_step: Natural = 0
+    waiting: Natural = 0
     """Validations since the best one."""
-    snapshots: tuple[int, ...] = ()
+    snapshots: tuple[Natural, ...] = ()
     """Steps whose weights are kept for the final model."""
-    logged: int = 0
+    logged: Natural = 0
     """Size of the log in bytes,"""
     unlogged: Sums = field(default_factory=Sums)
     """and the sums that are not logged yet."""
@@ -76,10 +79,15 @@ class TrainerState:
 
 def parse_trainer_state(text: str) -> TrainerState:
     """Parse the JSON of a trainer's state; docaps 0.1 called the position `place`."""
-    values: dict[str, Any] = json.loads(text)
+    values: dict[str, Any] = dict(parse_json(text))
     position = StreamPosition(**values.pop("place" if "place" in values else "position"))
     unlogged = Sums(**values.pop("unlogged"))
-    return TrainerState(position=position, unlogged=unlogged, snapshots=tuple(values.pop("snapshots")), **values)
+    state = TrainerState(position=position, unlogged=unlogged, snapshots=tuple(values.pop("snapshots")), **values)
+    # The keys are right, or there would be an error by now; the types are not checked yet.
+    checked = TypeAdapter(TrainerState).validate_json(json.dumps(asdict(state)), strict=True)
+    if checked.unlogged.sums.keys() != checked.unlogged.counts.keys() or 0 in checked.unlogged.counts.values():
+        raise ValueError("the sums and counts of metrics do not belong together")
+    return checked
 
 
 def tensors_of(model: TranslationModel, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -113,16 +121,33 @@ class SavedState:
         """Load the optimiser's tensors, in the order in which it holds its weights."""
         names = {weight: name for name, weight in model.named_parameters()}
         order = [weight for group in optimizer.param_groups for weight in group["params"]]
-        stored: dict[str, dict[str, Tensor]] = {}
-        for key, value in self._tensors_under(OPTIMIZER).items():
-            name, kind = key.rsplit("/", 1)
-            stored.setdefault(name, {})[kind] = value
+        stored = self._optimizer_tensors(names.values())
         state = {
             number: {kind: shard_like(value, weight) for kind, value in stored[names[weight]].items()}
             for number, weight in enumerate(order)
             if names[weight] in stored
         }
+        for number, values in state.items():
+            self._check_optimizer(names[order[number]], order[number], values)
         optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+    def _optimizer_tensors(self, names: Iterable[str]) -> dict[str, dict[str, Tensor]]:
+        """Return the optimiser's tensors by weight and kind; refuse those of other weights."""
+        stored: dict[str, dict[str, Tensor]] = {}
+        for key, value in self._tensors_under(OPTIMIZER).items():
+            name, _, kind = key.rpartition("/")
+            stored.setdefault(name, {})[kind] = value
+        if others := stored.keys() - set(names):
+            raise CheckpointError(f"is the state of another model: {min(others)!r} is not in it", path=self.path)
+        return stored
+
+    def _check_optimizer(self, name: str, weight: Tensor, values: Mapping[str, Tensor]) -> None:
+        """Refuse tensors that do not fit a weight: Adam has two moments of its shape, and counts steps."""
+        shapes = {kind: tuple(value.shape) for kind, value in values.items()}
+        expected = {"exp_avg": tuple(weight.shape), "exp_avg_sq": tuple(weight.shape), "step": ()}
+        if shapes != expected or not all(value.is_floating_point() for value in values.values()):
+            found = ", ".join(f"{kind} {shape}" for kind, shape in sorted(shapes.items()))
+            raise CheckpointError(f"the optimiser's tensors of {name!r} do not fit: found {found}", path=self.path)
 
     def _tensors_under(self, prefix: str) -> dict[str, Tensor]:
         return {name.removeprefix(prefix): value for name, value in self.tensors.items() if name.startswith(prefix)}
@@ -158,7 +183,7 @@ class Snapshots:
     def prune(self, state: TrainerState) -> None:
         """Remove snapshots that a state does not need; call it after that state is saved."""
         needed = {self._path(step) for step in state.snapshots}
-        for path in set(self.directory.glob("*.safetensors")) - needed:
+        for path in set(self.directory.glob("step-*.safetensors")) - needed:
             path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.directory.rmdir()  # if it is empty

@@ -8,18 +8,21 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 
-from docaps.config import DecodingSettings, SystemSettings, TranslationPrecision
+from docaps.config import SYSTEMS, DecodingSettings, SystemSettings, TranslationPrecision
 from docaps.config.faults import describe_faults
 from docaps.corpus.text.codec import Codec, load_codec
 from docaps.errors import CheckpointError, DocapsError, RunError
-from docaps.files import read_json, sha256
-from docaps.model.builders import build_model
-from docaps.model.checkpoint import load_weights
+from docaps.files import LARGEST_DESCRIPTION, read_json, sha256
+from docaps.model.builders import build_model, sketch_model
+from docaps.model.checkpoint import check_weights, load_weights
 from docaps.model.fast.calibration import read_ranges
 from docaps.model.fast.packing import pack
 from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import autocast, choose_device, choose_translation_precision
 from docaps.runs.directory import Run, open_run
+
+LARGEST_TABLES = 2**26
+"""Bytes that a model may need beside its weights, such as for tables of positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ def load_trained(path: Path, precision: TranslationPrecision = "float32") -> Tra
     run = open_run(path)
     system, decoding = _read_settings(run.read(), run.description)
     codec = load_codec(run.text)
+    _check_size(system, len(codec.vocabulary), run.weights)
     model = build_model(system, vocabulary=len(codec.vocabulary))
     load_weights(model, run.weights)
     for name, weight in model.named_parameters():
@@ -63,10 +67,26 @@ def load_trained(path: Path, precision: TranslationPrecision = "float32") -> Tra
     return TrainedModel(model, codec, decoding, device, scoring, packed, chosen)
 
 
+def _check_size(system: SystemSettings, vocabulary: int, weights: Path) -> None:
+    """Refuse settings that do not fit the stored weights before a model of that size is built."""
+    try:
+        sketch = sketch_model(system, vocabulary=vocabulary)
+    except (RuntimeError, TypeError, ValueError):
+        if system.name in SYSTEMS.plugins():  # it computes with values when it is built: its weights are compared later
+            return
+        raise
+    check_weights(sketch, weights)
+    others = sum(buffer.numel() * buffer.element_size() for buffer in sketch.buffers())
+    if others > weights.stat().st_size + LARGEST_TABLES:
+        message = f"the settings in run.json need {others:,} bytes beside the weights: they belong to another model"
+        raise CheckpointError(message, path=weights)
+
+
 def is_int8_better(run: Run) -> bool:
     """Return whether `docaps precision` found int8 good enough and faster for these very weights."""
     try:
-        found = read_json(run.precision, error=DocapsError) if run.precision.exists() else {}
+        exists = run.precision.exists()
+        found = read_json(run.precision, error=DocapsError, limit=LARGEST_DESCRIPTION) if exists else {}
         speeds = [float(found[name]["sentences_per_second"]) for name in ("int8", "float32")]
         return bool(found["int8"]["good"]) and speeds[0] > speeds[1] and found["weights"] == sha256(run.weights)
     except (DocapsError, KeyError, TypeError, ValueError):

@@ -142,7 +142,7 @@ def test_a_missing_recipe_names_those_that_come_with_docaps(tmp_path: Path) -> N
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_bytes(b"name = '\xff'")
-    assert faults(path)[0].startswith(f"{path}: cannot be read: ")
+    assert faults(path)[0] == f"{path}:1: cannot be read: not UTF-8 (0xff)"
     assert faults(tmp_path)[0].startswith(f"{tmp_path}: cannot be read: ")
 
 

@@ -144,7 +144,7 @@ def test_damage_to_any_file_rebuilds(inputs: CorpusFiles, store: Store, damage: 
 
 
 def test_leftovers_of_killed_processes_are_removed(inputs: CorpusFiles, store: Store) -> None:
-    leftover = store.path.with_name(".store.abc.partial")
+    leftover = store.path.with_name(".store.abc_0123.partial")
     for settings in (SETTINGS, SETTINGS.model_copy(update={"merges": 2})):
         leftover.mkdir()
         (leftover / "manifest.json").write_text("{")

@@ -18,17 +18,16 @@ MANIFEST = {
     "version": 2,
     "settings": {},
     "inputs": {},
-    "counts": {"train": {}},
     "filters": {},
-    "vocabulary": 9,
-    "files": {},
+    "vocabulary": 10,
     "hash": "f00",
 }
 
 
 def make_store(folder: Path, source: list[list[int]], target: list[list[int]], lengths: list[int]) -> Store:
     write_part(folder, "train", source, target, lengths)
-    write_json(folder / "manifest.json", MANIFEST)
+    counts = {"documents": len(lengths), "sentences": len(source), "usable": len(source)}
+    write_json(folder / "manifest.json", {**MANIFEST, "counts": {"train": counts}})
     return open_store(folder)
 
 
@@ -80,7 +79,7 @@ def test_a_directory_that_is_not_a_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"counts": {}, "settings": {}}')
     with pytest.raises(
         CorpusError,
-        match=r"manifest\.json: does not describe .*: version, inputs, filters, vocabulary, files, hash",
+        match=r"manifest\.json: does not describe .*: version, inputs, filters, vocabulary, hash",
     ):
         open_store(tmp_path)
 

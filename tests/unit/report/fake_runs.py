@@ -101,7 +101,7 @@ def write_run(
         "precision": "float32",
         "created": "2026-11-15T20:00:00+00:00",
         "settings": {
-            "system": system,
+            "system": {"name": system},
             "dropout": 0.1 if init_from is None else 0.2,
             "model": {"size": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2},
             "history": {"sentences": 3},

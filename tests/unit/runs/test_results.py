@@ -50,7 +50,7 @@ def test_broken_json_names_the_file_and_line(tmp_path: Path, file: str) -> None:
 
 def test_text_that_is_not_utf8_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes(b'{"name": "\xff"}')
-    with pytest.raises(RunError, match=r"run\.json: cannot be read"):
+    with pytest.raises(RunError, match=r"run\.json:1: cannot be read: not UTF-8 \(0xff\)"):
         read_results(tmp_path)
 
 

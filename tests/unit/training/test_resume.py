@@ -117,7 +117,7 @@ def test_the_optimiser_is_the_same_too(store: Store, tmp_path: Path) -> None:
 def test_files_that_are_no_longer_needed_are_removed(store: Store, tmp_path: Path) -> None:
     stop(store, tmp_path, 11, Killed(), result="average", averaged=2)
     run = Run(tmp_path / "sentence")
-    torn = run.path / ".state.safetensors.abc.partial"
+    torn = run.path / ".state.safetensors.abc_1234.partial"
     torn.write_bytes(b"half a file")
     assert read_state(run.state).trainer.snapshots == (6, 9)
     assert sorted(path.name for path in run.snapshots.iterdir()) == [

@@ -237,7 +237,7 @@ def test_killed_at_its_very_beginning_a_stage_can_be_begun_again(
     """run.json must be written first: a folder without it would not count as a run."""
     folder = tmp_path / "sentence"
     folder.mkdir()
-    (folder / ".run.json.x7.partial").write_text("{")
+    (folder / ".run.json.x7_0abcd.partial").write_text("{")
 
     def die(*arguments: object) -> None:
         raise SystemExit(9)

@@ -10,7 +10,6 @@ the `fetch.json` that a download writes is one:
 """
 
 import difflib
-import json
 import re
 import tomllib
 from functools import cache
@@ -21,8 +20,10 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from docaps.config.faults import SettingsFile, describe_faults
+from docaps.config.recipes import parse_toml
 from docaps.corpus.fetch.download import RemoteFile, check_url
 from docaps.errors import ConfigError, FetchError
+from docaps.files import parse_json, read_text
 
 LANGUAGES = ("en", "de")
 PLACEHOLDERS = ("corpus", "part", "language")
@@ -152,12 +153,10 @@ def read_catalogue(path: Path, corpus: KnownCorpus) -> dict[str, RemoteFile]:
 def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     """Return the text of a catalogue and its values: JSON or TOML, by the file's name."""
     kind = "a JSON object" if path.suffix == ".json" else "TOML"
+    if not path.exists():
+        raise ConfigError("no such catalogue", path=path)
+    text = read_text(path, error=ConfigError, regular=False)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        return text, dict(json.loads(text)) if path.suffix == ".json" else tomllib.loads(text)
-    except FileNotFoundError:
-        raise ConfigError("no such catalogue", path=path) from None
-    except (UnicodeDecodeError, OSError) as fault:
-        raise ConfigError(f"cannot be read: {fault}", path=path) from None
+        return text, dict(parse_json(text)) if path.suffix == ".json" else parse_toml(text)
     except (TypeError, ValueError) as fault:
         raise ConfigError(f"not valid as {kind}: {fault}", path=path) from None

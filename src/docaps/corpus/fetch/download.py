@@ -8,7 +8,6 @@ the whole file.
 """
 
 import http.client
-import json
 import re
 import time
 import urllib.error
@@ -21,7 +20,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from docaps import __version__, progress
 from docaps.errors import FetchError
-from docaps.files import sha256, write_json
+from docaps.files import read_json, sha256, write_json
 
 CHUNK = 1 << 16
 SCHEMES = ("http", "https")
@@ -163,11 +162,11 @@ class PartialDownload:
     def origin(self, url: str) -> DownloadOrigin | None:
         """Return what this is a part of, if it belongs to the file at `url` and can be completed."""
         try:
-            found = DownloadOrigin(**json.loads(self._description.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):  # absent, or not written by docaps: the download starts over
+            found = DownloadOrigin(**read_json(self._description, error=FetchError))
+        except (FetchError, TypeError):  # absent, or not written by docaps: the download starts over
             return None
         fits = found.total is None or (isinstance(found.total, int) and self.size <= found.total)
-        return found if found.url == url and self.size and fits else None
+        return found if found.url == url and self.size and fits and not self.path.is_symlink() else None
 
     def begin(self, origin: DownloadOrigin) -> None:
         """Start an empty file."""

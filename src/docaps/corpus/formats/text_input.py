@@ -255,6 +255,8 @@ def _unpack_text(file: io.BufferedReader, path: Path) -> BinaryIO:
         start = cast(io.BufferedReader, unpacked).peek(TAR_END)[:TAR_END]
     except (*DAMAGED_GZIP, DamageError) as fault:
         raise _damaged(fault, path, 1) from None
+    except OSError as fault:  # such as for /proc/self/mem
+        raise CorpusError(f"cannot be read: {fault.strerror}", path=path) from None
     tar = "a tar archive" if start[TAR_START:] == TAR_MAGIC else None
     if found := next((name for magic, name in FOREIGN.items() if start.startswith(magic)), tar):
         raise CorpusError(f"this is {found}, not a text file: unpack or convert it first", path=path)

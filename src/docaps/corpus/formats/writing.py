@@ -66,12 +66,8 @@ def _write(path: Path, documents: Iterable[OutputDocument], format: str, options
         with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
             file.writelines(texts)
         return
-    with replacing_directory(path) as directory:
+    with replacing_directory(path, error=CorpusError) as directory:
         write_directory(directory, documents)
-        written = {file.name for file in directory.iterdir()}
-        others = sorted(file.name for file in path.iterdir() if file.name not in written) if path.exists() else []
-        if others:
-            raise CorpusError(f"the directory holds something else ({others[0]}): choose another one", path=path)
 
 
 def write_documents(

@@ -22,6 +22,8 @@ from docaps.corpus.minidocs.story import DISTANCES, MiniDocument, StoryBuilder, 
 from docaps.errors import CorpusError
 from docaps.files import replacing_directory
 
+FILES = (*(f"{part}.{code}" for part in ("train", "dev", "test") for code in ("en", "de")), "contrastive.jsonl")
+"""The files of a corpus."""
 WINDOW = 3
 _ATTEMPTS = 1000
 Sentences = tuple[str, ...]
@@ -171,7 +173,7 @@ def write_corpus(
     if out.exists() and not overwrite:
         raise CorpusError("exists already: give --overwrite to replace it", path=out)
     corpus = generate_corpus(documents=documents, seed=seed, phenomena=phenomena)
-    with replacing_directory(out) as directory:
+    with replacing_directory(out, own=FILES, error=CorpusError) as directory:
         write_files(directory, corpus)
     counts = {f"{name} documents": len(part) for name, part in corpus.parts.items()}
     return counts | {"contrastive items": len(corpus.contrastive)}

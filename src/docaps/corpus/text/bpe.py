@@ -16,7 +16,8 @@ from math import inf
 from pathlib import Path
 
 from docaps.corpus.text.characters import Memo
-from docaps.files import write_text_atomically
+from docaps.errors import CorpusError
+from docaps.files import read_text, write_text_atomically
 
 Pair = tuple[str, str]
 END_OF_WORD = "</w>"
@@ -209,7 +210,7 @@ class Subwords:
     @classmethod
     def load(cls, path: Path) -> "Subwords":
         """Read codes that `save` or subword-nmt wrote."""
-        return cls(path.read_text(encoding="utf-8"))
+        return cls(read_text(path, error=CorpusError))
 
     def _cut(self, word: str) -> tuple[str, ...]:
         """Split one word and add the separators."""

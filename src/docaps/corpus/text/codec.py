@@ -17,9 +17,10 @@ from docaps.corpus.text.tokenization import Tokenizer
 from docaps.corpus.text.truecasing import Truecaser, load_truecaser
 from docaps.corpus.text.vocabulary import EOS, Vocabulary
 from docaps.errors import CorpusError, RunError
-from docaps.files import read_json, write_json
+from docaps.files import LARGEST_DESCRIPTION, read_json, write_json
 
 CODES, PIECES = "bpe.codes", "sentencepiece.model"
+CODEC_FILES = ("languages.json", "vocabulary.json", CODES, PIECES, "truecase.source.txt", "truecase.target.txt")
 SubwordModel = Subwords | SentencePieces
 
 
@@ -98,7 +99,7 @@ class Codec:
 
 def load_codec(directory: Path) -> Codec:
     """Read a codec that `Codec.save` wrote."""
-    description = read_json(directory / "languages.json", error=RunError)
+    description = read_json(directory / "languages.json", error=RunError, limit=LARGEST_DESCRIPTION)
     pieces = read_json(directory / "vocabulary.json", error=RunError)
     try:
         kind = description.get("subwords", "bpe")

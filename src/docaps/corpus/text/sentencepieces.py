@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from docaps.errors import CorpusError
-from docaps.files import replacing
+from docaps.files import read_bytes, replacing
 
 _LONGEST_SENTENCE = 1_000_000
 
@@ -69,8 +69,8 @@ class SentencePieces:
     def load(cls, path: Path) -> "SentencePieces":
         """Read a model that `save` or SentencePiece wrote."""
         try:
-            return cls(path.read_bytes())
-        except (OSError, RuntimeError) as fault:
+            return cls(read_bytes(path, error=CorpusError))
+        except RuntimeError as fault:
             raise CorpusError(f"the SentencePiece model cannot be read: {fault}", path=path) from None
 
 

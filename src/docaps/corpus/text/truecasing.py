@@ -15,15 +15,15 @@ import regex
 
 from docaps.corpus.text.characters import Memo
 from docaps.errors import CorpusError
-from docaps.files import write_text_atomically
+from docaps.files import read_text, write_text_atomically
 
 SENTENCE_ENDS = frozenset(".:?!")
 OPENINGS = frozenset(["(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"])
 """After these, the next word still begins the sentence."""
 
 _HAS_CASE = regex.compile(r"[\p{Ll}\p{Lu}\p{Lt}]").search
-_LINE = re.compile(r"(\S+) \((\d+)/\d+\)((?: \S+ \(\d+\))*)")
-_OTHER = re.compile(r" (\S+) \((\d+)\)")
+_LINE = re.compile(r"(\S+) \((\d{1,18})/\d{1,18}\)((?: \S+ \(\d{1,18}\))*)")
+_OTHER = re.compile(r" (\S+) \((\d{1,18})\)")
 
 
 def count_cases(sentences: Iterable[Sequence[str]]) -> Counter[str]:
@@ -117,7 +117,7 @@ def read_model(text: str, path: Path | None = None) -> Truecaser:
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], start=1):
         found = _LINE.fullmatch(line)
         if not found:
-            message = f"a truecase model has lines like 'The (5/9) the (4)', found {line!r}"
+            message = f"a truecase model has lines like 'The (5/9) the (4)', found {line[:60]!r}"
             raise CorpusError(message, path=path, line=number)
         counts.update({found[1]: int(found[2])})
         counts.update({word: int(count) for word, count in _OTHER.findall(found[3])})
@@ -126,7 +126,4 @@ def read_model(text: str, path: Path | None = None) -> Truecaser:
 
 def load_truecaser(path: Path) -> Truecaser:
     """Read a model that `Truecaser.save` or train-truecaser.perl wrote."""
-    try:
-        return read_model(path.read_text(encoding="utf-8"), path)
-    except (OSError, UnicodeDecodeError) as fault:
-        raise CorpusError(f"the truecase model cannot be read: {fault}", path=path) from None
+    return read_model(read_text(path, error=CorpusError), path)

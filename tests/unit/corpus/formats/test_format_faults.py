@@ -385,7 +385,9 @@ def test_a_failed_write_is_reported(tmp_path: Path) -> None:
         list(format_translations([(Document(("a",)), ())]))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").write_text("x")
-    with pytest.raises(CorpusError, match=r"the directory holds something else \(notes\): choose another one"):
+    with pytest.raises(
+        CorpusError, match=r"the directory holds something else \(notes\): move it away or choose another one"
+    ):
         write_documents(tmp_path / "mine", [Document(("a",))], "directory")
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     assert (tmp_path / "mine" / "notes").read_text() == "x"
