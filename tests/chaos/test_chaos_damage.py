@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.chaos.campaign import Campaign
 from tests.chaos.conftest import Begin
 from tests.chaos.damaged_directories import explore, judge, make_directories
 from tests.chaos.damaging import KINDS, Damage
@@ -60,9 +61,9 @@ def test_every_damage_changes_a_file(kind: str, tmp_path: Path) -> None:
         assert not os.path.lexists(there) or not there.is_file() or there.is_symlink() or fingerprint(folder) != before
 
 
-def test_a_planted_fault_is_found(launcher: Launcher, begin: Begin, tmp_path: Path) -> None:
+def test_a_planted_fault_is_found(launcher: Launcher, tmp_path: Path) -> None:
     made = make_directories(launcher, tmp_path / "undamaged", ("translate",))
     made.setup += "import docaps.cli.main\ndocaps.cli.main._guarded = lambda function: function\n"
-    campaign = begin("planted", long=False)
+    campaign = Campaign("planted", seed=1, seconds=60)
     explore(campaign, made, tmp_path, examples=6)
     assert "Traceback" in "\n".join(campaign.faults)

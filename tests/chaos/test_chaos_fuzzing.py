@@ -61,8 +61,9 @@ def test_the_fuzzer_runs_and_finds_a_planted_fault(begin: Begin, tmp_path: Path)
     assert campaign.counts["inputs"] >= 300
     (tmp_path / "again").mkdir()
     planted = "from docaps.corpus.formats import registry\nregistry.is_object = lambda line: 1 / len(line.strip('{'))\n"
-    fuzz(campaign, "documents", tmp_path / "again", "-runs=20000", "-seed=1", code=planted)
-    assert "ZeroDivisionError" in campaign.faults[0]
+    other = Campaign("planted", seed=1, seconds=60)
+    fuzz(other, "documents", tmp_path / "again", "-runs=20000", "-seed=1", code=planted)
+    assert "ZeroDivisionError" in other.faults[0]
 
 
 @needs_atheris
