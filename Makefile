@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/constraints.txt
 ARGS ?=
+SEED ?=
+MINUTES ?= 2
 TABLE2 ?= runs/table2
 EUROPARL ?= runs/europarl
 # With these options an experiment trains nothing, so there is nothing to report.
@@ -16,7 +18,7 @@ ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang-all h
 # sets the order of files.
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup dev demo table2 europarl trials test check lint fast docs bench stress clean
+.PHONY: help setup dev demo table2 europarl trials test check lint fast docs bench stress chaos clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -96,7 +98,13 @@ bench: dev  ## Measure speed, as ratios
 
 stress: dev  ## Run the tests that are too slow for `make test`
 	DOCAPS_CHECKED=1 $(PARALLEL) tests/unit/model tests/invariants -m "not stress"
-	$(BIN)/python -m pytest -m stress $(ARGS)
+	$(BIN)/python -m pytest -m stress --ignore tests/chaos $(ARGS)
+	$(MAKE) chaos
+
+# SEED: of all that is random, by default the time. MINUTES: for each of the four campaigns.
+chaos: dev  ## Kill, attack, damage and fuzz (make chaos SEED=7 MINUTES=10); prints what was tried
+	@seed="$(SEED)"; seed="$${seed:-$$(date +%s)}"; echo "make chaos SEED=$$seed MINUTES=$(MINUTES)"; \
+	  DOCAPS_CHAOS_SEED="$$seed" DOCAPS_CHAOS_MINUTES="$(MINUTES)" $(PARALLEL) -m stress tests/chaos
 
 clean:  ## Remove everything built (not your runs and data)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build site

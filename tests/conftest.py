@@ -18,7 +18,9 @@ CHECKED = int(os.environ.get("DOCAPS_CHECKED", "4"))
 """One test in this many checks shapes, always the same ones: checks are slow, and thousands call the same functions."""
 
 
-LONG = ("tests/cli/test_readme.py", "tests/cli/", "tests/learning/", "tests/browser/", "tests/invariants/")
+LONG = tuple(
+    f"tests/{name}" for name in ("cli/test_readme.py", "cli/", "chaos/", "learning/", "browser/", "invariants/")
+)
 """Slow files first, so that no process is left with a slow file when the others are done."""
 
 

@@ -1,9 +1,10 @@
-"""However a preparation ends, the old corpus or the complete new one is there, and no process is left."""
+"""However a preparation ends, the old corpus or the complete new one is there, and no process is left.
+
+`tests/chaos` kills it at random moments.
+"""
 
 import contextlib
 import os
-import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.calling import AS_MODULE, succeed
+from tests.processes import members, wait_until_gone
 
 from docaps.corpus.store import open_store
 from docaps.files import sha256
@@ -86,25 +88,6 @@ def out(request: pytest.FixtureRequest, texts: Texts, tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def members(group: int) -> Iterator[int]:
-    """Go through the living processes of a group."""
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = place.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        if int(fields[2]) == group and fields[0] != "Z":
-            yield int(place.parent.name)
-
-
-def wait_until_gone(group: int, seconds: float = 10) -> None:
-    """Wait until no process of a group is left."""
-    end = time.monotonic() + seconds
-    while left := list(members(group)):
-        assert time.monotonic() < end, f"left behind: {left}"
-        time.sleep(0.02)
-
-
 def wait_for_workers(group: int, count: int = 4, seconds: float = 60) -> None:
     """Wait until a command, its resource tracker and two workers live."""
     end = time.monotonic() + seconds
@@ -149,15 +132,6 @@ def test_a_killed_preparation_leaves_a_whole_corpus_or_none(texts: Texts, out: P
     kill_and_check(texts, out, part * texts.seconds)
 
 
-@pytest.mark.stress
-def test_a_preparation_may_be_killed_at_any_moment(texts: Texts, out: Path) -> None:
-    chance = random.Random(1)
-    for _ in range(20):
-        if chance.random() < 0.5 and out.exists():
-            succeed(*texts.options(out, OLD))
-        kill_and_check(texts, out, chance.uniform(0.2, 1.1) * texts.seconds)
-
-
 def test_workers_do_not_outlive_a_command_that_was_killed(texts: Texts, tmp_path: Path) -> None:
     process = start(texts, tmp_path / "store")
     wait_for_workers(process.pid)
@@ -184,31 +158,6 @@ def test_a_stopped_preparation_leaves_nothing(texts: Texts, out: Path, number: i
     assert "leaked" not in err
     assert names(out.parent) == (["store"] if before else [])
     assert check(texts, out, before) == (OLD if before else None)
-
-
-@pytest.mark.stress
-def test_a_preparation_may_be_stopped_at_any_moment(texts: Texts, out: Path) -> None:
-    chance = random.Random(2)
-    before = out.exists()
-    for _ in range(20):
-        process = start(texts, out)
-        while process.poll() is None and not [name for name in names(out.parent) if name.endswith(".partial")]:
-            time.sleep(0.005)
-        time.sleep(chance.uniform(0, 0.6 * texts.seconds))
-        number = chance.choice([signal.SIGINT, signal.SIGTERM])
-        os.killpg(process.pid, number)
-        _, err = process.communicate(timeout=10)
-        wait_until_gone(process.pid)
-        # It may have been at its end, the new corpus in place, or even in Python's own last lines.
-        assert process.returncode in (0, 128 + number, -number), err
-        assert "Traceback" not in err
-        found = check(texts, out, before)
-        assert found in ({NEW} if process.returncode == 0 else {NEW, OLD if before else None})
-        assert names(out.parent) == (["store"] if found else [])
-        if found == NEW:
-            shutil.rmtree(out)
-            if before:
-                succeed(*texts.options(out, OLD))
 
 
 def test_a_killed_worker_is_reported(texts: Texts, out: Path) -> None:
