@@ -20,8 +20,10 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="Format of the documents, if it is not detected from their content: "
-        "lines, blank, tags, sgml, xml, jsonl, tsv, starts, bars, text or directory.",
+        help="Format of the documents, if it is not detected from their content: lines (one sentence a line, <d> "
+        "before each document), blank (empty lines between documents), tags (IWSLT), sgml and xml (WMT), jsonl, tsv "
+        "(id, source, target), starts (with --starts), bars (id ||| sentence), text (running text) or directory (a "
+        "file is a document).",
     ),
 ]
 StartsOption = Annotated[
@@ -43,7 +45,9 @@ SetOption = Annotated[
 PhenomenaOption = Annotated[
     str,
     typer.Option(
-        metavar="NAMES", help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis."
+        metavar="NAMES",
+        show_default=False,
+        help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis (default: all).",
     ),
 ]
 

@@ -63,9 +63,12 @@ def contrast(
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
 
     The model scores right and wrong translations with their history; a tie is wrong. For ctxpro it translates, and is
-    right if the translation holds the expected word. Formats: docs/reference/contrastive-sets.md.
+    right if the translation holds the expected word.
 
-    Example: docaps contrast runs/demo/runs/document --set minidocs runs/demo/corpus
+    Give any file of a set, or its directory. contrapro: the authors' JSON file, with --context-dir, or extracted text;
+    mt-geneval: its three files side by side; ctxpro: a JSON file beside its inputs; minidocs: a corpus of docaps
+    minidocs; jsonl: an object a line with "source", "right", "wrong": [...] and perhaps "history": [...],
+    "phenomenon", "distance".
 
     For a grid (docaps experiment), every run is tested with its own history, with none and with another's, and the
     results are stored; stored results are not measured again.

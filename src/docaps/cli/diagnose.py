@@ -67,7 +67,7 @@ def diagnose(
 
     Measures perplexity, BLEU and right choices with the true history, another document's, none and the nearest
     sentences, and those of the sentence model, with significance over documents. Prints a verdict, the sentences for
-    which history mattered most (CXMI, in bits) and traces of the routing. See docs/how-to/diagnose.md.
+    which history mattered most (CXMI, in bits) and traces of the routing.
 
     A full diagnosis is stored in the run, where docaps report finds it; a quick look (--limit, --items, --no-bleu) only
     where --out says.

@@ -18,7 +18,7 @@ SOURCE_COLUMNS = {"lexical_consistency": "consistency", "pronouns": "pronouns", 
 
 
 def evaluate(
-    hypothesis: Annotated[list[Path], typer.Option(help="Translated documents (may be given several times).")],
+    hypothesis: Annotated[list[Path], typer.Option(help="Translated documents; several are compared.")],
     reference: Annotated[Path, typer.Option(help="Reference translations of the same documents.")],
     source: Annotated[Path | None, typer.Option(help="The source documents.")] = None,
     baseline: Annotated[Path | None, typer.Option(help="What to compare with (default: the first).")] = None,
@@ -44,7 +44,7 @@ def evaluate(
 
     Scores are sacreBLEU (13a), d-BLEU, tokenised BLEU, chrF2++ and METEOR, each with a signature and a 95 % interval.
     Several translations are compared with the first by tests that resample documents. With --source: lexical
-    consistency and, from English to German, pronoun accuracy. docs/reference/metrics.md defines them all.
+    consistency and, from English to German, pronoun accuracy. A signature says how its score was computed.
 
     Example: docaps evaluate --hypothesis story.de --reference story.reference.de
     """

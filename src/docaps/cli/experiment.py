@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, typed
-from docaps.experiments import DOCUMENTS, PHENOMENA, RECIPE
+from docaps.experiments import DOCUMENTS, RECIPE
 from docaps.memory import prepare_memory
 from docaps.progress import in_words
 
@@ -44,7 +44,7 @@ DocumentsOption = Annotated[
     int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default=str(DOCUMENTS))
 ]
 PhenomenaOption = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Phenomena of mini-documents.", show_default=PHENOMENA)
+    str | None, typer.Option(metavar="NAMES", help="Phenomena of mini-documents, with commas between (default: all).")
 ]
 IntoOption = Annotated[
     Path | None, typer.Option(help="Also write the table into this Markdown file, between its begin and end comments.")
@@ -58,7 +58,7 @@ def experiment(
     name: NameArgument,
     dir: DirOption = None,
     seeds: SeedsOption = "1",
-    only: Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Only this row.")] = None,
     corpus: CorpusOption = None,
     profile: ProfileOption = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")] = None,

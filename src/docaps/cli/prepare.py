@@ -45,9 +45,9 @@ def prepare(
 ) -> None:
     """Tokenise documents, learn joint subwords on the training part, and store token ids.
 
-    Files hold one sentence a line, a line <d> before each document, the same lines on both sides; other formats
-    (docs/reference/file-formats.md) are detected by content. Plain, gzip or zstd; - is stdin. A file that holds both
-    sides is given twice. The same inputs and settings are not prepared twice.
+    Files hold one sentence a line, a line <d> before each document, the same lines on both sides; other formats (see
+    --format) are detected by content. Plain, gzip or zstd; - is stdin. A file that holds both sides is given twice.
+    The same inputs and settings are not prepared twice.
 
     Example: docaps prepare --train train.en train.de --dev dev.en dev.de --out data/prepared
     """
