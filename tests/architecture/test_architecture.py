@@ -52,6 +52,7 @@ def test_an_evaluation_runs_without_torch(tmp_path: Path) -> None:
     text = tmp_path / "story.de"
     text.write_text("<d>\nDas Haus am Fluss ist alt.\n<d>\nEs ist kalt hier.\n", encoding="utf-8")
     options = ["evaluate", "--hypothesis", str(text), "--reference", str(text), "--source", str(text), "--json"]
+    options += ["--source-language", "en"]
     script = f"import sys, json, docaps.cli.main as main\nsys.argv = ['docaps', *{options!r}]\n"
     script += "try:\n    main.main()\nexcept SystemExit as end:\n    assert not end.code\n"
     script += "print(json.dumps('torch' in sys.modules), file=sys.stderr)"

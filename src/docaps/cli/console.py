@@ -4,7 +4,7 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +50,39 @@ PhenomenaOption = Annotated[
         help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis (default: all).",
     ),
 ]
+
+
+def choose_language(option: str, what: str, given: str | None, paths: Iterable[Path]) -> str:
+    """Return the language given with an option, or else the one that the names of files end in; say which."""
+    from docaps import progress
+    from docaps.corpus.text.languages import check_language
+    from docaps.errors import ConfigError
+
+    if given is not None:
+        check_language(given)
+        return given
+    files = list(dict.fromkeys(paths))
+    found = languages_of(files)
+    if len(found) > 1:
+        listed = ", ".join(f"{path} in {language!r}" for language, path in found.items())
+        raise ConfigError(f"which language has {what}? The names differ, {listed}: give {option}")
+    for language, path in found.items():
+        progress.say(f"language of {what}: {language}, by the name of {path} (another: {option})")
+        return language
+    names = ", ".join(map(str, files))
+    advice = f"give {option} (such as {option} de), or name a file by its language (such as story.de)"
+    raise ConfigError(f"which language has {what}? The names do not tell ({names}): {advice}")
+
+
+def languages_of(paths: Iterable[Path]) -> dict[str, Path]:
+    """Return the languages that names of files end in, each with the first such file."""
+    from docaps.corpus.text.languages import language_in_name
+
+    found: dict[str, Path] = {}
+    for path in paths:
+        if language := language_in_name(path):
+            found.setdefault(language, path)
+    return found
 
 
 def format_json(value: Mapping[str, Any]) -> str:

@@ -66,9 +66,8 @@ def contrast(
     right if the translation holds the expected word.
 
     Give any file of a set, or its directory. contrapro: the authors' JSON file, with --context-dir, or extracted text;
-    mt-geneval: its three files side by side; ctxpro: a JSON file beside its inputs; minidocs: a corpus of docaps
-    minidocs; jsonl: an object a line with "source", "right", "wrong": [...] and perhaps "history": [...],
-    "phenomenon", "distance".
+    mt-geneval: its three files side by side; ctxpro: a JSON file beside its inputs; minidocs: what docaps minidocs
+    wrote; jsonl: an object a line: "source", "right", "wrong": [...]; also "history": [...], "phenomenon", "distance".
 
     For a grid (docaps experiment), every run is tested with its own history, with none and with another's, and the
     results are stored; stored results are not measured again.
