@@ -14,6 +14,13 @@ found and what to do; the command line prints it without a traceback.
 
 from pathlib import Path
 
+__all__ = ["CheckpointError", "ConfigError", "CorpusError", "DocapsError", "FetchError", "RunError", "TrainingError"]
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__
+
 
 class DocapsError(Exception):
     """An error with a message for the user; the command line exits with `exit_code`."""

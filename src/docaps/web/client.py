@@ -30,6 +30,13 @@ from docaps.web.schemas import (
     to_json,
 )
 
+__all__ = ["Client", "ServiceError"]
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__
+
 
 class ServiceError(DocapsError):
     """A failed call: `status` is the HTTP status (0 without a response), `retry` the seconds to wait, if given."""

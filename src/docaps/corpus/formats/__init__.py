@@ -32,3 +32,8 @@ __all__ = [
     "write_parallel",
     "write_translations",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__
