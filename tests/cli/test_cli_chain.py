@@ -91,12 +91,11 @@ def test_prepare_takes_the_languages_of_the_names(chain: Chain, tmp_path: Path) 
     result = succeed("prepare", *files, "--merges", "5", "--out", tmp_path / "prepared")
     settings = json.loads((tmp_path / "prepared" / "manifest.json").read_text(encoding="utf-8"))["settings"]
     assert (settings["source_language"], settings["target_language"]) == ("it", "de")
-    assert "language of the source it, by the names of the files (--source-language)" in result.err
-    assert "of the target de, the default (--target-language)" in result.err
+    assert "languages: source it, target de (default) (others: --source-language, --target-language)" in result.err
     result = succeed("prepare", *files, "--merges", "5", "--source-language", "fr", "--out", tmp_path / "other")
     settings = json.loads((tmp_path / "other" / "manifest.json").read_text(encoding="utf-8"))["settings"]
     assert settings["source_language"] == "fr"
-    assert "of the source" not in result.err
+    assert "languages: target de (default)" in result.err
 
 
 def test_prepare_reads_gzip(chain: Chain, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -67,7 +68,7 @@ def choose_language(option: str, what: str, given: str | None, paths: Iterable[P
         listed = ", ".join(f"{path} in {language!r}" for language, path in found.items())
         raise ConfigError(f"which language has {what}? The names differ, {listed}: give {option}")
     for language, path in found.items():
-        progress.say(f"language of {what}: {language}, by the name of {path} (another: {option})")
+        progress.say(f"language of {what}: {language}, by the name of {path} ({option})")
         return language
     names = ", ".join(map(str, files))
     advice = f"give {option} (such as {option} de), or name a file by its language (such as story.de)"
@@ -98,15 +99,53 @@ def print_json(value: Mapping[str, Any]) -> None:
 def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[str | Text]], *, texts: Collection[int] = (0,)
 ) -> None:
-    """Print a table of numbers, with text in the columns `texts`; only a terminal limits its width."""
-    table = Table(header_style="bold")
-    for position, name in enumerate(header):
-        table.add_column(name, justify="left" if position in texts else "right", no_wrap=position > 0)
-    for row in rows:
-        table.add_row(*row)
+    """Print a table of numbers, with text in the columns `texts`; only a terminal limits its width.
+
+    In a narrow terminal headers and texts are wrapped; if that is not enough, each row becomes a list. Nothing is cut.
+    """
     console = Console(markup=False, width=None if sys.stdout and sys.stdout.isatty() else 1000)
     console.print(title, highlight=False, soft_wrap=True)
-    console.print(table, highlight=False)
+    for names in (header, [name.replace(" ", "\n") for name in header]):
+        widths = _fit_widths(names, rows, texts, console.width - 3 * len(header) - 1)
+        if widths is not None:
+            console.print(_make_table(names, rows, texts, widths), highlight=False)
+            return
+    longest = max(map(len, header[1:]), default=0)
+    for row in rows:
+        console.print(row[0], highlight=False, soft_wrap=True)
+        for name, cell in zip(header[1:], row[1:], strict=True):
+            if len(cell):
+                console.print(Text.assemble(f"  {name:<{longest}}  ", cell), highlight=False, soft_wrap=True)
+
+
+def _make_table(
+    header: Sequence[str], rows: Sequence[Sequence[str | Text]], texts: Collection[int], widths: Sequence[int]
+) -> Table:
+    """Make a table with columns of given widths."""
+    table = Table(header_style="bold")
+    for position, (name, width) in enumerate(zip(header, widths, strict=True)):
+        table.add_column(name, justify="left" if position in texts else "right", width=width)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _fit_widths(
+    header: Sequence[str], rows: Sequence[Sequence[str | Text]], texts: Collection[int], room: int
+) -> list[int] | None:
+    """Return widths of columns that fit into a room, with texts wrapped between words if need be; None if none do."""
+    columns = [[*name.splitlines(), *(str(row[position]) for row in rows)] for position, name in enumerate(header)]
+    wanted = [max(map(cell_len, cells)) for cells in columns]
+    least = [
+        max((cell_len(word) for cell in cells for word in cell.split()), default=0) if position in texts else width
+        for position, (cells, width) in enumerate(zip(columns, wanted, strict=True))
+    ]
+    if sum(least) > room:
+        return None
+    while sum(wanted) > room:  # take from the widest text that can still be narrower
+        _, position = max((width, number) for number, width in enumerate(wanted) if width > least[number])
+        wanted[position] -= 1
+    return wanted
 
 
 def command_name() -> str:

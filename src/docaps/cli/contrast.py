@@ -94,7 +94,8 @@ def contrast(
     result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown, keep=keep)
     (console.print_json if json else _print)(result)
     if history == "own" and not json:
-        call = console.typed("contrast", run, "--set", set, path, *(["--keep", keep] if keep else []))
+        more = [*(["--limit", str(limit)] if limit else []), *(["--keep", keep] if keep else [])]
+        call = console.typed("contrast", run, "--set", set, path, *more)
         console.print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
 
 

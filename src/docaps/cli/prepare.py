@@ -109,9 +109,9 @@ def _with_languages(settings: "PreparationSettings", pairs: Sequence[Pair]) -> "
             listed = ", ".join(f"{path} in {language!r}" for language, path in found.items())
             raise ConfigError(f"which language has the {side}? The names differ, {listed}: give {option}")
         changed[key] = next(iter(found), getattr(settings, key))
-        said.append(f"{side} {changed[key]}, {'by the names of the files' if found else 'the default'} ({option})")
+        said.append(f"{side} {changed[key]}{'' if found else ' (default)'}")
     if said:
-        progress.say(f"language of the {'; of the '.join(said)}")
+        progress.say(f"languages: {', '.join(said)} (others: --source-language, --target-language)")
     return settings.model_copy(update=changed)
 
 
