@@ -94,9 +94,14 @@ def contrast(
     result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown, keep=keep)
     (console.print_json if json else _print)(result)
     if history == "own" and not json:
-        more = [*(["--limit", str(limit)] if limit else []), *(["--keep", keep] if keep else [])]
-        call = console.typed("contrast", run, "--set", set, path, *more)
-        console.print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
+        _print_next(run, set, path, {"--limit": limit, "--keep": keep})
+
+
+def _print_next(run: Path, name: str, path: Path, options: Mapping[str, int | str | None]) -> None:
+    """Print the commands that do the same with other histories."""
+    more = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+    call = console.typed("contrast", run, "--set", name, path, *more)
+    console.print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
 
 
 def _print(result: Mapping[str, Any]) -> None:
