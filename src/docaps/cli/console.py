@@ -96,6 +96,11 @@ def print_json(value: Mapping[str, Any]) -> None:
     typer.echo(format_json(value), nl=False)
 
 
+def terminal_width() -> int:
+    """Return the columns of the terminal that stdout is; a file has room for everything."""
+    return shutil.get_terminal_size().columns if sys.stdout and sys.stdout.isatty() else 1000
+
+
 def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[str | Text]], *, texts: Collection[int] = (0,)
 ) -> None:
@@ -103,10 +108,11 @@ def print_table(
 
     In a narrow terminal headers and texts are wrapped; if that is not enough, each row becomes a list. Nothing is cut.
     """
-    console = Console(markup=False, width=None if sys.stdout and sys.stdout.isatty() else 1000)
+    console = Console(markup=False, width=terminal_width())
     console.print(title, highlight=False, soft_wrap=True)
-    for names in (header, [name.replace(" ", "\n") for name in header]):
-        widths = _fit_widths(names, rows, texts, console.width - 3 * len(header) - 1)
+    broken = [name.replace(" ", "\n") for name in header]
+    for names, wrapped in ((header, ()), (broken, ()), (header, texts), (broken, texts)):
+        widths = _fit_widths(names, rows, wrapped, console.width - 3 * len(header) - 1)
         if widths is not None:
             console.print(_make_table(names, rows, texts, widths), highlight=False)
             return
@@ -131,13 +137,13 @@ def _make_table(
 
 
 def _fit_widths(
-    header: Sequence[str], rows: Sequence[Sequence[str | Text]], texts: Collection[int], room: int
+    header: Sequence[str], rows: Sequence[Sequence[str | Text]], wrapped: Collection[int], room: int
 ) -> list[int] | None:
-    """Return widths of columns that fit into a room, with texts wrapped between words if need be; None if none do."""
+    """Return widths of columns that fit into a room, with some columns wrapped between words; None if none do."""
     columns = [[*name.splitlines(), *(str(row[position]) for row in rows)] for position, name in enumerate(header)]
     wanted = [max(map(cell_len, cells)) for cells in columns]
     least = [
-        max((cell_len(word) for cell in cells for word in cell.split()), default=0) if position in texts else width
+        max((cell_len(word) for cell in cells for word in cell.split()), default=0) if position in wrapped else width
         for position, (cells, width) in enumerate(zip(columns, wanted, strict=True))
     ]
     if sum(least) > room:

@@ -46,12 +46,11 @@ def test_no_table_is_cut(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(len(line) for line in text.splitlines()) <= max(width, 50)
 
 
-def test_texts_and_then_headers_are_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headers_are_wrapped_and_then_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     header, rows = ["run", "dev perplexity"], [["a long name", "1.5"]]
     assert printed(32, monkeypatch, header, rows).splitlines()[2] == "┃ run         ┃ dev perplexity ┃"
     narrower = printed(28, monkeypatch, header, rows).splitlines()
-    assert narrower[2] == "┃ run     ┃ dev perplexity ┃"
-    assert narrower[4:6] == ["│ a long  │            1.5 │", "│ name    │                │"]
+    assert narrower[2:4] == ["┃             ┃        dev ┃", "┃ run         ┃ perplexity ┃"]
     narrow = printed(23, monkeypatch, header, rows).splitlines()
     assert narrow[2:4] == ["┃        ┃        dev ┃", "┃ run    ┃ perplexity ┃"]
     assert narrow[5:7] == ["│ a long │        1.5 │", "│ name   │            │"]
