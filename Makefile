@@ -11,8 +11,9 @@ SEED ?=
 MINUTES ?= 2
 TABLE2 ?= runs/table2
 EUROPARL ?= runs/europarl
-# With these options an experiment trains nothing, so there is nothing to report.
-DRY_RUN := $(filter --dry-run --list,$(ARGS))
+# With these options an experiment leaves no results, so there is nothing to report.
+NO_RESULTS := $(filter --dry-run --estimate --list,$(ARGS))
+DRY_RUN := $(filter --dry-run,$(ARGS))
 ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang-all han-encoder
 # One single-threaded process per core. A test file runs in one process, so its fixtures are created once; tests/conftest.py
 # sets the order of files.
@@ -48,7 +49,7 @@ demo: setup  ## Train two small models, without and with context, and compare th
 
 table2: setup  ## Train the systems of the paper's Table 2 on mini-documents, and report (about 12 minutes on 2 idle cores)
 	@$(BIN)/docaps experiment table2 --dir $(TABLE2) --steps 1000 --jobs 2 $(ARGS)
-ifeq ($(DRY_RUN),)
+ifeq ($(NO_RESULTS),)
 	@$(BIN)/docaps diagnose $(TABLE2)/seed-1/qcn+reg --limit 20 --items 200 --out $(TABLE2)/seed-1/qcn+reg/diagnosis.json --overwrite
 	@$(BIN)/docaps report $(TABLE2) --out $(TABLE2)/report.html --overwrite
 endif
@@ -59,11 +60,15 @@ AUXILIARY := $(DATA)/contrastive/ctxpro/auxiliary.opensubtitles.en-de.dev.json
 CHOICES := $(BIN)/docaps contrast $(EUROPARL)/runs --keep
 europarl: setup  ## Train and compare systems on Europarl (make europarl DATA=DIR); resumes where it stopped
 	@test -e "$(DATA)/europarl.train.en.gz" || { echo "make europarl DATA=DIR: no europarl.train.en.gz in DIR='$(DATA)'"; exit 1; }
+ifeq ($(DRY_RUN),)
 	@$(BIN)/docaps prepare --recipe europarl-small --out $(EUROPARL)/prepared \
 	  $(foreach part,train dev test,--$(part) $(DATA)/europarl.$(part).en.gz $(DATA)/europarl.$(part).de.gz)
+else
+	@test -e $(EUROPARL)/prepared || { echo "nothing is done yet: $(EUROPARL)/prepared comes first (make europarl without --dry-run)"; exit 1; }
+endif
 	@$(BIN)/docaps experiment table2 --profile europarl-small --corpus $(EUROPARL)/prepared --dir $(EUROPARL)/runs --jobs 2 \
 	  $(foreach row,$(ROWS),--only $(row)) $(ARGS)
-ifeq ($(DRY_RUN),)
+ifeq ($(NO_RESULTS),)
 	@test ! -e $(DATA)/contrastive/mt-geneval || $(CHOICES) mt-geneval --set mt-geneval $(DATA)/contrastive/mt-geneval
 	@test ! -e $(AUXILIARY) || $(CHOICES) ctxpro-auxiliary --set ctxpro $(AUXILIARY)
 	@for run in $(foreach row,$(filter-out transformer%,$(ROWS)),$(EUROPARL)/runs/seed-*/$(row)); do \
@@ -73,7 +78,7 @@ endif
 
 trials: setup  ## Vary the QCN's settings one at a time, from the models of `make europarl`, on the development set
 	@$(BIN)/docaps experiment trials --dir $(EUROPARL)/runs --jobs 2 $(ARGS)
-ifeq ($(DRY_RUN),)
+ifeq ($(NO_RESULTS),)
 	@$(BIN)/docaps report $(EUROPARL)/runs --out $(EUROPARL)/report.html --overwrite
 endif
 

@@ -5,17 +5,17 @@ when the site is built.
 """
 
 import importlib
+import inspect
 import json
 import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
-import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from docaps.cli.help_page import ParameterHelp, describe_parameters, split_text
 from docaps.cli.main import COMMANDS
 from docaps.config import Recipe
 
@@ -32,38 +32,18 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def _commands() -> Iterator[str]:
     """Describe every command with its arguments, options and examples."""
     for name in COMMANDS:
-        app = typer.Typer(add_completion=False)
-        app.command(name)(getattr(importlib.import_module(f"docaps.cli.{name}"), name))
-        command = typer.main.get_command(app)
-        yield from (f"## docaps {name}", "", *_help_text(command), "")
-        yield from ("| argument or option | meaning | default |", "|---|---|---|")
-        yield from (_parameter_row(parameter) for parameter in command.params)
+        function = getattr(importlib.import_module(f"docaps.cli.{name}"), name)
+        paragraphs, examples = split_text(inspect.getdoc(function) or "")
+        yield from (f"## docaps {name}", "", *(f"{paragraph}\n" for paragraph in paragraphs))
+        yield from ("```text", *examples, "```", "")
+        yield from ("| argument or option | meaning | values |", "|---|---|---|")
+        yield from (_parameter_row(parameter) for parameter in describe_parameters(function))
         yield ""
 
 
-def _help_text(command: click.Command) -> Iterator[str]:
-    """Return the help of a command as Markdown: examples as code, the rest as paragraphs."""
-    for paragraph in (command.help or "").replace("\b", "").split("\n\n"):
-        lines = [line.strip() for line in paragraph.strip().splitlines()]
-        text = " ".join(lines)
-        if text.startswith("Example"):
-            label, _, first = lines[0].partition(":")
-            examples = [one for line in (first.strip(), *lines[1:]) for one in line.rstrip(";").split("; ") if one]
-            yield from (f"{label}:", "", "```text", *examples, "```", "")
-        elif text:
-            yield from (text, "")
-
-
-def _parameter_row(parameter: click.Parameter) -> str:
+def _parameter_row(parameter: ParameterHelp) -> str:
     """Describe one argument or option as a row of a table."""
-    names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
-    if isinstance(parameter, click.Argument) or parameter.param_type_name == "argument":
-        names = f"`{(parameter.metavar or parameter.name or '').upper()}`"
-    default = parameter.default
-    hidden = default is None or callable(default) or default in (False, [], ()) or type(default).__name__ == "Sentinel"
-    shown = "required" if parameter.required else "" if hidden else f"`{default}`"
-    text = getattr(parameter, "help", None) or ""
-    return f"| {names} | {_cell(text)} | {shown} |"
+    return f"| `{parameter.name}` | {_cell(parameter.text)} | {_cell('; '.join(parameter.facts))} |"
 
 
 def _settings() -> Iterator[str]:

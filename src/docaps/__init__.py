@@ -3,7 +3,7 @@
     import docaps
 
     model = docaps.load("runs/demo/runs/document")
-    print(model.translate(["Anna bought a coat.", "It was warm."]).texts)
+    print(model.translate(["Anna bought a red blouse in the sale.", "It fitted Anna like a glove."]).texts)
 
 `load` returns a `docaps.translation.document_translator.DocumentTranslator`, whose `translate` returns a `Translation`
 of `TranslatedSentence`s and whose `score` returns `Likelihood`s. Importing docaps is light: torch is loaded with the

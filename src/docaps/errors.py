@@ -16,9 +16,15 @@ whatever a terminal would obey is escaped here.
 import re
 from pathlib import Path
 
+__all__ = ["CheckpointError", "ConfigError", "CorpusError", "DocapsError", "FetchError", "RunError", "TrainingError"]
 _ORDERS = r"\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 """Control characters, separators of lines, marks that turn the direction of text, and what is no text at all."""
 _UNPRINTABLE, _UNPRINTABLE_OR_LAYOUT = re.compile(f"[{_ORDERS}]"), re.compile(rf"[{_ORDERS}\t\n]")
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__
 
 
 def printable(text: str, *, one_line: bool = False) -> str:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,22 @@ def test_prepare_takes_settings_from_recipe_set_and_options(chain: Chain, tmp_pa
     chosen = {key: found[key] for key in ("source_language", "target_language", "merges", "minimum_frequency")}
     assert chosen == {"source_language": "en", "target_language": "de", "merges": 7, "minimum_frequency": 3}
     assert found["truecase"] is False
+
+
+def test_prepare_takes_the_languages_of_the_names(chain: Chain, tmp_path: Path) -> None:
+    for part in ("train", "dev"):
+        for name, language in (("it", "en"), ("txt", "de")):
+            shutil.copy(chain.text / f"{part}.{language}", tmp_path / f"{part}.{name}")
+    sides = [word for part in ("train", "dev") for word in (f"--{part}", f"{part}.it", f"{part}.txt")]
+    files = [tmp_path / word if "." in word else word for word in sides]
+    result = succeed("prepare", *files, "--merges", "5", "--out", tmp_path / "prepared")
+    settings = json.loads((tmp_path / "prepared" / "manifest.json").read_text(encoding="utf-8"))["settings"]
+    assert (settings["source_language"], settings["target_language"]) == ("it", "de")
+    assert "languages: source it, target de (default) (others: --source-language, --target-language)" in result.err
+    result = succeed("prepare", *files, "--merges", "5", "--source-language", "fr", "--out", tmp_path / "other")
+    settings = json.loads((tmp_path / "other" / "manifest.json").read_text(encoding="utf-8"))["settings"]
+    assert settings["source_language"] == "fr"
+    assert "languages: target de (default)" in result.err
 
 
 def test_prepare_reads_gzip(chain: Chain, tmp_path: Path) -> None:

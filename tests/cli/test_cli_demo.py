@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.calling import docaps, finish, settings, start, succeed, told_by_card
+from tests.cli.calling import docaps, finish, listing, settings, start, succeed, told_by_card
 
 from docaps.cli.demo import demo as command
 from docaps.config import load_recipe, recipe_path
@@ -88,15 +88,37 @@ def test_a_sentence_model_is_at_chance_exactly(tiny_demo: Path) -> None:
 
 def test_a_second_demo_says_what_is_there_and_how_to_start_over(demo: Path) -> None:
     before = (demo / "summary.json").read_bytes()
-    result = succeed("demo", "--dir", demo)
-    assert "holds a finished demo, seed 1" in result.err
-    assert "--overwrite" in result.err
+    result = succeed("demo", "--dir", demo, *TINY)
+    (line,) = (line for line in result.err.splitlines() if "holds this demo, finished." in line)
+    again = shlex.split(line.partition("Start over: ")[2])
+    assert again[again.index("demo") :][:7] == ["demo", "--seed", "1", "--dir", str(demo), "--documents", "60"]
+    assert again[-1] == "--overwrite"
     assert "chance" in result.out
     assert (demo / "summary.json").read_bytes() == before
 
 
+OTHER = [
+    (["--seed", "2"], "seed is 1, asked for: 2"),
+    (["--documents", "61"], "documents is 60, asked for: 61"),
+    (["--set", "stage.document.steps=3"], "stage.document.steps is 2, asked for: 3"),
+]
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]], ids=["", "resume"])
+@pytest.mark.parametrize(("options", "difference"), OTHER, ids=[difference for _, difference in OTHER])
+def test_a_finished_demo_with_other_settings_is_not_taken_for_the_one_asked_for(
+    demo: Path, options: list[str], difference: str, resume: list[str]
+) -> None:
+    before = listing(demo)
+    result = docaps("demo", "--dir", demo, *TINY, *options, *resume, "--json")
+    assert (result.code, result.out) == (1, "")
+    assert f"a finished demo with another seed or other settings is here ({difference})" in result.err
+    assert "choose another --dir, or start over with --overwrite" in result.err
+    assert listing(demo) == before
+
+
 def test_json_is_the_summary_and_nothing_else(demo: Path) -> None:
-    result = succeed("demo", "--dir", demo, "--json")
+    result = succeed("demo", "--dir", demo, *TINY, "--json")
     assert json.loads(result.out) == json.loads((demo / "summary.json").read_text(encoding="utf-8"))
 
 
@@ -131,7 +153,7 @@ def test_resuming_with_other_settings_is_refused(demo: Path) -> None:
     (demo / "summary.json").unlink()
     result = docaps("demo", "--dir", demo, "--resume", "--seed", "2", *TINY)
     assert result.code == 1
-    assert "another seed or other settings" in result.err
+    assert "an unfinished demo with another seed or other settings is here (seed is 1, asked for: 2)" in result.err
 
 
 def test_a_folder_that_is_no_demo_is_left_alone(tmp_path: Path) -> None:
@@ -156,4 +178,7 @@ def test_ctrl_c_leaves_nothing_half_written_and_the_demo_goes_on(tmp_path: Path)
     assert "Traceback" not in errors
     assert not list(folder.rglob("*.partial"))
     assert not (folder / "runs" / "sentence" / "model.safetensors").exists()
-    assert "Go on: --resume" in finish("demo", "--dir", folder, *TINY).err
+    again = shlex.split(errors.strip().splitlines()[-1].partition("Go on: ")[2])
+    assert again[-1] == "--resume"
+    options = again[again.index("demo") + 1 : -1]
+    assert "an unfinished demo is here" in finish("demo", *options).err  # the same settings

@@ -1,5 +1,6 @@
 """`docaps evaluate`: tables, JSON, several systems, and every error reported."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -73,6 +74,71 @@ def test_the_tables_show_all_scores_and_signatures(desk: Path) -> None:
     assert "Differences to good.de" in out
     assert "tok:13a" in out
     assert "unit:document" in out
+
+
+def copy(name: str, source: str = "good.de") -> str:
+    """Give a file another name."""
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_bytes(Path(source).read_bytes())
+    return name
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "language"),
+    [
+        ("good.de", "reference.de", "de"),
+        ("plain", "copied.de.txt", "de"),
+        ("copied.fr", "plain", "fr"),
+        ("de/one", "de/two.EN", "en"),
+        ("good.v2.en.txt", "plain", "en"),
+    ],
+)
+def test_the_language_is_that_of_the_names(desk: Path, hypothesis: str, reference: str, language: str) -> None:
+    for name in (hypothesis, reference):
+        copy(name)
+    result = succeed("evaluate", "--hypothesis", hypothesis, "--reference", reference, "--draws", "10")
+    assert f"|moses:{language}" in result.out
+    assert f"METEOR-1.5[{language}," in result.out or language == "fr"
+    assert f"language of the translation: {language}, by the name of " in result.err
+    assert " (--language)" in result.err
+
+
+def test_a_compressed_file_and_a_directory_are_named_by_their_language_too(desk: Path) -> None:
+    Path("one").write_text("Die Kirche brannte.\n", encoding="utf-8")
+    for folder in ("en", "fr", "books"):
+        copy(f"{folder}/story.txt", "one")
+    Path("good.en.gz").write_bytes(gzip.compress(Path("good.de").read_bytes()))
+    result = succeed("evaluate", "--hypothesis", "good.en.gz", "--reference", copy("plain"), "--draws", "10")
+    assert "language of the translation: en, by the name of good.en.gz" in result.err
+    result = succeed("evaluate", "--hypothesis", "en", "--reference", "books", "--draws", "10")
+    assert "language of the translation: en, by the name of en" in result.err
+    fault = docaps("evaluate", "--hypothesis", "en", "--reference", "fr")
+    assert "which language has the translation? The names differ, fr in 'fr', en in 'en': give --language" in fault.err
+
+
+def test_a_given_language_is_not_announced(desk: Path) -> None:
+    result = succeed("evaluate", *BOTH, "--language", "en", "--draws", "10")
+    assert "|moses:en" in result.out
+    assert result.err == ""
+
+
+def test_a_language_that_no_name_tells_is_asked_for(desk: Path) -> None:
+    hypothesis, reference = copy("hypothesis.txt"), copy("reference")
+    fault = docaps("evaluate", "--hypothesis", hypothesis, "--reference", reference)
+    assert (fault.code, fault.out) == (1, "")
+    asked = "which language has the translation? The names do not tell (reference, hypothesis.txt): give --language"
+    assert asked in fault.err
+    fault = docaps("evaluate", *BOTH, "--source", copy("source", "source.en"))
+    assert (fault.code, fault.out) == (1, "")
+    assert "which language has the source? The names do not tell (source): give --source-language" in fault.err
+    fault = docaps("evaluate", *BOTH, "--language", "german")
+    assert "'german' is not a language code like 'en' or 'de'" in fault.err
+
+
+def test_pronouns_are_counted_from_english_to_german_only(desk: Path) -> None:
+    source = copy("source.fr", "source.en")
+    found = json.loads(succeed("evaluate", *BOTH, "--source", source, "--draws", "10", "--json").out)
+    assert "pronouns" not in found["systems"][0]
 
 
 def test_one_document_has_no_interval(desk: Path) -> None:

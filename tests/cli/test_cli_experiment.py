@@ -169,19 +169,26 @@ def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(desk: Path, monkeyp
         monkeypatch.setattr(estimate, name, lambda *_: pytest.fail("measured"))
     before = listing(desk)
     options = [*EXPERIMENT, "--only", "raw", "--seeds", "1,2", "--dry-run"]
-    found = json.loads(succeed(*options, "--dir", "routing", "--json").out)
-    assert (found["seconds"], found["bytes"], found["jobs"]) == (None, None, 1)
-    runs = found["runs"]
-    assert {(run["seconds"], run["bytes"]) for run in runs} == {(None, None)}
+    runs = json.loads(succeed(*options, "--dir", "routing", "--json").out)["runs"]
     states = {(run["row"], run["seed"]): run["state"] for run in runs}
     finished = [("sentence", 1), ("qcn", 1), ("capsnet", 1)]
     missing = [("raw", 1), ("sentence", 2), ("qcn", 2), ("capsnet", 2), ("raw", 2)]
     assert states == dict.fromkeys(finished, "finished") | dict.fromkeys(missing, "to train")
-    lines = [line for line in succeed(*options, "--dir", "routing").out.splitlines() if "│" in line]
+    out = succeed(*options, "--dir", "routing").out
+    assert "3 of 8 runs are finished; 10 training steps are left." in out
+    lines = [line for line in out.splitlines() if "│" in line]
     assert sum("finished" in line for line in lines) == 3
     assert "raw: capsules not normalised before attention" in lines[3]
     succeed(*options, "--dir", "new")
     assert listing(desk) == before
+
+
+@pytest.mark.parametrize("name", ["routing", "rivals"])
+def test_what_checks_choices_in_training_is_not_estimated(name: str, tmp_path: Path) -> None:
+    fault = docaps("experiment", name, *TINY, "--dir", tmp_path / "new", "--estimate")
+    assert (fault.code, fault.out) == (1, "")
+    assert f"--estimate: {name} also checks choices while it trains, and their time is not measured" in fault.err
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("name", ["routing", "rivals"])

@@ -113,7 +113,7 @@ def test_a_translation_in_markup_is_evaluated_against_its_reference(tmp_path: Pa
     )
     path = tmp_path / "story.xml"
     path.write_text(xml)
-    found = json.loads(succeed("evaluate", "--hypothesis", path, "--reference", path, "--json").out)
+    found = json.loads(succeed("evaluate", "--hypothesis", path, "--reference", path, "--language", "en", "--json").out)
     assert found["systems"][0]["bleu"] == pytest.approx(100)
 
 

@@ -17,9 +17,11 @@ import pytest
 from tests.cli.calling import docaps, listing, settings, start, succeed
 from tests.cli.conftest import Chain
 
+from docaps.experiments import estimate
 from docaps.experiments.grid import Grid, read_request
 from docaps.experiments.rows import LAYOUTS
 from docaps.runs.directory import Run
+from docaps.training import stages as training
 
 ROWS = ["--only", "transformer", "--only", "qcn", "--only", "concat"]
 FEW = ROWS[:4]
@@ -200,34 +202,65 @@ def test_the_list_has_a_command_for_each_run_that_is_missing(copy: Path, chain: 
     assert (copy / "seed-1" / "concat" / "results.json").exists()
 
 
-def test_a_dry_run_estimates_time_and_disk_and_writes_nothing(copy: Path, chain: Chain) -> None:
+PLANNED = ["--only", "qcn", "--only", "san"]
+
+
+def test_a_dry_run_trains_nothing_builds_no_model_and_writes_nothing(
+    copy: Path, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("seconds_per_step", "build_model", "make_minidocs", "corpus_to_measure"):
+        monkeypatch.setattr(estimate, name, lambda *_, **__: pytest.fail("measured"))
+    monkeypatch.setattr(training, "build_model", lambda *_, **__: pytest.fail("trained"))
     before = listing(copy)
-    found = json.loads(succeed(*options(chain, copy, "--only", "qcn", "--only", "san", "--dry-run", "--json")).out)
-    assert [(run["row"], run["state"]) for run in found["runs"]] == [
-        ("sentence", "finished"),
-        ("qcn", "finished"),
-        ("san", "to train"),
+    found = json.loads(succeed(*options(chain, copy, *PLANNED, "--dry-run", "--json")).out)
+    assert [(run["row"], run["stage"], run["state"]) for run in found["runs"]] == [
+        ("sentence", "sentence", "finished"),
+        ("qcn", "document", "finished"),
+        ("san", "document", "to train"),
     ]
-    assert found["runs"][1]["seconds"] is None
+    assert [(run["taken"], run["steps"]) for run in found["runs"]] == [(4, 4), (4, 4), (0, 4)]
+    assert found.keys() == {"runs"}
+    assert {"seconds", "bytes"}.isdisjoint(found["runs"][2])
+    text = succeed(*options(chain, copy, *PLANNED, "--dry-run")).out
+    assert "2 of 3 runs are finished; 4 training steps are left." in text
+    assert "About" not in text
+    assert listing(copy) == before
+
+
+def test_an_estimate_measures_time_and_disk_and_writes_nothing(copy: Path, chain: Chain) -> None:
+    before = listing(copy)
+    found = json.loads(succeed(*options(chain, copy, *PLANNED, "--estimate", "--json")).out)
+    assert [run["state"] for run in found["runs"]] == ["finished", "finished", "to train"]
+    assert (found["runs"][1]["seconds"], found["runs"][1]["bytes"]) == (None, None)
     assert 0 < found["runs"][2]["seconds"] == found["seconds"]
     # What stays, a state of three times the weights while the next is written, and the best weights likewise.
     assert found["bytes"] == (1 + 2 * 3 + 2) * found["runs"][2]["bytes"] > 0
-    text = succeed(*options(chain, copy, "--only", "san", "--dry-run", "--jobs", "2")).out
+    text = succeed(*options(chain, copy, "--only", "san", "--estimate", "--jobs", "2")).out
     assert re.search(r"About \d+ s with 2 processes, and at most \d+ MiB of disk\.", text)
     assert listing(copy) == before
 
 
-def test_a_started_run_is_estimated_from_its_last_step(copy: Path, chain: Chain) -> None:
+def test_a_started_run_is_planned_from_its_last_step(copy: Path, chain: Chain) -> None:
     begun = copy / "seed-1" / "san"
     begun.mkdir()
     (begun / "metrics.jsonl").write_text('{"step": 1, "loss": 2.0}\n')
     arguments = options(chain, copy, "--only", "san", "--dry-run")
     found = json.loads(succeed(*arguments, "--json").out)["runs"][-1]
     assert found["taken"] == 1
-    assert f"1 of {found['steps']}" in succeed(*arguments).out
+    text = succeed(*arguments).out
+    assert f"1 of {found['steps']}" in text
+    assert "3 training steps are left" in text
     (begun / "metrics.jsonl").write_text(f'{{"step": {found["steps"]}}}\n')
     later = json.loads(succeed(*arguments, "--json").out)["runs"][-1]
     assert later["taken"] == found["steps"]
+
+
+def test_a_dry_run_does_not_choose_the_steps_of_a_budget(chain: Chain, tmp_path: Path) -> None:
+    wanted = ["experiment", "table2", "--dir", tmp_path / "grid", "--corpus", chain.corpus, *settings()]
+    fault = docaps(*wanted, "--budget", "30s", "--dry-run")
+    assert (fault.code, fault.out) == (1, "")
+    assert "--budget 30s: the steps that fit are found by training a few, and a dry run trains nothing" in fault.err
+    assert not (tmp_path / "grid").exists()
 
 
 def test_a_budget_is_turned_into_the_same_steps_for_all_once(chain: Chain, tmp_path: Path) -> None:
@@ -248,6 +281,7 @@ FAULTS = [
     (["--steps", "3"], "a grid with other settings is here: choose another --dir"),
     (["--budget", "5m", "--steps", "2"], "--steps and --budget: give the one or the other"),
     (["--budget", "soon", "--dir", "new"], "--budget 'soon' is not a duration"),
+    (["--dry-run", "--estimate"], "--dry-run and --estimate: give one of them"),
     (["--corpus", "nowhere"], "nowhere: no such prepared corpus"),
     (["--documents", "5", "--corpus", "x"], "--documents and --phenomena are about mini-documents"),
     (["--only", "qnc"], "no row 'qnc': there are sentence, transformer, transformer+reg, qcn,"),

@@ -1,16 +1,20 @@
 """The command line explains itself, at once."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
 import time
 from importlib import import_module
-from inspect import signature
+from inspect import getdoc, signature
+from pathlib import Path
 from typing import get_args
 
 import pytest
 from tests.cli.calling import docaps, start, succeed
 
+import docaps as package
 from docaps import __version__
 from docaps.cli.main import COMMANDS
 
@@ -40,17 +44,77 @@ def test_help_lists_all_commands_without_importing_anything_heavy() -> None:
 def test_every_command_explains_itself_with_an_example(name: str) -> None:
     for option in ("--help", "-h"):
         found = succeed(name, option).out
-        assert f"Usage: docaps {name}" in found
-        assert f": docaps {name} " in found  # Example: docaps ...
+        assert found.startswith(f"Usage: docaps {name} ")
+        assert f"\n  docaps {name} " in found.partition("\nExample")[2]
     assert "--json" in found
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_no_word_of_the_help_is_taken_for_markup(name: str) -> None:
-    found = succeed(name, "--help").out
-    for parameter in signature(getattr(import_module(f"docaps.cli.{name}"), name)).parameters.values():
-        _, information = get_args(parameter.annotation)
-        assert information.help in found
+def page_of(name: str, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the help of a command in a terminal of some width."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    return succeed(*name.split(), "--help").out
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_nothing_of_a_page_is_cut_off(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names, descriptions and defaults are there word for word, and no word of the help is taken for markup."""
+    for name in COMMANDS:
+        page = page_of(name, width, monkeypatch)
+        words = " ".join(page.split())
+        function = getattr(import_module(f"docaps.cli.{name}"), name)
+        for parameter in signature(function).parameters.values():
+            _, information = get_args(parameter.annotation)
+            assert " ".join(information.help.split()) in words
+            if isinstance(information.default, str):
+                assert f"  {information.default}" in page  # an option with a name of its own, such as --out, -o
+            elif "Argument" not in type(information).__name__:
+                assert f"  --{parameter.name.replace('_', '-')}" in page
+            if parameter.default not in (parameter.empty, None, False) and information.show_default is True:
+                assert f"default: {parameter.default}]" in words
+        assert " ".join((getdoc(function) or "").partition("\n\nExample")[0].split()) in words
+        assert "…" not in page
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_a_page_is_no_wider_than_its_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("", *COMMANDS):
+        for line in page_of(name, width, monkeypatch).splitlines():
+            assert len(line) <= min(width, 100) or " " not in line.strip(), f"{name}: {line}"
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_examples_of_a_page_can_be_copied(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = page_of("experiment", width, monkeypatch).replace("\\\n", "")
+    wanted = "docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted"
+    assert wanted in " ".join(page.split())
+
+
+def test_the_list_of_commands_is_whole_at_any_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    for width in (40, 60, 80, 100, 200):
+        words = " ".join(page_of("", width, monkeypatch).split())
+        for name, command in COMMANDS.items():
+            assert f" {name} {command.summary}" in words
+
+
+def test_facts_about_an_option_are_in_brackets() -> None:
+    page = " ".join(succeed("serve", "--help").out.split())
+    assert "Port to listen on; 0 is any free port. [0 to 65535; default: 8000]" in page
+    assert "[auto, float32, bfloat16 or int8; default: auto]" in page
+    assert "--origin URL Allow pages of this origin to call the API (CORS). [may be repeated]" in page
+    assert "Usage: docaps train RECIPE --corpus PATH --out PATH [OPTIONS]" in succeed("train", "--help").out
+
+
+def test_no_message_cites_a_page_that_is_not_installed() -> None:
+    """The documentation is not part of the package."""
+    sources = sorted(Path(package.__file__).parent.rglob("*.py"))
+    assert len(sources) > 100
+    strings = [
+        (path.name, node.value)
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert [(name, text) for name, text in strings if re.search(r"\bdocs/|\w+\.md\b(?<!MODEL_CARD\.md)", text)] == []
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("trian", "train"), ("translat", "translate"), ("minidoc", "minidocs")])

@@ -59,7 +59,10 @@ def test_ctrl_c_in_preparation_leaves_no_trace(chain: Chain, tmp_path: Path, mon
     assert listing(tmp_path) == {}
 
 
-@pytest.mark.parametrize("command", ["minidocs --documents 1", "evaluate --hypothesis {0} --reference {0}", "--help"])
+EVALUATE = "evaluate --hypothesis {0} --reference {0} --language de"
+
+
+@pytest.mark.parametrize("command", ["minidocs --documents 1", EVALUATE, "--help"])
 def test_a_closed_pipe_is_no_error(tmp_path: Path, command: str) -> None:
     (tmp_path / "text").write_text("Ein Mann.\n")
     reader, writer = os.pipe()

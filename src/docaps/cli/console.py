@@ -4,11 +4,12 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,8 +21,10 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="Format of the documents, if it is not detected from their content: "
-        "lines, blank, tags, sgml, xml, jsonl, tsv, starts, bars, text or directory.",
+        help="Format of the documents, if it is not detected from their content: lines (one sentence a line, <d> "
+        "before each document), blank (empty lines between documents), tags (IWSLT), sgml and xml (WMT), jsonl, tsv "
+        "(id, source, target), starts (with --starts), bars (id ||| sentence), text (running text) or directory (a "
+        "file is a document).",
     ),
 ]
 StartsOption = Annotated[
@@ -43,9 +46,44 @@ SetOption = Annotated[
 PhenomenaOption = Annotated[
     str,
     typer.Option(
-        metavar="NAMES", help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis."
+        metavar="NAMES",
+        show_default=False,
+        help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis (default: all).",
     ),
 ]
+
+
+def choose_language(option: str, what: str, given: str | None, paths: Iterable[Path]) -> str:
+    """Return the language given with an option, or else the one that the names of files end in; say which."""
+    from docaps import progress
+    from docaps.corpus.text.languages import check_language
+    from docaps.errors import ConfigError
+
+    if given is not None:
+        check_language(given)
+        return given
+    files = list(dict.fromkeys(paths))
+    found = languages_of(files)
+    if len(found) > 1:
+        listed = ", ".join(f"{path} in {language!r}" for language, path in found.items())
+        raise ConfigError(f"which language has {what}? The names differ, {listed}: give {option}")
+    for language, path in found.items():
+        progress.say(f"language of {what}: {language}, by the name of {path} ({option})")
+        return language
+    names = ", ".join(map(str, files))
+    advice = f"give {option} (such as {option} de), or name a file by its language (such as story.de)"
+    raise ConfigError(f"which language has {what}? The names do not tell ({names}): {advice}")
+
+
+def languages_of(paths: Iterable[Path]) -> dict[str, Path]:
+    """Return the languages that names of files end in, each with the first such file."""
+    from docaps.corpus.text.languages import language_in_name
+
+    found: dict[str, Path] = {}
+    for path in paths:
+        if language := language_in_name(path):
+            found.setdefault(language, path)
+    return found
 
 
 def format_json(value: Mapping[str, Any]) -> str:
@@ -58,18 +96,62 @@ def print_json(value: Mapping[str, Any]) -> None:
     typer.echo(format_json(value), nl=False)
 
 
+def terminal_width() -> int:
+    """Return the columns of the terminal that stdout is; a file has room for everything."""
+    return shutil.get_terminal_size().columns if sys.stdout and sys.stdout.isatty() else 1000
+
+
 def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[str | Text]], *, texts: Collection[int] = (0,)
 ) -> None:
-    """Print a table of numbers, with text in the columns `texts`; only a terminal limits its width."""
+    """Print a table of numbers, with text in the columns `texts`; only a terminal limits its width.
+
+    In a narrow terminal headers and texts are wrapped; if that is not enough, each row becomes a list. Nothing is cut.
+    """
+    console = Console(markup=False, width=terminal_width())
+    console.print(title, highlight=False, soft_wrap=True)
+    broken = [name.replace(" ", "\n") for name in header]
+    for names, wrapped in ((header, ()), (broken, ()), (header, texts), (broken, texts)):
+        widths = _fit_widths(names, rows, wrapped, console.width - 3 * len(header) - 1)
+        if widths is not None:
+            console.print(_make_table(names, rows, texts, widths), highlight=False)
+            return
+    longest = max(map(len, header[1:]), default=0)
+    for row in rows:
+        console.print(row[0], highlight=False, soft_wrap=True)
+        for name, cell in zip(header[1:], row[1:], strict=True):
+            if len(cell):
+                console.print(Text.assemble(f"  {name:<{longest}}  ", cell), highlight=False, soft_wrap=True)
+
+
+def _make_table(
+    header: Sequence[str], rows: Sequence[Sequence[str | Text]], texts: Collection[int], widths: Sequence[int]
+) -> Table:
+    """Make a table with columns of given widths."""
     table = Table(header_style="bold")
-    for position, name in enumerate(header):
-        table.add_column(name, justify="left" if position in texts else "right", no_wrap=position > 0)
+    for position, (name, width) in enumerate(zip(header, widths, strict=True)):
+        table.add_column(name, justify="left" if position in texts else "right", width=width)
     for row in rows:
         table.add_row(*row)
-    console = Console(markup=False, width=None if sys.stdout and sys.stdout.isatty() else 1000)
-    console.print(title, highlight=False, soft_wrap=True)
-    console.print(table, highlight=False)
+    return table
+
+
+def _fit_widths(
+    header: Sequence[str], rows: Sequence[Sequence[str | Text]], wrapped: Collection[int], room: int
+) -> list[int] | None:
+    """Return widths of columns that fit into a room, with some columns wrapped between words; None if none do."""
+    columns = [[*name.splitlines(), *(str(row[position]) for row in rows)] for position, name in enumerate(header)]
+    wanted = [max(map(cell_len, cells)) for cells in columns]
+    least = [
+        max((cell_len(word) for cell in cells for word in cell.split()), default=0) if position in wrapped else width
+        for position, (cells, width) in enumerate(zip(columns, wanted, strict=True))
+    ]
+    if sum(least) > room:
+        return None
+    while sum(wanted) > room:  # take from the widest text that can still be narrower
+        _, position = max((width, number) for number, width in enumerate(wanted) if width > least[number])
+        wanted[position] -= 1
+    return wanted
 
 
 def command_name() -> str:

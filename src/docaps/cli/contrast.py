@@ -63,9 +63,11 @@ def contrast(
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
 
     The model scores right and wrong translations with their history; a tie is wrong. For ctxpro it translates, and is
-    right if the translation holds the expected word. Formats: docs/reference/contrastive-sets.md.
+    right if the translation holds the expected word.
 
-    Example: docaps contrast runs/demo/runs/document --set minidocs runs/demo/corpus
+    Give any file of a set, or its directory. contrapro: the authors' JSON file, with --context-dir, or extracted text;
+    mt-geneval: its three files side by side; ctxpro: a JSON file beside its inputs; minidocs: what docaps minidocs
+    wrote; jsonl: an object a line: "source", "right", "wrong": [...]; also "history": [...], "phenomenon", "distance".
 
     For a grid (docaps experiment), every run is tested with its own history, with none and with another's, and the
     results are stored; stored results are not measured again.
@@ -92,8 +94,14 @@ def contrast(
     result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown, keep=keep)
     (console.print_json if json else _print)(result)
     if history == "own" and not json:
-        call = console.typed("contrast", run, "--set", set, path, *(["--keep", keep] if keep else []))
-        console.print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
+        _print_next(run, set, path, {"--limit": limit, "--keep": keep})
+
+
+def _print_next(run: Path, name: str, path: Path, options: Mapping[str, int | str | None]) -> None:
+    """Print the commands that do the same with other histories."""
+    more = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+    call = console.typed("contrast", run, "--set", name, path, *more)
+    console.print_next([("without history", f"{call} --no-context"), ("with another's", f"{call} --shuffled")])
 
 
 def _print(result: Mapping[str, Any]) -> None:

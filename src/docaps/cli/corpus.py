@@ -1,6 +1,7 @@
 """`docaps corpus`: statistics of a corpus, with a histogram of sentence lengths."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,11 +68,25 @@ def _count_raw(
     from docaps.corpus.formats import iterate_parallel
     from docaps.corpus.statistics import collect_words, count_documents
 
-    known = None
+    known, (one, other) = None, _languages(pair, format)
+    read = partial(iterate_parallel, format=format, language=one, target_language=other)
     if train:
-        known = collect_words(progress.track(iterate_parallel(*train, format=format), "collect known words"))
-    documents = progress.track(iterate_parallel(*pair, format=format, starts=starts), "count documents")
+        known = collect_words(progress.track(read(*train), "collect known words"))
+    documents = progress.track(read(*pair, starts=starts), "count documents")
     return count_documents(documents, known)
+
+
+def _languages(pair: tuple[Path, Path], format: str | None) -> tuple[str, str]:
+    """Return the languages by whose rules running text is split: what names end in, or else English and German."""
+    from docaps import progress
+    from docaps.corpus.formats.format import SOURCE_LANGUAGE, TARGET_LANGUAGE
+    from docaps.corpus.text.languages import language_in_name
+
+    one, other = (language_in_name(pair[0]) or SOURCE_LANGUAGE, language_in_name(pair[1]) or TARGET_LANGUAGE)
+    if format == "text":
+        rules = f"the rules of {one!r} and {other!r}"
+        progress.say(f"running text is split by {rules}: what the names of the files end in, or else en and de")
+    return one, other
 
 
 def _check_prepared(path: Path, options: Mapping[str, object]) -> None:

@@ -1,5 +1,7 @@
 """`docaps demo`: the whole chain on mini-documents."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,6 +9,7 @@ import typer
 
 from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, typed
 from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
+from docaps.interruption import Interrupted
 from docaps.memory import prepare_memory
 
 if TYPE_CHECKING:
@@ -42,21 +45,27 @@ def demo(
     prepare_memory()  # before torch is imported
     from docaps.config import load_recipe, recipe_path
     from docaps.errors import RunError
-    from docaps.experiments.demo_chain import DemoFolder, check_folder, timed, train_and_assess, write_summary
+    from docaps.experiments.demo_chain import (
+        DemoFolder,
+        check_folder,
+        command_for,
+        timed,
+        train_and_assess,
+        write_summary,
+    )
     from docaps.files import read_json
 
-    folder = DemoFolder(dir)
-    if folder.request.exists() and folder.summary.exists() and not overwrite:
+    folder, recipe = DemoFolder(dir), load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={seed}"])
+    command = command_for(folder, recipe, documents, command_name())
+    if check_folder(folder, recipe, documents, resume=resume, overwrite=overwrite):
         summary = read_json(folder.summary, error=RunError)
-        again = typed("demo", "--dir", dir, "--seed", str(seed), "--overwrite")
-        typer.echo(f"{dir} holds a finished demo, seed {summary['seed']}. Start over: {again}", err=True)
+        typer.echo(f"{dir} holds this demo, finished. Start over: {command} --overwrite", err=True)
     else:
-        recipe = load_recipe(recipe_path("minidocs"), [*(set or ()), f"seed={seed}"])
-        check_folder(folder, recipe, documents, resume=resume, overwrite=overwrite)
-        seconds = train_and_assess(folder, recipe, documents)
-        with timed(seconds, "report"):
-            _write_page(folder, recipe, documents)
-        summary = write_summary(folder, recipe, seconds)
+        with _telling(f"{command} --resume"):
+            seconds = train_and_assess(folder, recipe, documents)
+            with timed(seconds, "report"):
+                _write_page(folder, recipe, command)
+            summary = write_summary(folder, recipe, seconds)
     if json:
         print_json(summary)
     else:
@@ -64,16 +73,25 @@ def demo(
         _print_next(folder)
 
 
-def _write_page(folder: "DemoFolder", recipe: "Recipe", documents: int) -> None:
+@contextmanager
+def _telling(command: str) -> Iterator[None]:
+    """If the block is stopped, tell the command that continues."""
+    try:
+        yield
+    except Interrupted as stop:
+        raise Interrupted(stop.number, f"stopped; what was finished is kept. Go on: {command}") from None
+
+
+def _write_page(folder: "DemoFolder", recipe: "Recipe", command: str) -> None:
     """Write the report on both models."""
-    from docaps.experiments.demo_chain import STAGES, command_for
+    from docaps.experiments.demo_chain import STAGES
     from docaps.files import write_text_atomically
     from docaps.report.page import build_page
     from docaps.runs.results import read_results
 
     model, results = folder.run("document").path, [read_results(folder.run(stage).path) for stage in STAGES]
     commands = [
-        ("Make all of this again", f"{command_for(folder, recipe, documents, command_name())} --overwrite"),
+        ("Make all of this again", f"{command} --overwrite"),
         ("Translate a document of your own", f"{typed('translate', model)} < document.txt"),
         ("Measure context-dependent choices", typed("contrast", model, folder.items)),
     ]

@@ -12,7 +12,8 @@ from docaps.cli.histogram import bar
 from docaps.diagnosis import DiagnosisOptions
 
 DEFAULTS = DiagnosisOptions()
-BAR_WIDTH = 18
+BAR_WIDTH, NARROW_BAR_WIDTH, WIDE = 18, 6, 95
+"""Width of bars, in terminals of at least `WIDE` columns and in others."""
 TITLES = {"true": "true", "shuffled": "another document's", "none": "none"}
 JsonObject = Mapping[str, Any]
 
@@ -67,7 +68,7 @@ def diagnose(
 
     Measures perplexity, BLEU and right choices with the true history, another document's, none and the nearest
     sentences, and those of the sentence model, with significance over documents. Prints a verdict, the sentences for
-    which history mattered most (CXMI, in bits) and traces of the routing. See docs/how-to/diagnose.md.
+    which history mattered most (CXMI, in bits) and traces of the routing.
 
     A full diagnosis is stored in the run, where docaps report finds it; a quick look (--limit, --items, --no-bleu) only
     where --out says.
@@ -153,7 +154,8 @@ def _print_conditions(found: JsonObject, titles: Mapping[str, str]) -> None:
 def _bars(changes: Sequence[float]) -> list[Text]:
     """Draw a bar for each change of perplexity: green where it falls, red where it rises."""
     most = max(map(abs, changes), default=0.0) or 1.0
-    return [Text(bar(abs(change), most, BAR_WIDTH), style="green" if change < 0 else "red") for change in changes]
+    width = NARROW_BAR_WIDTH if console.terminal_width() < WIDE else BAR_WIDTH
+    return [Text(bar(abs(change), most, width), style="green" if change < 0 else "red") for change in changes]
 
 
 def _p_value(comparisons: Sequence[JsonObject], one: str, other: str) -> str:

@@ -6,29 +6,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import FormatOption, JsonOption, StartsOption, print_json, print_table
-from docaps.evaluation import EvaluationOptions
+from docaps.cli.console import FormatOption, JsonOption, StartsOption, choose_language, print_json, print_table
+from docaps.evaluation import DRAWS, SEED, EvaluationOptions
 
 if TYPE_CHECKING:
     from docaps.corpus.documents import Document
 
-DEFAULTS = EvaluationOptions()
 P_VALUES = "{difference:+.2f} (p {p_bootstrap:.4f} / {p_randomisation:.4f})"
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CODE", help="Language of the translations, such as de (default: what their names end in, as story.de)."
+    ),
+]
+SourceLanguageOption = Annotated[
+    str | None, typer.Option(metavar="CODE", help="Language of the source (default: what its name ends in).")
+]
 SOURCE_COLUMNS = {"lexical_consistency": "consistency", "pronouns": "pronouns", "comet": "COMET"}
 
 
 def evaluate(
-    hypothesis: Annotated[list[Path], typer.Option(help="Translated documents (may be given several times).")],
+    hypothesis: Annotated[list[Path], typer.Option(help="Translated documents; several are compared.")],
     reference: Annotated[Path, typer.Option(help="Reference translations of the same documents.")],
     source: Annotated[Path | None, typer.Option(help="The source documents.")] = None,
     baseline: Annotated[Path | None, typer.Option(help="What to compare with (default: the first).")] = None,
     metrics: Annotated[
         str | None, typer.Option(help="Some of bleu,dbleu,tokbleu,chrf,meteor (default: all for the language).")
     ] = None,
-    language: Annotated[str, typer.Option(help="Language code of the translations.")] = DEFAULTS.language,
-    source_language: Annotated[str, typer.Option(help="Language code of the source.")] = DEFAULTS.source_language,
-    draws: Annotated[int, typer.Option(min=1, help="Draws for intervals and significance tests.")] = DEFAULTS.draws,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = DEFAULTS.seed,
+    language: LanguageOption = None,
+    source_language: SourceLanguageOption = None,
+    draws: Annotated[int, typer.Option(min=1, help="Draws for intervals and significance tests.")] = DRAWS,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = SEED,
     meteor_paraphrases: Annotated[Path | None, typer.Option(help="METEOR's paraphrase table of the language.")] = None,
     terms: Annotated[
         Path | None, typer.Option(help="Source terms for lexical consistency, one a line (default: content words).")
@@ -44,7 +52,7 @@ def evaluate(
 
     Scores are sacreBLEU (13a), d-BLEU, tokenised BLEU, chrF2++ and METEOR, each with a signature and a 95 % interval.
     Several translations are compared with the first by tests that resample documents. With --source: lexical
-    consistency and, from English to German, pronoun accuracy. docs/reference/metrics.md defines them all.
+    consistency and, from English to German, pronoun accuracy. A signature says how its score was computed.
 
     Example: docaps evaluate --hypothesis story.de --reference story.reference.de
     """
@@ -52,11 +60,11 @@ def evaluate(
     from docaps.evaluation.compare import evaluate_systems
     from docaps.evaluation.external import find_comet
 
-    first = _check_options(hypothesis, baseline, source=source, comet=comet, terms=terms)
+    first = _check_options(hypothesis, reference, baseline, source=source, comet=comet, terms=terms)
     options = EvaluationOptions(
         metrics=tuple(metrics.split(",")) if metrics else None,
-        language=language,
-        source_language=source_language,
+        language=choose_language("--language", "the translation", language, [reference, *hypothesis]),
+        source_language=_source_language(source, reference, source_language),
         paraphrases=meteor_paraphrases,
         terms=frozenset(line.strip().lower() for line in read_lines(terms) if line.strip()) if terms else None,
         comet=find_comet(comet) if comet else None,
@@ -68,16 +76,33 @@ def evaluate(
     (print_json if json else _print)({"reference": str(reference), "baseline": str(first), **found})
 
 
+def _source_language(source: Path | None, reference: Path, given: str | None) -> str | None:
+    """Return the language of the source, if there is one."""
+    if source is None:
+        return None
+    names = [] if source == reference else [source]  # a file with both sides is not named by one
+    return choose_language("--source-language", "the source", given, names)
+
+
 def _check_options(
-    hypothesis: Sequence[Path], baseline: Path | None, *, source: Path | None, comet: str | None, terms: Path | None
+    hypothesis: Sequence[Path],
+    reference: Path,
+    baseline: Path | None,
+    *,
+    source: Path | None,
+    comet: str | None,
+    terms: Path | None,
 ) -> Path:
-    """Refuse options that exclude each other; return the baseline."""
-    from docaps.errors import ConfigError
+    """Refuse options that exclude each other and files that do not exist; return the baseline."""
+    from docaps.errors import ConfigError, CorpusError
 
     if len(set(hypothesis)) != len(hypothesis):
         raise ConfigError("the same --hypothesis twice: a system is known by its file's name")
     if baseline is not None and baseline not in hypothesis:
         raise ConfigError(f"--baseline {baseline} is none of the translations: give it as --hypothesis too")
+    for path in (*hypothesis, reference, *([source] if source else ())):
+        if path != Path("-") and not path.exists():
+            raise CorpusError("no such file", path=path)
     for name, value in (("--comet", comet), ("--terms", terms)):
         if value and source is None:
             raise ConfigError(f"{name} needs the source: give it with --source")
@@ -97,7 +122,7 @@ def _read(
         check_same_shape(systems[str(path)], references, path=path)
     if source is None:
         return systems, references, None
-    sources = read_documents(source, language=options.source_language, **layout)
+    sources = read_documents(source, language=str(options.source_language), **layout)
     check_same_shape(sources, references, path=source, what="source")
     return systems, references, sources
 

@@ -1,14 +1,16 @@
 """`docaps experiment`: many runs, one table."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, typed
-from docaps.experiments import DOCUMENTS, PHENOMENA, RECIPE
+from docaps.experiments import DOCUMENTS, RECIPE
 from docaps.memory import prepare_memory
 from docaps.progress import in_words
 
@@ -44,13 +46,21 @@ DocumentsOption = Annotated[
     int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default=str(DOCUMENTS))
 ]
 PhenomenaOption = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Phenomena of mini-documents.", show_default=PHENOMENA)
+    str | None, typer.Option(metavar="NAMES", help="Phenomena of mini-documents, with commas between (default: all).")
 ]
 IntoOption = Annotated[
     Path | None, typer.Option(help="Also write the table into this Markdown file, between its begin and end comments.")
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Print the runs and, except for routing and rivals, time and disk; then stop.")
+    bool, typer.Option("--dry-run", help="Print the runs, what is done and what is left; train and write nothing.")
+]
+EstimateOption = Annotated[
+    bool,
+    typer.Option(
+        "--estimate",
+        help="Also train a few steps of each unfinished row, and print the time and disk that the rest takes; write "
+        "nothing. Not for routing and rivals.",
+    ),
 ]
 
 
@@ -58,7 +68,7 @@ def experiment(
     name: NameArgument,
     dir: DirOption = None,
     seeds: SeedsOption = "1",
-    only: Annotated[list[str] | None, typer.Option(help="Only this row (may be given several times).")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Only this row.")] = None,
     corpus: CorpusOption = None,
     profile: ProfileOption = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")] = None,
@@ -70,6 +80,7 @@ def experiment(
     set: SetOption = None,
     into: IntoOption = None,
     dry_run: DryRunOption = False,
+    estimate: EstimateOption = False,
     json: JsonOption = False,
 ) -> None:
     """Train a sentence model per seed, then one document model for each row, and compare them.
@@ -77,16 +88,17 @@ def experiment(
     BLEU, METEOR and more are measured, with significance; `routing` and `rivals` compare contrastive choices by
     phenomenon and distance. Several machines may share a folder. Stop it any time: the same command continues.
 
-    Example: docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
+    Examples: docaps experiment table2 --steps 1000 --dry-run;
+    docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
     prepare_memory()  # before torch is imported
-    from docaps.cli.grid_options import GridOptions, build_grid, parse_seeds
+    from docaps.cli.grid_options import GridOptions, build_grid, check_mode, parse_seeds
     from docaps.experiments.grid_locks import PARENT
 
+    check_mode(name, {"--list": list_, "--dry-run": dry_run, "--estimate": estimate})
     folder, numbers = dir or Path("runs") / name, parse_seeds(seeds)
-    grid = build_grid(
-        GridOptions(name, folder, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget, jobs)
-    )
+    options = GridOptions(name, folder, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget)
+    grid = build_grid(replace(options, jobs=jobs, measures=not dry_run))
     if into is not None:
         replace_generated(into, name)  # report an error now, not after hours of training
     if PARENT in os.environ:  # this process was started as a worker
@@ -95,8 +107,8 @@ def experiment(
         work_for_parent(grid)
     elif list_:
         _print_commands(grid)
-    elif dry_run:
-        _print_plan(grid, jobs, json=json)
+    elif dry_run or estimate:
+        _print_plan(grid, jobs, measured=estimate, json=json)
     else:
         _run(grid, jobs, into, json=json)
 
@@ -184,41 +196,68 @@ def _print_commands(grid: "Grid") -> None:
             typer.echo(command_for(grid, cell, command_name()))
 
 
-def _print_plan(grid: "Grid", jobs: int, *, json: bool) -> None:
-    """Print the state of each run, and the time and disk that the others will take; routing and rivals are untimed."""
-    from docaps.experiments.estimate import corpus_to_measure, disk_in_all, estimate, seconds_in_all
+def _print_plan(grid: "Grid", jobs: int, *, measured: bool, json: bool) -> None:
+    """Print the state of each run and, if they are measured, the time and disk that the unfinished ones will take."""
     from docaps.experiments.runner import state_of
 
-    cells, costs = list(grid.cells()), dict["Cell", "Cost"]()
-    if timed := not grid.layout.per_seed:
-        with corpus_to_measure(grid) as store:
-            missing = [cell for cell in cells if not grid.is_done(cell)]
-            costs = {cost.cell: cost for cost in estimate(grid, store, missing, jobs)}
+    cells = list(grid.cells())
+    costs = _measure(grid, [cell for cell in cells if not grid.is_done(cell)], jobs) if measured else None
+    of_cell = {cost.cell: cost for cost in costs or ()}
     runs = [
         {
             "seed": cell.seed,
             "row": cell.name,
             "title": cell.row.title if cell.row else "the sentence model that all rows start from",
+            "stage": "document" if cell.row else "sentence",
             "state": state_of(grid, cell).value,
             "steps": grid.steps_of(cell),
-            "taken": grid.steps_taken(cell),
-            "seconds": round(costs[cell].seconds, 1) if cell in costs else None,
-            "bytes": costs[cell].kept if cell in costs else None,
+            "taken": min(grid.steps_taken(cell), grid.steps_of(cell)),
+            **(_cost(of_cell.get(cell)) if measured else {}),
         }
         for cell in cells
     ]
-    seconds, disk = (total(list(costs.values()), jobs) if timed else None for total in (seconds_in_all, disk_in_all))
-    if json:
-        print_json({"runs": runs, "seconds": seconds and round(seconds, 1), "bytes": disk, "jobs": jobs})
-        return
-    table = [_plan_cells(run) for run in runs]
-    print_table(f"Runs in {grid.directory}", ["row", "seed", "state", "steps", "about"], table)
-    if seconds is not None and disk is not None:
-        workers = "one process" if jobs == 1 else f"{jobs} processes"
-        typer.echo(f"About {in_words(seconds)} with {workers}, and at most {disk / 2**20:,.0f} MiB of disk.")
+    (print_json if json else partial(_print_plan_table, grid))({"runs": runs, **_totals(costs, jobs)})
+
+
+def _measure(grid: "Grid", cells: "Sequence[Cell]", jobs: int) -> "list[Cost]":
+    """Measure a few steps of some cells."""
+    from docaps.experiments.estimate import corpus_to_measure, estimate
+
+    with corpus_to_measure(grid) as store:
+        return estimate(grid, store, cells, jobs)
+
+
+def _cost(cost: "Cost | None") -> dict[str, Any]:
+    """Return the time and disk of a run; None for a finished one."""
+    return {"seconds": cost and round(cost.seconds, 1), "bytes": cost and cost.kept}
+
+
+def _totals(costs: "Sequence[Cost] | None", jobs: int) -> dict[str, Any]:
+    """Return the time and disk of all unfinished runs, if they were measured."""
+    if costs is None:
+        return {}
+    from docaps.experiments.estimate import disk_in_all, seconds_in_all
+
+    return {"seconds": round(seconds_in_all(costs, jobs), 1), "bytes": disk_in_all(costs, jobs), "jobs": jobs}
+
+
+def _print_plan_table(grid: "Grid", plan: Mapping[str, Any]) -> None:
+    """Print a row for each run, and how much is left."""
+    runs, measured = plan["runs"], "seconds" in plan
+    header = ["row", "seed", "stage", "state", "steps", *(["about"] if measured else [])]
+    rows = [_plan_cells(run)[: len(header)] for run in runs]
+    print_table(f"Runs in {grid.directory}", header, rows)
+    left = [run for run in runs if run["state"] != "finished"]
+    steps = sum(run["steps"] - run["taken"] for run in left)
+    typer.echo(f"{len(runs) - len(left)} of {len(runs)} runs are finished; {steps:,} training steps are left.")
+    if measured:
+        workers = "one process" if plan["jobs"] == 1 else f"{plan['jobs']} processes"
+        disk = f"{plan['bytes'] / 2**20:,.0f} MiB of disk"
+        typer.echo(f"About {in_words(plan['seconds'])} with {workers}, and at most {disk}.")
 
 
 def _plan_cells(run: Mapping[str, Any]) -> list[str]:
     taken = f"{run['taken']:,} of " if 0 < run["taken"] < run["steps"] else ""
-    time = "" if run["seconds"] is None else in_words(run["seconds"])
-    return [f"{run['row']}: {run['title']}", str(run["seed"]), run["state"], f"{taken}{run['steps']:,}", time]
+    time = in_words(run["seconds"]) if run.get("seconds") is not None else ""
+    name = f"{run['row']}: {run['title']}"
+    return [name, str(run["seed"]), run["stage"], run["state"], f"{taken}{run['steps']:,}", time]

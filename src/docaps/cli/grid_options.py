@@ -1,6 +1,6 @@
 """The options of `docaps experiment` as a grid. Imports torch: to be imported after memory is prepared."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +28,8 @@ class GridOptions:
     steps: int | None = None
     budget: str | None = None
     jobs: int = 1
+    measures: bool = True
+    """Whether steps may be trained to choose those that fit a budget."""
 
     @property
     def only_extends(self) -> bool:
@@ -41,6 +43,16 @@ class GridOptions:
         options = zip(("--profile", "--corpus", "--documents", "--phenomena", "--steps"), values, strict=True)
         given = [(option, str(value)) for option, value in options if value is not None]
         return [word for pair in [*given, *(("--set", setting) for setting in self.set)] for word in pair]
+
+
+def check_mode(name: str, given: Mapping[str, bool]) -> None:
+    """Refuse options that exclude each other, and an estimate of what cannot be estimated."""
+    names = [option for option, wanted in given.items() if wanted]
+    if len(names) > 1:
+        raise ConfigError(f"{' and '.join(names)}: give one of them")
+    if given["--estimate"] and LAYOUTS[name].per_seed:
+        message = "also checks choices while it trains, and their time is not measured: --dry-run prints its runs"
+        raise ConfigError(f"--estimate: {name} {message}")
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -95,6 +107,9 @@ def _fit_budget(grid: Grid, recipe: Recipe, options: GridOptions, budget: str) -
     begun = read_request(grid.directory) if grid.request.exists() else None
     if begun and begun[2].get("budget") == budget:
         steps = begun[0].stage["document"].steps
+    elif not options.measures:
+        message = "the steps that fit are found by training a few, and a dry run trains nothing"
+        raise ConfigError(f"--budget {budget}: {message}: give --estimate instead of --dry-run, or --steps")
     else:
         with corpus_to_measure(grid) as store:
             steps = steps_within(grid, store, seconds, options.jobs)

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-BAR_WIDTH = 22
+BAR_WIDTH = 20
 LABEL_WIDTH, COUNT_WIDTH = 9, 11
 EIGHTHS = "▏▎▍▌▋▊▉█"
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from docaps import __version__, interruption, progress
+from docaps.cli.help_page import HelpfulCommand, HelpfulGroup
 from docaps.errors import DocapsError, printable
 
 
@@ -52,9 +53,9 @@ def build_app(arguments: list[str]) -> typer.Typer:
         name="docaps",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
+        cls=HelpfulGroup,
+        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
-        epilog="Start with: docaps demo",
     )
     app.callback()(about)
     wanted = next((argument for argument in arguments if not argument.startswith("-")), None)
@@ -62,9 +63,10 @@ def build_app(arguments: list[str]) -> typer.Typer:
     for name, command in COMMANDS.items():
         if name == wanted or completing:
             function = getattr(importlib.import_module(f"docaps.cli.{name}"), name)
-            app.command(name, rich_help_panel=command.panel, no_args_is_help=False)(_guarded(function))
         else:
-            app.command(name, help=command.summary, rich_help_panel=command.panel)(_placeholder)
+            function = _placeholder
+        added = app.command(name, cls=HelpfulCommand, short_help=command.summary, rich_help_panel=command.panel)
+        added(_guarded(function))
     return app
 
 

@@ -1,7 +1,7 @@
 """`docaps prepare`: raw documents to a store of token ids."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docaps.cli.console import FormatOption, JsonOption, SetOption, print_json, print_next, print_table, typed
+from docaps.cli.console import (
+    FormatOption,
+    JsonOption,
+    SetOption,
+    languages_of,
+    print_json,
+    print_next,
+    print_table,
+    typed,
+)
 
 if TYPE_CHECKING:
     from docaps.config import PreparationSettings
@@ -19,6 +28,18 @@ if TYPE_CHECKING:
 Pair = tuple[Path, Path]
 StartsOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Plain lines: on which lines of that part, from 0, documents start.")
+]
+
+
+SourceLanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CODE",
+        help="Language of the source (default: the recipe's, or what the names end in, as train.en, or else en).",
+    ),
+]
+TargetLanguageOption = Annotated[
+    str | None, typer.Option(metavar="CODE", help="Language of the target (likewise, or else de).")
 ]
 
 
@@ -33,8 +54,8 @@ def prepare(
     ] = None,
     contrastive: Annotated[Path | None, typer.Option(help="Contrastive items (JSON Lines) that go with it.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Take the preparation settings of a recipe.")] = None,
-    source_language: Annotated[str | None, typer.Option(help="Language code of the source (default: en).")] = None,
-    target_language: Annotated[str | None, typer.Option(help="Language code of the target (default: de).")] = None,
+    source_language: SourceLanguageOption = None,
+    target_language: TargetLanguageOption = None,
     merges: Annotated[int | None, typer.Option(help="Joint BPE merge operations (default: 30000).")] = None,
     format: FormatOption = None,
     train_starts: StartsOption = None,
@@ -45,9 +66,9 @@ def prepare(
 ) -> None:
     """Tokenise documents, learn joint subwords on the training part, and store token ids.
 
-    Files hold one sentence a line, a line <d> before each document, the same lines on both sides; other formats
-    (docs/reference/file-formats.md) are detected by content. Plain, gzip or zstd; - is stdin. A file that holds both
-    sides is given twice. The same inputs and settings are not prepared twice.
+    Files hold one sentence a line, a line <d> before each document, the same lines on both sides; other formats (see
+    --format) are detected by content. Plain, gzip or zstd; - is stdin. A file that holds both sides is given twice.
+    The same inputs and settings are not prepared twice.
 
     Example: docaps prepare --train train.en train.de --dev dev.en dev.de --out data/prepared
     """
@@ -57,8 +78,9 @@ def prepare(
 
     given_settings = {"source_language": source_language, "target_language": target_language, "merges": merges}
     overrides = [f"preparation.{key}={dumps(value)}" for key, value in given_settings.items() if value is not None]
-    settings = load_recipe(recipe_path(recipe) if recipe else None, [*(set or ()), *overrides]).preparation
     parts = {"train": train, "dev": dev} | ({"test": test} if test else {}) | ({"extra": extra} if extra else {})
+    settings = load_recipe(recipe_path(recipe) if recipe else None, [*(set or ()), *overrides]).preparation
+    settings = _with_languages(settings, list(parts.values()))
     starts = {"train": train_starts, "dev": dev_starts, "test": test_starts}
     starts_files = {name: path for name, path in starts.items() if path is not None}
     if test_starts and not test:
@@ -69,6 +91,28 @@ def prepare(
         print_json({"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **counts})
     else:
         _print(out, store.manifest, built, recipe or "RECIPE")
+
+
+def _with_languages(settings: "PreparationSettings", pairs: Sequence[Pair]) -> "PreparationSettings":
+    """Complete languages that neither recipe nor option says: by the names of the files, or else the defaults."""
+    from docaps import progress
+    from docaps.errors import ConfigError
+
+    changed, said = {}, []
+    for number, side in enumerate(("source", "target")):
+        key, option = f"{side}_language", f"--{side}-language"
+        if key in settings.model_fields_set:
+            continue
+        # A file that holds both sides is not named by one of them.
+        found = languages_of(pair[number] for pair in pairs if pair[0] != pair[1])
+        if len(found) > 1:
+            listed = ", ".join(f"{path} in {language!r}" for language, path in found.items())
+            raise ConfigError(f"which language has the {side}? The names differ, {listed}: give {option}")
+        changed[key] = next(iter(found), getattr(settings, key))
+        said.append(f"{side} {changed[key]}{'' if found else ' (default)'}")
+    if said:
+        progress.say(f"languages: {', '.join(said)} (others: --source-language, --target-language)")
+    return settings.model_copy(update=changed)
 
 
 def _prepare(inputs: "CorpusFiles", settings: "PreparationSettings", out: Path) -> "tuple[Store, bool]":

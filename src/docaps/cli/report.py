@@ -25,7 +25,7 @@ def report(
     corpus: Annotated[Path | None, typer.Option(help="Prepared corpus to assess on (default: the run's own).")] = None,
     sentence: Annotated[
         list[str] | None,
-        typer.Option(metavar="D:S", help="Show the routing for sentence S of test document D (repeatable)."),
+        typer.Option(metavar="D:S", help="Show the routing for sentence S of test document D."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page if it exists.")] = False,
     json: JsonOption = False,

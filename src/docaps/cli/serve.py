@@ -23,11 +23,11 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; by default, only this machine.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any free port.")] = 8000,
     token_file: Annotated[
-        Path | None, typer.Option(help=f"File with the bearer token that clients need; or set {TOKEN}. Default: none.")
+        Path | None, typer.Option(help=f"File with the bearer token that clients need; or set {TOKEN}.")
     ] = None,
     origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="URL", help="Allow pages of this origin to call the API (CORS); may be repeated."),
+        typer.Option(metavar="URL", help="Allow pages of this origin to call the API (CORS)."),
     ] = None,
     max_sentences: Annotated[int, typer.Option(min=1, help="Maximum sentences per request.")] = USUAL.sentences,
     max_characters: Annotated[int, typer.Option(min=1, help="Maximum characters per sentence.")] = USUAL.characters,
@@ -43,8 +43,8 @@ def serve(
 ) -> None:
     """Serve translations over HTTP, with a web page to try them.
 
-    POST /v1/translate takes {"sentences": [...], "history": [...]}; see docs/how-to/serve.md for the rest. Requests of
-    many clients share batches. On Ctrl-C or SIGTERM, accepted requests are finished first.
+    POST /v1/translate takes {"sentences": [...], "history": [...]}; /openapi.json describes the rest.
+    Requests of many clients share batches. On Ctrl-C or SIGTERM, accepted requests are finished first.
 
     Example: docaps serve runs/demo/runs/document runs/demo/runs/sentence
     """

@@ -27,7 +27,7 @@ def train(
     recipe: Annotated[str, typer.Argument(help="A recipe: a TOML file, or the name of a bundled one.")],
     corpus: Annotated[Path, typer.Option(help="A prepared corpus.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the run directories, one per stage.")],
-    stage: Annotated[list[str] | None, typer.Option(help="Only this stage (repeatable).")] = None,
+    stage: Annotated[list[str] | None, typer.Option(help="Only this stage.")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps per stage, instead of the recipe's.")] = None,
     budget: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time per stage, such as 90s, 30m or 1h30m.")

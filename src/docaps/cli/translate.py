@@ -42,7 +42,10 @@ RoutingOption = Annotated[
 ]
 PrecisionOption = Annotated[
     TranslationPrecision,
-    typer.Option(help="Number format of matrix products; auto: what suits this machine (docs/how-to/translate.md)."),
+    typer.Option(
+        help="Number format of matrix products; auto: bfloat16 if the hardware has it, else int8 if docaps precision "
+        "found it good for this model, else float32."
+    ),
 ]
 
 
@@ -69,8 +72,8 @@ def translate(
     """Translate documents, each sentence in the context of the sentences before it.
 
     The input has one sentence a line and a line <d> before each document (without any, the file is one document), or
-    another format (docs/reference/file-formats.md), running text included; it is detected by content. The output has
-    the same format, documents, sentences, empty lines and paragraphs. Endless input is translated as it comes.
+    another format (see --format), running text included; it is detected by content. The output has the same format,
+    documents, sentences, empty lines and paragraphs. Endless input is translated as it comes.
 
     Example: docaps translate runs/demo/runs/document < story.en > story.de
 

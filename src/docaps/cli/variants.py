@@ -27,6 +27,7 @@ def variants(json: JsonOption = False) -> None:
     rows = [
         [one.name, one.title, one.sees, "yes" if one.regulariser else "–", one.paper or "–"] for one in SYSTEMS.values()
     ]
-    print_table("Systems", ["name", "system", "context", "regulariser", "row of Table 2"], rows)
+    header = ["name", "system", "context", "reg.", "row of Table 2"]
+    print_table("Systems", header, rows, texts=range(len(header)))
     example = f"{command_name()} train minidocs --corpus PREPARED --out RUNS --set stage.document.system=capsnet"
     print_next([("train one", example)])

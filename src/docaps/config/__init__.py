@@ -42,3 +42,8 @@ __all__ = [
     "recipe_path",
     "upgrade_settings",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__

@@ -10,6 +10,13 @@ from typing import Any
 
 from docaps.errors import ConfigError
 
+__all__ = ["entries", "load", "package"]
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__
+
 
 @cache
 def entries(group: str) -> dict[str, EntryPoint]:

@@ -5,6 +5,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+__all__ = ["Document", "ParallelDocument", "TextLayout", "all_sentences", "count_sentences"]
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__
+
 
 @dataclass(frozen=True, slots=True)
 class TextLayout:

@@ -9,7 +9,7 @@ import numpy as np
 
 from docaps.diagnosis.evidence import compare_likelihoods
 from docaps.errors import RunError
-from docaps.evaluation import EvaluationOptions
+from docaps.evaluation import DRAWS, SEED, EvaluationOptions
 from docaps.evaluation.compare import choose_metrics
 from docaps.evaluation.intervals import Table, mean_over_seeds, score_interval
 from docaps.evaluation.significance import compare
@@ -22,7 +22,6 @@ from docaps.runs.directory import Run
 from docaps.runs.results import read_results
 from docaps.runs.training_log import read_metrics
 
-DRAWS, SEED = 1000, 1
 CellsByRow = Mapping[str, Sequence[Cell]]
 
 
@@ -189,7 +188,8 @@ def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRo
         own, base = counts[row["row"]], counts.get(row["baseline"] or "", {})
         shared = sorted(own.keys() & base.keys())
         row["documents"] = {}
-        for metric in choose_metrics(EvaluationOptions(tuple(row["means"]))):
+        options = EvaluationOptions(language=_language(grid, cells[row["row"]]), metrics=tuple(row["means"]))
+        for metric in choose_metrics(options):
             table = _pooled(grid, metric.key, own, sorted(own))
             interval = score_interval(table, metric.score, draws=DRAWS, seed=SEED) if len(table) > 1 else None
             row["documents"][metric.key] = interval
@@ -197,6 +197,11 @@ def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRo
                 before, after = (_pooled(grid, metric.key, tables, shared) for tables in (base, own))
                 difference = compare(before, after, metric.score, draws=DRAWS, seed=SEED)
                 row.setdefault("against", {})[metric.key] = asdict(difference)
+
+
+def _language(grid: Grid, cells: Sequence[Cell]) -> str:
+    """Return the language that the runs of a row translate into."""
+    return str(read_json(grid.run(cells[0]).results, error=RunError)["data"]["target_language"])
 
 
 def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:

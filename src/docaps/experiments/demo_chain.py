@@ -25,7 +25,7 @@ from docaps.corpus.store import STORE_FILES
 from docaps.errors import RunError
 from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
 from docaps.experiments.assess import assess
-from docaps.experiments.grid import is_same_request
+from docaps.experiments.grid import describe_differences, list_differences
 from docaps.experiments.minicorpus import ITEMS, labels_of_test, prepare_once, write_once
 from docaps.files import foreign_files, read_json, remove_files, remove_leftovers, write_json
 from docaps.runs.card import write_card
@@ -61,22 +61,31 @@ class DemoFolder:
         }
 
 
-def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: bool, overwrite: bool) -> None:
-    """Prepare the folder of a demo; refuse to destroy or mix up what is there."""
-    if not folder.request.exists():
-        if folder.path.exists() and any(folder.path.iterdir()):
-            raise RunError("exists and is not a demo: choose another --dir", path=folder.path)
-    elif overwrite:
+def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: bool, overwrite: bool) -> bool:
+    """Prepare the folder of a demo and return whether this demo is finished; refuse to destroy or mix up demos."""
+    if folder.request.exists() and overwrite:
         _clear(folder)
-    elif not resume:
-        there = ", ".join(name for name, done in folder.state().items() if done) or "nothing finished"
-        message = f"an unfinished demo is here ({there}). Go on: --resume; start over: --overwrite"
-        raise RunError(message, path=folder.path)
-    elif not is_same_request(_read_request(folder), recipe, {"documents": documents}):
-        message = "the demo here has another seed or other settings: start over with --overwrite"
-        raise RunError(message, path=folder.path)
+    elif folder.request.exists():
+        _check_same(folder, recipe, documents)
+        if not folder.summary.exists() and not resume:
+            there = ", ".join(name for name, done in folder.state().items() if done) or "nothing finished"
+            message = f"an unfinished demo is here ({there}). Go on: --resume; start over: --overwrite"
+            raise RunError(message, path=folder.path)
+    elif folder.path.exists() and any(folder.path.iterdir()):
+        raise RunError("exists and is not a demo: choose another --dir", path=folder.path)
     if not folder.request.exists():
         write_json(folder.request, {"recipe": recipe.model_dump(), "documents": documents})
+    return folder.summary.exists()
+
+
+def _check_same(folder: DemoFolder, recipe: Recipe, documents: int) -> None:
+    """Refuse a folder whose demo has other settings, and say which."""
+    differences = list_differences(_read_request(folder), recipe, {"documents": documents})
+    if differences:
+        state = "a finished" if folder.summary.exists() else "an unfinished"
+        advice = "choose another --dir, or start over with --overwrite"
+        message = f"{state} demo with another seed or other settings is here ({describe_differences(differences)})"
+        raise RunError(f"{message}: {advice}", path=folder.path)
 
 
 def _read_request(folder: DemoFolder) -> dict[str, Any]:

@@ -12,6 +12,7 @@ EXPERIMENT.json, .md       the numbers of all rows, and the same as a table
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,13 @@ from docaps.experiments import DOCUMENTS, PHENOMENA
 from docaps.experiments.grid_locks import LockFolder
 from docaps.experiments.rows import SENTENCE, GridLayout, GridRow
 from docaps.files import read_json, write_json
+from docaps.runs.card import flatten
 from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
 
 VERSION = 1
+SHOWN = 6
+"""Differences of settings that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +195,24 @@ def shape(recipe: Recipe, steps: int | None, check_every: int | None = None) -> 
     return Recipe.model_validate(recipe.model_dump() | {"stage": stages})
 
 
-def is_same_request(found: Any, recipe: Recipe, others: Mapping[str, Any]) -> bool:
-    """Return whether a stored request has this recipe and these other values; unknown settings have their defaults."""
+def list_differences(found: Any, recipe: Recipe, others: Mapping[str, Any]) -> list[str]:
+    """List the settings in which a stored request differs from a recipe and other values; none: they are the same.
+
+    Settings that the version that stored the request did not know have their defaults.
+    """
     if not isinstance(found, dict) or not isinstance(found.get("recipe"), dict):
-        return False
-    same = upgrade_settings(Recipe, found["recipe"]) == recipe.model_dump()
-    return same and all(found.get(name) == value for name, value in others.items())
+        return ["no recipe is stored"]
+    stored = {**upgrade_settings(Recipe, found["recipe"]), **{name: found.get(name) for name in others}}
+    # Both as JSON: a tuple of settings is a list in the file.
+    there, wanted = (flatten(loads(dumps(one))) for one in (stored, {**recipe.model_dump(), **others}))
+    differing = [key for key in {**there, **wanted} if there.get(key) != wanted.get(key)]
+    return [f"{key} is {dumps(there.get(key))}, asked for: {dumps(wanted.get(key))}" for key in differing]
+
+
+def describe_differences(differences: Sequence[str]) -> str:
+    """Describe what differs between two requests: a few settings, and how many more."""
+    more = len(differences) - SHOWN
+    return "; ".join([*differences[:SHOWN], *([f"and {more} more"] if more > 0 else [])])
 
 
 def check_request(grid: Grid) -> None:
@@ -205,8 +221,9 @@ def check_request(grid: Grid) -> None:
     if grid.request.exists():
         stored = _without_path(read_json(grid.request, error=RunError))
         others = {name: value for name, value in wanted.items() if name != "recipe"}
-        if not is_same_request(stored, grid.recipe.model_copy(update={"seed": 0}), others):
-            raise RunError("a grid with other settings is here: choose another --dir", path=folder)
+        if differences := list_differences(stored, grid.recipe.model_copy(update={"seed": 0}), others):
+            what = describe_differences(differences)
+            raise RunError(f"a grid with other settings is here: choose another --dir ({what})", path=folder)
     elif (folder / "request.json").exists():
         raise RunError("a comparison of docaps 0.1, which cannot be continued: choose another --dir", path=folder)
     elif folder.exists() and (not folder.is_dir() or any(path != grid.locks.folder for path in folder.iterdir())):

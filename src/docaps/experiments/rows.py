@@ -93,7 +93,7 @@ _TABLE = (
     GridRow("capsnet", "plain capsules, no query", "capsnet"),
     GridRow("qcn-shuffled", "control: histories of other documents", "qcn-shuffled"),
     GridRow("qcn-noise", "control: a random memory", "qcn-noise"),
-    # The rivals in other forms; zhang-all and han-encoder learnt best (docs/explanation/results.md).
+    # The rivals in other forms; zhang-all and han-encoder learnt best.
     GridRow("zhang-all", "Transformer-DocNMT, all weights trained", "zhang"),
     _informed("han-encoder", "HAN-DocNMT, encoder, with distances and gradient", "han", side="encoder"),
     _informed("han-decoder", "hierarchical attention, decoder", "han", side="decoder"),

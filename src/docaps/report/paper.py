@@ -75,7 +75,7 @@ OUR_CHOICES: Mapping[str, Any] = {
     "system.regulariser.correlation": "capsules",
     "system.regulariser.positions": True,
 }
-"""Our interpretation where the paper is silent or unclear (docs/explanation/equations.md)."""
+"""Our interpretation where the paper is silent or unclear."""
 DROPOUT_WITHOUT_CONTEXT = 0.1
 BATCHES = {"TED": 1500, "News": 900, "Europarl": 900}
 _OF_QUERIES = ("system.qcn.query", "system.qcn.guide_capsules", "system.qcn.guide_agreement")

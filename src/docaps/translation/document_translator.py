@@ -3,7 +3,7 @@
 import docaps
 
 model = docaps.load("runs/demo/runs/document")
-story = model.translate(["First sentence.", "It goes on."])
+story = model.translate(["Anna bought a red blouse in the sale.", "It fitted Anna like a glove."])
 story.texts, story[1].score
 """
 

@@ -3,7 +3,7 @@
 from docaps.web.client import Client
 
 client = Client("http://127.0.0.1:8000")
-answer = client.translate(["Anna bought a coat.", "It was warm."])
+answer = client.translate(["Anna bought a red blouse in the sale.", "It fitted Anna like a glove."])
 print([one.translation for one in answer.translations])
 
 """
@@ -29,6 +29,13 @@ from docaps.web.schemas import (
     TranslationResponse,
     to_json,
 )
+
+__all__ = ["Client", "ServiceError"]
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__
 
 
 class ServiceError(DocapsError):

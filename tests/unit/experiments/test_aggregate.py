@@ -46,6 +46,16 @@ def test_the_difference_to_the_sentence_row_counts_all_seeds_together(made: Path
     assert found["difference"] == pytest.approx(score["qcn+reg"] - score["transformer"])
 
 
+def test_intervals_have_the_parameters_of_the_target_language(copy: Path) -> None:
+    """METEOR weighs the same counts otherwise in English."""
+    before = read(copy / "table2.json")["rows"][0]["documents"]["meteor"]
+    for path in copy.glob("seed-*/*/results.json"):
+        path.write_text(path.read_text(encoding="utf-8").replace('"target_language": "de"', '"target_language": "en"'))
+    (after,) = aggregate_folder(copy)
+    assert after["rows"][0]["documents"]["meteor"] != before
+    assert after["rows"][0]["documents"]["bleu"] == read(copy / "table2.json")["rows"][0]["documents"]["bleu"]
+
+
 def test_a_row_with_a_baseline_of_its_own_is_compared_with_that(copy: Path) -> None:
     rows = {name: LAYOUTS["trials"].rows[name] for name in ("transformer", "qcn+reg", "mean")}
     changed = rows | {"qcn+reg": replace(rows["qcn+reg"], baseline="mean")}

@@ -13,7 +13,8 @@ from docaps.experiments.grid import (
     CorpusSource,
     Grid,
     check_request,
-    is_same_request,
+    describe_differences,
+    list_differences,
     read_request,
     shape,
     write_request,
@@ -39,7 +40,8 @@ def test_a_grid_is_what_its_folder_says(copy: Path) -> None:
     grid = Grid(copy, LAYOUTS["history"], recipe, source, (3,), extra=extra)
     check_request(grid)
     assert (source, extra) == (CorpusSource(None, 30), {})
-    with pytest.raises(RunError, match="a grid with other settings is here: choose another --dir"):
+    difference = r"choose another --dir \(corpus\.documents is 30, asked for: 31\)"
+    with pytest.raises(RunError, match=f"a grid with other settings is here: {difference}"):
         check_request(toy(copy, source=CorpusSource(None, 31)))
     with pytest.raises(RunError, match="exists and is not a grid"):
         check_request(toy(copy.parent))
@@ -58,27 +60,41 @@ def stored(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_request_equals_itself_and_may_have_more_keys() -> None:
-    assert is_same_request(stored(), RECIPE, OTHERS)
-    assert is_same_request(stored(seeds=[1]), RECIPE, OTHERS)
+    assert list_differences(stored(), RECIPE, OTHERS) == []
+    assert list_differences(stored(seeds=[1]), RECIPE, OTHERS) == []
 
 
 def test_a_setting_that_an_earlier_version_did_not_know_has_its_default() -> None:
     found = stored()
     del found["recipe"]["decoding"]["length_margin"], found["recipe"]["han"]["distances"]
-    assert is_same_request(found, RECIPE, OTHERS)
+    assert list_differences(found, RECIPE, OTHERS) == []
     other = RECIPE.model_copy(update={"decoding": RECIPE.decoding.model_copy(update={"length_margin": 7})})
-    assert not is_same_request(found, other, OTHERS)
+    assert list_differences(found, other, OTHERS) == ["decoding.length_margin is 20, asked for: 7"]
 
 
 @pytest.mark.parametrize("found", [None, [], "grid", {}, {"recipe": []}, stored(documents=31), stored(recipe={})])
 def test_any_other_request_differs(found: Any) -> None:
-    assert not is_same_request(found, RECIPE, OTHERS)
+    assert list_differences(found, RECIPE, OTHERS)
+
+
+def test_the_differences_of_requests_are_listed_and_the_first_few_described() -> None:
+    found = stored(documents=31)
+    found["recipe"]["seed"] = 7
+    found["recipe"]["stage"]["document"]["steps"] = 3
+    found["recipe"]["stage"]["document"]["inherited_exempt"] = ["output"]
+    differences = list_differences(found, RECIPE, OTHERS)
+    steps = RECIPE.stage["document"].steps
+    assert {"documents is 31, asked for: 30", "seed is 7, asked for: 1"} < set(differences)
+    assert f"stage.document.steps is 3, asked for: {steps}" in differences
+    assert len(differences) == 4
+    assert describe_differences(differences) == "; ".join(differences)
+    assert describe_differences([*"abcdefgh"]) == "a; b; c; d; e; f; and 2 more"
 
 
 def test_an_unknown_setting_makes_another_request() -> None:
     found = stored()
     found["recipe"]["qcn"]["magic"] = True
-    assert not is_same_request(found, RECIPE, OTHERS)
+    assert list_differences(found, RECIPE, OTHERS) == ["qcn.magic is true, asked for: null"]
 
 
 def test_a_folder_of_the_old_comparisons_is_refused(tmp_path: Path) -> None:

@@ -19,3 +19,8 @@ __all__ = [
     "read_set",
     "write_items",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -130,10 +131,12 @@ def with_nearest_history(items: Sequence[AnyItem], count: int) -> list[AnyItem]:
 
 
 def spread(items: Sequence[Element], limit: int | None) -> list[Element]:
-    """Return at most `limit` items, evenly spaced over the whole set, because sets are sorted."""
+    """Return at most `limit` items, one from each part of the set, because sets are sorted."""
     if limit is None or limit >= len(items):
         return list(items)
-    return [items[number * len(items) // limit] for number in range(limit)]
+    # At random within a part, by a fixed seed: sets are periodic, and the first of each part may be of one kind.
+    rng, edges = Random(1), [number * len(items) // limit for number in range(limit + 1)]
+    return [items[rng.randrange(start, stop)] for start, stop in pairwise(edges)]
 
 
 def spread_documents(items: Sequence[AnyItem], limit: int | None) -> list[AnyItem]:

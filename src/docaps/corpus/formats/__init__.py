@@ -1,7 +1,7 @@
 """File formats of documents: detected by content, read one document at a time, written back in the same layout.
 
-`docs/reference/file-formats.md` shows every format. docaps's own files are `lines`: one sentence a line, a line `<d>`
-before each document. Other packages add formats through the entry points `docaps.formats` (see `registry`).
+docaps's own files are `lines`: one sentence a line, a line `<d>` before each document. Other packages
+add formats through the entry points `docaps.formats` (see `registry`).
 """
 
 from docaps.corpus.formats.format import Format, OutputDocument, ReadingOptions, WritingOptions
@@ -32,3 +32,8 @@ __all__ = [
     "write_parallel",
     "write_translations",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public API only."""
+    return __all__

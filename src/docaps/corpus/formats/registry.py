@@ -157,7 +157,7 @@ def detect_sample(sample: Sequence[str], path: Path, *, running_text: bool) -> s
         return found
     if foreign:
         what = f"XML that begins with {f'<{root}>' if root else 'no element'}: expected <dataset>, <mteval> or <srcset>"
-        raise CorpusError(f"{what}; write the text in a format of docs/reference/file-formats.md", path=path)
+        raise CorpusError(f"{what}; write the text in another format: {', '.join(NAMES)}", path=path)
     if len(worded) > 1 and _has_columns(worded) and all(line.partition("\t")[0].strip() for line in worded):
         message = "tab-separated columns without a document id: put one before each line, then a tab"
         raise CorpusError(f"{message} (sentences with tabs in them: name the format 'lines')", path=path, line=1)

@@ -8,6 +8,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from string import ascii_letters, ascii_uppercase
 
 from docaps.errors import ConfigError
@@ -20,6 +21,7 @@ _TWO_LETTERS = (
     "su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
 )
 _ISO_639_1 = frozenset(_TWO_LETTERS.split())
+_FORMAT_ENDINGS = frozenset({"gz", "zst", "txt", "sgm", "sgml", "xml", "json", "jsonl", "tsv"})
 
 _TITLES = (
     "Adj Adm Adv Asst Bart Bldg Brig Bros Capt Cmdr Col Comdr Con Corp Cpl DR Dr Ens Gen Gov Hon Hosp Insp Lt MM MR "
@@ -44,6 +46,15 @@ def check_language(language: str) -> None:
     near = difflib.get_close_matches(language.lower()[:2], _ISO_639_1, n=1, cutoff=0.9)
     hint = f": did you mean {near[0]!r}?" if near else "; any three letters will do for a language without one"
     raise ConfigError(f"{language!r} is not a language code like 'en' or 'de' (ISO 639, lower case){hint}")
+
+
+def language_in_name(path: Path) -> str | None:
+    """Return the language that a name ends in, as test.de, test.de.gz and the directory de/ do; None if none."""
+    *stem, last = path.name.lower().split(".")
+    while stem and last in _FORMAT_ENDINGS:
+        *stem, last = stem
+    named = any(stem) or path.is_dir()  # a file called `de` is not known to be German
+    return last if named and last in _ISO_639_1 else None
 
 
 def note_on(language: str) -> str | None:

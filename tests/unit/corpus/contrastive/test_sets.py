@@ -242,5 +242,11 @@ def test_histories_can_be_hidden() -> None:
 
 def test_a_limit_takes_items_from_the_whole_set() -> None:
     items = some_items(*[None] * 10)
-    assert [item.id for item in spread(items, 3)] == ["0", "3", "6"]
+    chosen = [int(item.id) for item in spread(items, 3)]
+    assert [0 <= chosen[0] < 3, 3 <= chosen[1] < 6, 6 <= chosen[2] < 10] == [True] * 3
+    assert spread(items, 3) == spread(items, 3)
     assert spread(items, None) == spread(items, 10) == spread(items, 99) == items
+
+
+def test_a_limit_takes_items_of_every_kind_from_a_periodic_set() -> None:
+    assert {number % 12 for number in spread(range(6000), 50)} == set(range(12))  # 6,000 / 50 is a multiple of 12

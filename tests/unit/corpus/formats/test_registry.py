@@ -122,7 +122,7 @@ def test_other_xml_is_refused() -> None:
         detected("<?xml version='1.0'?>\n<rss>")
     with pytest.raises(CorpusError, match="XML that begins with no element"):
         detected("<?xml version='1.0'?>")
-    with pytest.raises(CorpusError, match=r"XML that begins with <html>: .* write the text in a format of docs/"):
+    with pytest.raises(CorpusError, match=r"<html>: .* write the text in another format: lines, blank, "):
         detected("<!DOCTYPE html>\n<html>")
 
 

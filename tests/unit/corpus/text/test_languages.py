@@ -1,9 +1,11 @@
 """Language codes and abbreviations; a language without a list is reported."""
 
+from pathlib import Path
+
 import pytest
 from sacremoses.corpus import NonbreakingPrefixes
 
-from docaps.corpus.text.languages import abbreviations, check_language, note_on
+from docaps.corpus.text.languages import abbreviations, check_language, language_in_name, note_on
 from docaps.corpus.text.tokenization import Tokenizer
 from docaps.errors import ConfigError
 
@@ -52,3 +54,32 @@ def test_built_in_lists_are_those_of_moses(language: str) -> None:
 def test_other_languages_have_the_lists_of_sacremoses() -> None:
     assert len(abbreviations("fr")) == len(set(NonbreakingPrefixes().words("fr"))) > 50
     assert note_on("fr") is None
+
+
+NAMED = [
+    ("story.de", "de"),
+    ("data/europarl.train.en.gz", "en"),
+    ("hypothesis.v2.FR.txt", "fr"),
+    ("newstest2014-deen-ref.de.sgm", "de"),
+    ("story.de.jsonl.zst", "de"),
+    ("story.txt", None),
+    ("story", None),
+    ("story.xx", None),
+    ("de", None),
+    (".de", None),
+    ("-", None),
+    ("de.txt", None),
+]
+
+
+@pytest.mark.parametrize(("name", "language"), NAMED, ids=[name for name, _ in NAMED])
+def test_the_name_of_a_file_tells_its_language(name: str, language: str | None) -> None:
+    assert language_in_name(Path(name)) == language
+
+
+def test_the_name_of_a_directory_tells_its_language(tmp_path: Path) -> None:
+    (tmp_path / "de").mkdir()
+    (tmp_path / "stories.fr").mkdir()
+    assert language_in_name(tmp_path / "de") == "de"
+    assert language_in_name(tmp_path / "stories.fr") == "fr"
+    assert language_in_name(tmp_path) is None
