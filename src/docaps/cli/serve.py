@@ -34,9 +34,7 @@ def serve(
     max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes per request.")] = USUAL.body,
     max_queue: Annotated[int, typer.Option(min=1, help="Maximum queued sentences per model.")] = USUAL.queue,
     max_beam: Annotated[int, typer.Option(min=1, max=MAX_BEAM, help="Maximum beam width.")] = USUAL.beam,
-    max_routing: Annotated[
-        int, typer.Option(min=1, help="Maximum history words in the routing of a request.")
-    ] = USUAL.routing,
+    max_routing: Annotated[int, typer.Option(min=1, help="Maximum history words per routing.")] = USUAL.routing,
     timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = USUAL.seconds,
     precision: PrecisionOption = "auto",
     json: JsonOption = False,
