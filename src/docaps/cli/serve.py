@@ -34,9 +34,7 @@ def serve(
     max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes per request.")] = USUAL.body,
     max_queue: Annotated[int, typer.Option(min=1, help="Maximum queued sentences per model.")] = USUAL.queue,
     max_beam: Annotated[int, typer.Option(min=1, max=MAX_BEAM, help="Maximum beam width.")] = USUAL.beam,
-    max_routing: Annotated[
-        int, typer.Option(min=1, help="Maximum history words in the routing of a request.")
-    ] = USUAL.routing,
+    max_routing: Annotated[int, typer.Option(min=1, help="Maximum history words per routing.")] = USUAL.routing,
     timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = USUAL.seconds,
     precision: PrecisionOption = "auto",
     json: JsonOption = False,
@@ -50,9 +48,7 @@ def serve(
     """
     limits = Limits(max_body, max_sentences, max_characters, max_beam, max_queue, max_routing, timeout)
     token = _read_token(token_file)
-    for package in REQUIRED:
-        if importlib.util.find_spec(package) is None:
-            raise DocapsError(f"docaps serve needs {package}: pip install 'docaps[serve]'")
+    _check_packages()
     from docaps.web.access import Access, check_origin, local_hosts
     from docaps.web.app import build_app
     from docaps.web.server import bind, run_server, url_of
@@ -71,6 +67,12 @@ def serve(
         complete = run_server(build_app(service, access), service, listening)
     outcome = "all accepted requests were answered" if complete else "some accepted requests were not answered"
     typer.echo(f"docaps: stopped; {outcome}", err=True)
+
+
+def _check_packages() -> None:
+    for package in REQUIRED:
+        if importlib.util.find_spec(package) is None:
+            raise DocapsError(f"docaps serve needs {package}: pip install 'docaps[serve]'")
 
 
 def _read_token(path: Path | None) -> str | None:

@@ -121,7 +121,7 @@ class LimitedConnection(HttpToolsProtocol):
         return piece
 
     def _find_end(self, most: int) -> int:
-        """Return the number of bytes up to the next empty line, which may begin in the last piece, or at most `most`."""
+        """Return the number of bytes up to the next empty line, which may begin in the last piece, or `most`."""
         before, self._last = self._last, b""
         if across := EMPTY_LINE.search(before + self._received[:2]):
             return across.end() - len(before)

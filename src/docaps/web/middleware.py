@@ -99,13 +99,15 @@ class _Exchange:
             raise StalledClientError from None
 
     async def _discard_request(self) -> None:
-        """Read the rest of a refused request if it has nearly arrived: the connection can then be kept open.
+        """Read the rest of a refused request if it is small and has nearly arrived: the connection can be kept open.
 
         Nothing is read if the client waits for `100 Continue`.
         """
+        if "expect" in Headers(scope=self.scope):
+            return
         with contextlib.suppress(TimeoutError):
             async with timeout(DISCARD_SECONDS):
-                while not self.complete and "expect" not in Headers(scope=self.scope):
+                while not self.complete and self.size <= self.service.limits.body:
                     await self._receive_counted()
 
     async def refuse(self, error: HttpError) -> None:

@@ -78,7 +78,9 @@ class TranslationRequest(BaseModel):
     context: bool = Field(True, description="Whether the model sees earlier sentences.")
     beam: Beam | None = Field(None, description="Beam width; 1 is greedy search. By default the setting of the run.")
     nbest: Beam = Field(1, description="Number of best translations of each sentence to return in `alternatives`.")
-    routing: bool = Field(False, description="Whether to return the routing of each word of the history; for a few sentences.")
+    routing: bool = Field(
+        False, description="Whether to return the routing of each word of the history; for a few sentences at a time."
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -61,7 +61,8 @@ def test_only_local_host_names_are_answered(served: Served) -> None:
 
 @pytest.mark.parametrize("hosts", [None, LOCAL_HOSTS])
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1:x@evil", "localhost:80:80", "localhost:-1", "[::1", "[::1]x", "localhost/x", "localhost x", "a@b"]
+    "host",
+    ["127.0.0.1:x@evil", "localhost:80:80", "localhost:-1", "[::1", "[::1]x", "localhost/x", "local host", "a@b"],
 )
 def test_a_host_that_is_none_is_refused(host: str, hosts: frozenset[str] | None) -> None:
     assert status_of(Access(None, hosts), {"host": host}) == 400

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ def test_requests_are_the_same_in_whatever_pieces_they_arrive(cuts: set[int]) ->
 
     stream = b"".join(wire_format(*request) for request in REQUESTS)
     places = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
-    pieces = [stream[start:end] for start, end in zip(places, places[1:], strict=False)]
+    pieces = [stream[start:end] for start, end in pairwise(places)]
     run(lambda: converse(app, pieces))
     assert seen == [(path, body) for path, body, _ in REQUESTS]
 

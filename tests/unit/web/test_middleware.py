@@ -72,9 +72,7 @@ def test_a_body_that_never_arrives_times_out(tiny_demo: Path) -> None:
             assert raw.recv(100).startswith(b"HTTP/1.1 408")
 
 
-def test_refused_requests_do_not_keep_a_server_from_stopping(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_requests_do_not_keep_a_server_from_stopping(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served.service, "active", 1)  # the session's server must not stop
     monkeypatch.setattr(served.service, "draining", True)
     sent: list[Any] = []

@@ -113,9 +113,8 @@ def test_requests_on_their_way_get_503_when_the_server_stops(tiny_demo: Path, mo
 
 
 def test_an_idle_connection_does_not_keep_the_server_from_stopping(tiny_demo: Path) -> None:
-    with serving(models(tiny_demo)[1:]) as running:
-        with socket.create_connection(running.address, timeout=30) as used:
-            used.sendall(GET + b"\r\n")
-            assert used.recv(65536).startswith(b"HTTP/1.1 200 ")
-            running.server.handle_exit(signal.SIGTERM, None)
-            assert read_all(used) == b""
+    with serving(models(tiny_demo)[1:]) as running, socket.create_connection(running.address, timeout=30) as used:
+        used.sendall(GET + b"\r\n")
+        assert used.recv(65536).startswith(b"HTTP/1.1 200 ")
+        running.server.handle_exit(signal.SIGTERM, None)
+        assert read_all(used) == b""
