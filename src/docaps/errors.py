@@ -17,6 +17,8 @@ import re
 from pathlib import Path
 
 __all__ = ["CheckpointError", "ConfigError", "CorpusError", "DocapsError", "FetchError", "RunError", "TrainingError"]
+LONGEST_LINE = 2000
+"""Characters of a line of a message: a message may quote a value of any length."""
 _ORDERS = r"\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 """Control characters, separators of lines, marks that turn the direction of text, and what is no text at all."""
 _UNPRINTABLE, _UNPRINTABLE_OR_LAYOUT = re.compile(f"[{_ORDERS}]"), re.compile(rf"[{_ORDERS}\t\n]")
@@ -33,6 +35,11 @@ def printable(text: str, *, one_line: bool = False) -> str:
     return unsafe.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
+def _shorten(line: str) -> str:
+    """Cut a line of a message that quotes something very long."""
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}... ({len(line) - LONGEST_LINE:,} more)"
+
+
 class DocapsError(Exception):
     """An error with a message for the user; the command line exits with `exit_code`."""
 
@@ -40,7 +47,7 @@ class DocapsError(Exception):
 
     def __init__(self, message: str, *, path: Path | None = None, line: int | None = None) -> None:
         where = ":".join(printable(str(part), one_line=True) for part in (path, line) if part is not None)
-        super().__init__(printable(f"{where}: {message}" if where else message))
+        super().__init__("\n".join(map(_shorten, printable(f"{where}: {message}" if where else message).split("\n"))))
         self.path = path
         self.line = line
 

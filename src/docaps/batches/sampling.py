@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docaps.corpus.store import Split
-from docaps.runs.directory import Natural
+from docaps.runs.stored_forms import Natural
 
 Indices = NDArray[np.int64]
 Sampling = Literal["sentences", "documents"]

@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field
 
-from docaps.config.faults import describe_faults
 from docaps.corpus.arrays import TokenArray
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import read_parallel
@@ -38,7 +37,7 @@ from docaps.corpus.verification import (
 )
 from docaps.errors import CorpusError
 from docaps.files import LARGEST_DESCRIPTION, naming, open_regular, read_json
-from docaps.runs.directory import Natural
+from docaps.runs.stored_forms import Natural, StoredForm, check_form
 
 _PARTS = ("train", "dev", "test")
 _ARRAYS = ("source", "source.starts", "target", "target.starts", "documents", "usable")
@@ -53,18 +52,14 @@ MANIFEST_KEYS = ("version", "settings", "inputs", "counts", "filters", "vocabula
 VERSION = 2
 
 
-class _PartCounts(BaseModel):
-    model_config = ConfigDict(strict=True)
-
+class _PartCounts(StoredForm):
     documents: Natural
     sentences: Natural
     usable: Natural
 
 
-class _Manifest(BaseModel):
+class _Manifest(StoredForm):
     """The form of manifest.json; a corpus without hashes of its files is checked less."""
-
-    model_config = ConfigDict(strict=True)
 
     version: Natural
     settings: dict[str, Any]
@@ -72,7 +67,7 @@ class _Manifest(BaseModel):
     counts: dict[str, _PartCounts]
     filters: dict[str, dict[str, Natural]]
     vocabulary: Natural
-    files: dict[str, str] = {}
+    files: dict[str, str] = Field(default_factory=dict)
     hash: str
     command: str | None = None
 
@@ -83,11 +78,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     missing = [key for key in MANIFEST_KEYS if not isinstance(found, dict) or key not in found]
     if missing:
         raise CorpusError(f"does not describe a prepared corpus: {', '.join(missing)} missing", path=path)
-    try:
-        _Manifest.model_validate(found)
-    except ValidationError as fault:
-        raise CorpusError(f"not in the expected form:\n{describe_faults(fault, _Manifest)}", path=path) from None
-    return {"files": {}, **found}
+    return {"files": {}, **check_form(found, _Manifest, path, error=CorpusError)}
 
 
 @dataclass(frozen=True)
@@ -221,7 +212,7 @@ class Store:
         self._check_regular(path)
         try:
             found = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ArithmeticError, EOFError, MemoryError, OSError, SyntaxError, TypeError, ValueError) as fault:
+        except Exception as fault:  # a header is parsed as Python, so a damaged one can raise anything
             raise damaged(str(fault), path) from None
         if not isinstance(found, np.ndarray):
             raise damaged("expected an array", path)

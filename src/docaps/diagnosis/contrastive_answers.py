@@ -17,8 +17,10 @@ from docaps.evaluation.contrastive import measure_accuracy
 from docaps.evaluation.intervals import LEVEL
 from docaps.files import read_json, write_json
 from docaps.runs.card import write_card
+from docaps.runs.contrastive_results import is_contrastive_result
 from docaps.runs.directory import open_run
 from docaps.runs.grid_results import read_grids, runs_of
+from docaps.runs.measured_results import read_measured
 from docaps.translation.trained_model import load_trained
 
 History = Literal["own", "none", "shuffled"]
@@ -82,7 +84,8 @@ def contrast_grid(
     """
     found, faults = list[dict[str, Any]](), list[DocapsError]()
     for run in runs_of(directory, read_grids(directory)):
-        if "test" not in read_json(open_run(run).results, error=RunError)["parts"]:  # a trial
+        measured = read_measured(open_run(run))
+        if measured is None or "test" not in measured["parts"]:  # a trial
             continue
         try:
             histories: Sequence[History] = ("own", "none", "shuffled") if load_trained(run).model.history else ("own",)
@@ -110,9 +113,9 @@ def _read_stored(path: Path, identity: Mapping[str, Any], examples: int) -> dict
     if not path.exists():
         return None
     found = read_json(path, error=RunError)
-    if not isinstance(found, dict) or any(found.get(key) != value for key, value in identity.items()):
+    if not is_contrastive_result(found) or any(found.get(key) != value for key, value in identity.items()):
         return None
-    shown: list[Any] = found.get("examples", [])
+    shown: list[Any] = found["examples"]
     return {**found, "examples": shown[:examples]} if len(shown) >= min(examples, found["items"]) else None
 
 

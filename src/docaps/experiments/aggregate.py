@@ -17,9 +17,9 @@ from docaps.experiments.grid import Cell, Grid, read_request
 from docaps.experiments.measure import LEARNT, PROBED_ITEMS, steps_to_learn
 from docaps.experiments.rows import LAYOUTS, SENTENCE, GridRow
 from docaps.experiments.runner import CellState, command_for, state_of
-from docaps.files import read_json, write_json
-from docaps.runs.directory import Run
-from docaps.runs.results import read_results
+from docaps.files import write_json
+from docaps.runs.measured_results import read_measured, read_speed, read_tables
+from docaps.runs.results import read_contrastive, read_results
 from docaps.runs.training_log import read_metrics
 
 CellsByRow = Mapping[str, Sequence[Cell]]
@@ -104,11 +104,11 @@ def _describe_scores(grid: Grid, cells: Sequence[Cell]) -> dict[str, Any]:
     """Return the part of the corpus that scores are of, their signatures, and how choices were measured."""
     found: dict[str, Any] = {"part": grid.layout.part}
     if cells:
-        first = _compared_part(grid, read_json(grid.run(cells[0]).results, error=RunError))
+        first = _compared_part(grid, _measured(grid, cells[0]))
         signatures = {key: score["signature"] for key, score in first["scores"].items()}
         found = {"part": first["set"], "signatures": signatures}
     if grid.layout.per_seed:
-        choices = _contrastive(grid.run(cells[0])) if cells else {}
+        choices = read_contrastive(grid.run(cells[0])) if cells else {}
         found |= {"check_every": grid.layout.check_every, "probed_items": PROBED_ITEMS, "learnt": LEARNT}
         found |= {"items": choices.get("items", 0), "chance": choices.get("chance")}
     return found
@@ -118,6 +118,15 @@ def _compared_part(grid: Grid, found: Mapping[str, Any]) -> Any:
     """Return the results on the part that rows are compared on; a corpus without a test part has only one."""
     parts = found["parts"]
     return parts.get(grid.layout.part, parts.get("test"))
+
+
+def _measured(grid: Grid, cell: Cell) -> Mapping[str, Any]:
+    """Read the scores of a run; refuse scores of other parts, or of other metrics than the first run's."""
+    run = grid.run(cell)
+    found = read_measured(run)
+    if found is None or not _compared_part(grid, found):
+        raise RunError(f"no scores of the {grid.layout.part} part: remove it, and run the grid again", path=run.results)
+    return found
 
 
 def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
@@ -134,9 +143,9 @@ def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
 
 def _row(grid: Grid, row: GridRow, cells: Sequence[Cell]) -> dict[str, Any]:
     """Aggregate the runs of a row."""
-    measured = [read_json(grid.run(cell).results, error=RunError) for cell in cells]
+    measured = [_measured(grid, cell) for cell in cells]
     scores = [_compared_part(grid, found)["scores"] for found in measured]
-    contrastive = [found for cell in cells if (found := _contrastive(grid.run(cell)))]
+    contrastive = [found for cell in cells if (found := read_contrastive(grid.run(cell)))]
     choices = [float(found["accuracy"]["all"]) for found in contrastive]
     baseline = row.baseline or grid.layout.baseline
     return {
@@ -168,17 +177,11 @@ def _learning(grid: Grid, cell: Cell) -> dict[str, Any]:
     curve = [(row["step"], row["choices"]) for row in read_metrics(run.metrics) if "choices" in row]
     return {
         **{key: run.read()[key] for key in ("parameters", "seconds")},
-        "speed": read_json(speed, error=RunError)["share"] if speed.exists() else None,
-        "accuracy": _contrastive(run).get("accuracy"),
+        "speed": read_speed(speed),
+        "accuracy": read_contrastive(run).get("accuracy"),
         "steps_to_learn": steps_to_learn(curve),
         "curve": curve,
     }
-
-
-def _contrastive(run: Run) -> dict[str, Any]:
-    """Return the accuracy on contrastive items; nothing if there are none."""
-    path = run.assessment / "contrastive.json"
-    return dict(read_json(path, error=RunError)) if path.exists() else {}
 
 
 def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:
@@ -223,7 +226,7 @@ def _read_counts(grid: Grid, cell: Cell) -> dict[str, Table]:
 
 
 def _read_tables(path: Path) -> dict[str, Table]:
-    return {key: np.array(table, dtype=np.float64) for key, table in read_json(path, error=RunError).items()}
+    return {key: np.array(table, dtype=np.float64) for key, table in read_tables(path).items()}
 
 
 def _pooled(grid: Grid, metric: str, counts: Mapping[int, Mapping[str, Table]], seeds: Sequence[int]) -> Table:

@@ -24,7 +24,7 @@ from docaps.evaluation.contrastive import accuracy, chance, counts
 from docaps.evaluation.translation_metrics import bleu
 from docaps.files import read_json, replacing_directory, sha256, write_json, write_text_atomically
 from docaps.runs.directory import ASSESSMENT_FILES, Run
-from docaps.runs.results import read_translations
+from docaps.runs.results import read_routing, read_translations
 from docaps.translation.routing_traces import trace_window
 from docaps.translation.scoring import score_contrastive
 from docaps.translation.trained_model import TrainedModel, load_trained
@@ -72,12 +72,13 @@ def trace_chosen(run: Run, store: Store, sentences: Sequence[tuple[int, int]]) -
             raise RunError(f"--sentence {document}:{sentence}: there are {len(documents):,} documents")
         if not 1 <= sentence <= (count := len(documents[document - 1].source)):
             raise RunError(f"--sentence {document}:{sentence}: document {document} has {count:,} sentences")
-    translated = read_translations(run.assessment / "translations.jsonl")
+    translated, before = read_translations(run.assessment / "translations.jsonl"), read_routing(path)
+    if [len(one.source) for one in translated] != [len(one.source) for one in documents]:
+        raise RunError("not translations of this corpus: remove the folder", path=run.assessment)
     trained = load_trained(run.path)
     chosen = [trace(trained, documents[d - 1], d - 1, s - 1, translated[d - 1].hypothesis[s - 1]) for d, s in sentences]
     shown = {(sample["document"], sample["sentence"]) for sample in chosen}
-    others = [one for one in read_json(path, error=RunError) if (one["document"], one["sentence"]) not in shown]
-    write_json(path, [*chosen, *others])
+    write_json(path, [*chosen, *(one for one in before if (one["document"], one["sentence"]) not in shown)])
 
 
 def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:
@@ -85,7 +86,9 @@ def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:
     if not path.exists():
         return False
     found = read_json(path, error=RunError)
-    return {**found, "search": upgrade_settings(DecodingSettings, found.get("search", {}))} == dict(request)
+    if not isinstance(found, dict) or not isinstance(found.get("search"), dict):
+        return False
+    return {**found, "search": upgrade_settings(DecodingSettings, found["search"])} == dict(request)
 
 
 def translate_part(

@@ -16,7 +16,10 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from docaps.config import Recipe, upgrade_settings
+from docaps.config.model_settings import Count
 from docaps.corpus.minidocs.phenomena import choose_phenomena
 from docaps.corpus.store import Store, open_store
 from docaps.errors import RunError
@@ -38,7 +41,7 @@ class CorpusSource:
     """The corpus of a grid: a prepared one, or mini-documents."""
 
     corpus: Path | None = None
-    documents: int = DOCUMENTS
+    documents: Count = DOCUMENTS
     phenomena: str = PHENOMENA
     hash: str | None = None
     """The hash of the corpus, if known: then the corpus need not be there to be described."""
@@ -252,7 +255,9 @@ def read_request(directory: Path) -> tuple[Recipe, CorpusSource, dict[str, Any]]
     found = read_json(path, error=RunError)
     try:
         recipe, corpus = Recipe.model_validate(found.pop("recipe"), strict=False), found.pop("corpus")
-        source = CorpusSource(Path(corpus["path"]), hash=corpus["hash"]) if "path" in corpus else CorpusSource(**corpus)
+        known = {"corpus": corpus["path"], "hash": corpus["hash"]} if "path" in corpus else corpus
+        source = TypeAdapter(CorpusSource).validate_python(known)
+        TypeAdapter(list[str]).validate_python(found.get("options", []), strict=True)
         found.pop("version")
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
         raise RunError(f"does not describe a grid: {fault}", path=path) from None

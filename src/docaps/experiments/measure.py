@@ -31,12 +31,13 @@ from docaps.evaluation.contrastive import accuracy
 from docaps.evaluation.significance import score_of
 from docaps.evaluation.translation_metrics import bleu
 from docaps.experiments.assess import Labels, assess, translate_part
-from docaps.files import read_json, replacing_directory, write_json
+from docaps.files import replacing_directory, write_json
 from docaps.model.builders import build_model
 from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.runs.directory import HELD_OUT_FILES, Run
-from docaps.runs.results import read_translations
+from docaps.runs.measured_results import read_measured
+from docaps.runs.results import read_scores, read_translations
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.learner import Learner
 from docaps.training.objective import Device, Probe
@@ -79,8 +80,8 @@ def measure_test_part(run: Run, store: Store) -> None:
 
 def measured_hash(run: Run) -> str | None:
     """Return the hash of the corpus that a run was measured on; None if it was not measured."""
-    found = read_json(run.results, error=RunError) if run.results.exists() else {}
-    return str(found["data"]["hash"]) if found.get("data", {}).get("hash") else None
+    found = read_measured(run)
+    return str(found["data"]["hash"]) if found else None
 
 
 def _write_results(run: Run, store: Store, parts: Mapping[str, Path], command: str) -> None:
@@ -96,8 +97,7 @@ def _write_results(run: Run, store: Store, parts: Mapping[str, Path], command: s
             one.key: {"name": one.name, "score": score_of(counts[one.key], one.score), "signature": one.signature}
             for one in metrics
         }
-        stored = read_json(folder / "scores.json", error=RunError)
-        known = {key: stored[key] for key in ("set", "documents", "sentences", "seconds", "search")}
+        known = read_scores(folder / "scores.json")
         found[part] = {**known, "scores": scores}
     description = run.read()
     results = {

@@ -1,6 +1,9 @@
 """Mini-documents as the corpus of an experiment: generated, written and prepared, each once."""
 
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from docaps.config import PreparationSettings
 from docaps.corpus.minidocs import MiniCorpus, generate_corpus
@@ -62,4 +65,7 @@ def read_labels(grid: Grid, seed: int) -> Labels:
     """Return the labels of the test sentences for a seed, if there are any."""
     path = grid.corpus_home(seed) / LABELS
     found = read_json(path, error=RunError) if path.exists() else {}
-    return {int(d): {int(s): label for s, label in labels.items()} for d, labels in found.items()}
+    try:
+        return TypeAdapter(dict[int, dict[int, dict[str, Any]]]).validate_python(found)
+    except ValidationError as fault:
+        raise RunError(f"not labels of sentences: {fault.errors()[0]['msg']}: remove it", path=path) from None

@@ -5,21 +5,21 @@ import time
 import traceback
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
 
 from docaps import progress
 from docaps.config import Recipe
 from docaps.corpus.store import Store
 from docaps.diagnosis.ablation import measure_likelihoods
-from docaps.errors import DocapsError, RunError
+from docaps.errors import DocapsError
 from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.grid_locks import POLL
 from docaps.experiments.measure import measure, relative_speed, watch_bleu, watch_choices
 from docaps.experiments.minicorpus import provide_corpora, read_labels
 from docaps.experiments.rows import SENTENCE
-from docaps.files import read_json, write_json
+from docaps.files import write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import now
+from docaps.runs.measured_results import read_attempts
 from docaps.training.objective import Probe
 from docaps.training.stages import train_recipe
 
@@ -48,18 +48,12 @@ def state_of(grid: Grid, cell: Cell) -> CellState:
         return CellState.DONE
     if grid.locks.owner(cell.key) is not None:
         return CellState.RUNNING
-    if len(read_attempts(grid, cell)) >= TRIES:
+    if len(read_attempts(grid.attempts(cell))) >= TRIES:
         return CellState.FAILED
     first = grid.predecessor(cell)
     if first is not None and state_of(grid, first) in (CellState.FAILED, CellState.BLOCKED):
         return CellState.BLOCKED
     return CellState.UNSCORED if grid.is_measured(cell) else CellState.OPEN
-
-
-def read_attempts(grid: Grid, cell: Cell) -> list[dict[str, Any]]:
-    """Return the attempts at a cell that did not finish."""
-    path = grid.attempts(cell)
-    return list(read_json(path, error=RunError)) if path.exists() else []
 
 
 def clear_attempts(grid: Grid) -> None:
@@ -88,7 +82,7 @@ def _candidates(grid: Grid) -> Iterator[Cell]:
         for cell in cells:
             first = grid.predecessor(cell)
             ready = first is None or grid.is_done(first)
-            if ready and len(read_attempts(grid, cell)) == tried and not grid.is_done(cell):
+            if ready and len(read_attempts(grid.attempts(cell))) == tried and not grid.is_done(cell):
                 yield cell
 
 
@@ -97,8 +91,8 @@ def attempt(grid: Grid, cell: Cell, store: Store) -> bool:
     with grid.locks.hold(cell.key) as ours:
         if not ours or grid.is_done(cell):
             return False
-        earlier = read_attempts(grid, cell)
-        entry: dict[str, Any] = {"at": now(), "error": "ended without notice"}
+        earlier = read_attempts(grid.attempts(cell))
+        entry = {"at": now(), "error": "ended without notice"}
         write_json(grid.attempts(cell), [*earlier, entry])
         progress.say(f"{cell.key}: started" + (", second try" if earlier else ""))
         try:

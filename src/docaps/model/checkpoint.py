@@ -153,13 +153,13 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with open_regular(path) as file:
             header = int.from_bytes(file.read(8), "little")
-            if header > (limit := min(LARGEST_HEADER, os.fstat(file.fileno()).st_size)):
-                raise SafetensorError(f"a header of {header:,} bytes, expected at most {limit:,}")
+            if not 2 <= header <= (limit := min(LARGEST_HEADER, os.fstat(file.fileno()).st_size)):
+                raise SafetensorError(f"a header of {header:,} bytes, expected 2 to {limit:,}")
         with safe_open(path, framework="pt") as tensors:
             yield tensors
     except FileNotFoundError:
         raise CheckpointError("no weights here", path=path) from None
-    except (SafetensorError, OSError, RuntimeError) as fault:  # torch raises the last one for a truncated file
+    except (SafetensorError, OSError, RuntimeError, MemoryError) as fault:  # torch: RuntimeError for a truncated file
         reason = getattr(fault, "strerror", None) or fault
         raise CheckpointError(f"the weights are damaged: {reason}", path=path) from None
 

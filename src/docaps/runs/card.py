@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docaps.config import SYSTEMS
-from docaps.files import write_text_atomically
+from docaps.errors import RunError
+from docaps.files import read_text, write_text_atomically
 from docaps.runs.contrastive_results import HISTORIES
 from docaps.runs.directory import Run
 from docaps.runs.results import RunResults, read_results
@@ -123,5 +124,9 @@ def write_card(run: Run, *, command: str = "") -> None:
     if command and not description.get("command"):
         run.write({**description, "command": command})
     text = as_card(read_results(run.path))
-    if not run.card.exists() or run.card.read_text(encoding="utf-8") != text:
+    try:
+        written = read_text(run.card, error=RunError)
+    except RunError:  # none, or something else in its place
+        written = None
+    if written != text:
         write_text_atomically(run.card, text)

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
+
+from docaps.runs.stored_forms import Natural, StoredForm
 
 HISTORIES = {"own": "own history", "none": "no history", "shuffled": "another's"}
 """The histories that items can be scored with, and their names for readers."""
@@ -33,6 +35,62 @@ class ContrastiveResult:
     groups: Mapping[str, AccuracyShare]
     signature: str
     command: str
+
+
+class _Interval(StoredForm):
+    low: float
+    high: float
+    method: str
+
+
+class _Group(_Interval):
+    accuracy: float
+    chance: float
+    items: Natural
+    ties: Natural
+
+
+class _Details(StoredForm):
+    by_phenomenon: dict[str, _Group]
+    by_distance: dict[str, _Group]
+    by_pronoun: dict[str, _Group]
+    by_form: dict[str, _Group]
+    by_phenomenon_and_distance: dict[str, dict[str, _Group]]
+
+
+class _Example(StoredForm):
+    id: str
+    phenomenon: str
+    history: list[str]
+    source: str
+    correct: bool
+    right: str | None = None
+    expected: list[str] = Field(default_factory=list)
+    chosen: str | None = None
+    translation: str | None = None
+
+
+class _StoredChoices(StoredForm):
+    """The form of `NAME.HISTORY.json`."""
+
+    history: str
+    signature: str
+    accuracy: float
+    chance: float
+    items: Natural
+    ties: Natural
+    interval: _Interval
+    details: _Details
+    examples: list[_Example]
+
+
+def is_contrastive_result(data: Any) -> bool:
+    """Return whether the content of `NAME.HISTORY.json` is complete, so that it can be shown again."""
+    try:
+        _StoredChoices.model_validate(data)
+    except ValidationError:
+        return False
+    return True
 
 
 def parse_contrastive_result(name: str, data: Any) -> ContrastiveResult:

@@ -30,11 +30,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from filelock import lock_descriptor
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from docaps.config.faults import describe_faults
 from docaps.errors import CorpusError, RunError
 from docaps.files import LARGEST_DESCRIPTION, read_json, remove_files, remove_leftovers, write_json
+from docaps.runs.stored_forms import Natural, Seconds, StoredForm, check_form
 
 FORMAT = 2
 """Version of the run format, in run.json; runs of docaps 0.1 have none, which means 1."""
@@ -131,30 +131,22 @@ class Run:
         return self.description.exists() and self.read().get("status") == FINISHED
 
 
-Natural = Annotated[int, Field(ge=0, lt=2**63)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Table = dict[str, Any]
 
 
-class _Checked(BaseModel):
-    """Base of the forms below: what is given must be of the right type; other keys may be there too."""
-
-    model_config = ConfigDict(strict=True, extra="allow")
-
-
-class _RunSettings(_Checked):
+class _RunSettings(StoredForm):
     recipe: str | None = None
-    system: Table = {}
-    stage: Table = {}
-    decoding: Table = {}
+    system: Table = Field(default_factory=dict)
+    stage: Table = Field(default_factory=dict)
+    decoding: Table = Field(default_factory=dict)
 
 
-class _RunCorpus(_Checked):
+class _RunCorpus(StoredForm):
     path: Annotated[str, Field(pattern=r"^[^\x00]*$")] | None = None
     hash: str | None = None
 
 
-class _RunDescription(_Checked):
+class _RunDescription(StoredForm):
     """The form of run.json; the settings themselves are checked where they are used."""
 
     name: str | None = None
@@ -174,10 +166,10 @@ class _RunDescription(_Checked):
     skipped_steps: Natural | None = None
     seconds: Seconds | None = None
     begun_from: dict[str, str] | None = None
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = Field(default_factory=dict)
     settings: _RunSettings | None = None
     corpus: _RunCorpus | None = None
-    history: list[Table] = []
+    history: list[Table] = Field(default_factory=list)
 
 
 def migrate(description: Any, path: Path) -> dict[str, Any]:
@@ -190,11 +182,7 @@ def migrate(description: Any, path: Path) -> dict[str, Any]:
             f"run format {found!r} is not known to this version, which reads formats 1 to {FORMAT}: update docaps",
             path=path,
         )
-    try:
-        _RunDescription.model_validate(description)
-    except ValidationError as fault:
-        raise RunError(f"not in the expected form:\n{describe_faults(fault, _RunDescription)}", path=path) from None
-    return {**description, "format": FORMAT}
+    return {**check_form(description, _RunDescription, path, error=RunError), "format": FORMAT}
 
 
 @contextlib.contextmanager

@@ -4,14 +4,113 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from docaps.errors import RunError
 from docaps.files import read_json
 from docaps.runs.results import RunResults
+from docaps.runs.stored_forms import Natural, Seconds, StoredForm, check_form
 
 GRIDS = ("table2", "history", "capsules", "rounds", "trials", "routing", "rivals")
 _NEEDED = ("experiment", "title", "rows", "seeds", "recipe", "steps", "corpus", "baseline", "draws")
 _NEEDED_OF_ROWS = ("row", "title", "system", "runs", "means")
 Grid = Mapping[str, Any]
+
+
+class _Mean(StoredForm):
+    mean: float
+    low: float | None
+    high: float | None
+
+
+class _Difference(StoredForm):
+    difference: float
+    p_bootstrap: float
+    p_randomisation: float
+    low: float | None = None
+    high: float | None = None
+
+
+class _Interval(StoredForm):
+    low: float
+    high: float
+
+
+class _History(StoredForm):
+    perplexity: float
+    against: _Difference | None = None
+
+
+class _Choices(StoredForm):
+    all: float
+    by_phenomenon_and_distance: dict[str, dict[str, float]] = Field(default_factory=dict)
+
+
+class _GridRun(StoredForm):
+    seed: Natural
+    path: str
+    command: str
+    test: dict[str, float] = Field(default_factory=dict)
+    dev: dict[str, float] = Field(default_factory=dict)
+    speed: float | None = None
+    accuracy: _Choices | None = None
+    steps_to_learn: Natural | None = None
+    parameters: Natural | None = None
+
+
+class _Row(StoredForm):
+    row: str
+    title: str
+    system: str
+    runs: list[_GridRun]
+    means: dict[str, _Mean]
+    value: float | str | bool | None = None
+    baseline: str | None = None
+    choices: _Mean | None = None
+    documents: dict[str, _Interval | None] | None = None
+    against: dict[str, _Difference] | None = None
+    histories: dict[str, _History] | None = None
+
+
+class _SentenceModel(StoredForm):
+    path: str | None = None
+    seed: Natural
+    steps: Natural
+    seconds: Seconds
+    perplexity: float | None
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class _Corpus(StoredForm):
+    documents: Natural | None = None
+    phenomena: str | None = None
+    path: str | None = None
+    hash: str | None = None
+
+
+class _Results(StoredForm):
+    """The form of EXPERIMENT.json."""
+
+    experiment: str
+    title: str
+    recipe: str
+    rows: list[_Row]
+    seeds: list[Natural]
+    steps: dict[str, Natural]
+    corpus: _Corpus
+    baseline: str | None
+    draws: Natural
+    axis: str | None = None
+    part: str | None = None
+    taken: dict[str, list[Natural]] | None = None
+    signatures: dict[str, str] | None = None
+    unfinished: list[str] | None = None
+    sentence_models: list[_SentenceModel] | None = None
+    items: Natural = 0
+    chance: _Choices | None = None
+    check_every: Natural | None = None
+    probed_items: Natural | None = None
+    learnt: float | None = None
 
 
 def is_grid(path: Path) -> bool:
@@ -30,10 +129,11 @@ def read_grids(directory: Path) -> list[Grid]:
 def _read_grid(path: Path) -> Grid:
     found = read_json(path, error=RunError)
     missing = [key for key in _NEEDED if not isinstance(found, dict) or key not in found]
-    missing += [key for row in (found["rows"] if not missing else ()) for key in _NEEDED_OF_ROWS if key not in row]
+    rows = found["rows"] if not missing and isinstance(found["rows"], list) else ()
+    missing += [key for row in rows if isinstance(row, dict) for key in _NEEDED_OF_ROWS if key not in row]
     if missing:
         raise RunError(f"not the results of a grid: {', '.join(dict.fromkeys(missing))} missing", path=path)
-    return {**found, "folder": str(path.parent)}
+    return {**check_form(found, _Results, path, error=RunError), "folder": str(path.parent)}
 
 
 def own_runs(grid: Grid, results: Sequence[RunResults]) -> list[RunResults]:

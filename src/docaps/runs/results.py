@@ -18,6 +18,7 @@ from docaps.files import parse_json, read_json, read_text
 from docaps.runs.contrastive_results import ContrastiveResult, parse_contrastive_result
 from docaps.runs.diagnosis_results import Diagnosis, Text, parse_diagnosis
 from docaps.runs.directory import Run
+from docaps.runs.measured_results import read_measured
 from docaps.runs.training_log import read_metrics
 
 LARGEST_TRANSLATIONS = 2**30  # bytes
@@ -194,7 +195,7 @@ def read_results(path: Path) -> RunResults:
         translations=read_translations(run.assessment / "translations.jsonl"),
         routing=_read(run.assessment / "routing.json", TypeAdapter(tuple[RoutingSample, ...]).validate_python) or (),
         diagnosis=_read(run.diagnosis, parse_diagnosis),
-        measured=_read(run.results, _measured),
+        measured=read_measured(run),
         contrastive_sets=tuple(
             _check(
                 read_json(file, error=RunError), partial(parse_contrastive_result, file.name.partition(".")[0]), file
@@ -202,6 +203,31 @@ def read_results(path: Path) -> RunResults:
             for file in sorted(run.choices.glob("*.*.json"))
         ),
     )
+
+
+def read_scores(path: Path) -> dict[str, Any]:
+    """Return the set, its size, the seconds and the search settings of a stored translation."""
+    keys = ("set", "documents", "sentences", "seconds", "search")
+    found = read_json(path, error=RunError)
+    _check(found, TypeAdapter(Scores).validate_python, path)
+    return _check(found, lambda found: {key: found[key] for key in keys}, path)
+
+
+def read_routing(path: Path) -> list[dict[str, Any]]:
+    """Return the routing of some sentences as it is stored."""
+    found = read_json(path, error=RunError)
+    _check(found, TypeAdapter(tuple[RoutingSample, ...]).validate_python, path)
+    return [dict(sample) for sample in found]
+
+
+def read_contrastive(run: Run) -> dict[str, Any]:
+    """Return the accuracy on contrastive items as it is stored; nothing if there are none."""
+    path = run.assessment / "contrastive.json"
+    if not path.exists():
+        return {}
+    found = read_json(path, error=RunError)
+    _check(found, TypeAdapter(Contrastive).validate_python, path)
+    return dict(found)
 
 
 def read_translations(path: Path) -> tuple[TranslatedDocument, ...]:
@@ -254,13 +280,3 @@ def _read_metrics(path: Path) -> list[Mapping[str, float]]:
 
 def _is_validation(row: Mapping[str, float]) -> bool:
     return "dev_loss" in row or "dev_perplexity" in row
-
-
-def _measured(data: Any) -> Mapping[str, Any]:
-    """Check the form of `results.json`; the values are shown as they are."""
-    for part in data["parts"].values():
-        for score in part["scores"].values():
-            float(score["score"]), str(score["name"]), str(score["signature"])
-    for part in data["data"]["parts"].values():
-        int(part["documents"]), int(part["sentences"]), float(part["average"])
-    return dict(data)

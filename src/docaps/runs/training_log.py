@@ -10,7 +10,7 @@ from typing import Any
 from docaps.errors import RunError
 from docaps.files import open_regular, parse_json
 
-LONGEST_ROW = 2**20  # bytes
+LONGEST_ROW, LARGEST_LOG = 2**20, 2**30  # bytes
 
 
 class MetricsLog:
@@ -77,6 +77,8 @@ def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a log; one that is too long is cut, and does not parse."""
     try:
         with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST_LOG:
+                raise RunError(f"cannot be read: it has more than {LARGEST_LOG:,} bytes", path=path)
             while line := file.readline(LONGEST_ROW):
                 # A tear can split a character: its bytes are replaced, and the torn line then fails to parse.
                 yield line.decode("utf-8", errors="replace").rstrip("\r\n")

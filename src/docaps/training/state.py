@@ -21,7 +21,7 @@ from docaps.errors import CheckpointError
 from docaps.files import parse_json
 from docaps.model.checkpoint import fill, read_tensors, read_weights, weights_of, write_tensors
 from docaps.model.interface import TranslationModel
-from docaps.runs.directory import Natural, Seconds
+from docaps.runs.stored_forms import Natural, Seconds
 from docaps.training.distributed import shard_like
 
 TRAINER_STATE = "standing"

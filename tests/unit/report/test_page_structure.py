@@ -67,7 +67,7 @@ def test_a_single_run_is_compared_with_the_reference(runs: list[RunResults]) -> 
 
 def test_settings_are_split_into_those_that_differ_and_those_shared(runs: list[RunResults]) -> None:
     differing, shared = split_settings(runs)
-    assert differing == ["system", "dropout"]
+    assert differing == ["system.name", "dropout"]
     assert "model.size" in shared
     assert flatten({"a": {"b": {"c": 1}}, "d": {}}) == {"a.b.c": 1, "d": {}}
 

@@ -21,6 +21,7 @@ from docaps.model.hypotheses import CHUNK
 from docaps.model.interface import TranslationModel
 
 WEIGHTS = "weights"
+LARGEST_RANGES = 2**26  # bytes
 
 
 class Observed(nn.Module):
@@ -92,6 +93,8 @@ def write_ranges(path: Path, ranges: Ranges, *, weights: str) -> None:
 def read_ranges(path: Path, *, weights: str) -> Ranges:
     """Return the ranges stored for these weights; none if they belong to others."""
     try:
+        if path.stat().st_size > LARGEST_RANGES:
+            raise CheckpointError("too large", path=path)
         ranges, notes = read_tensors(path)
     except CheckpointError:
         message = "not the ranges that were written: `docaps precision` makes them anew"

@@ -115,8 +115,9 @@ def test_a_trial_lacks_no_test_results(tmp_path: Path) -> None:
     for path in (run / "assessment").iterdir():
         path.unlink()
     assert "Not measured yet" in str(results_section([read_results(run)]))
-    part = {"set": "dev", "scores": {}}
-    results = {"parts": {"dev": part}, "data": {"hash": "x", "parts": {}}, "machine": {}}
+    part = {"set": "dev", "documents": 1, "sentences": 2, "scores": {}}
+    data = {"source_language": "en", "target_language": "de", "hash": "x", "parts": {}}
+    results = {"parts": {"dev": part}, "data": data, "machine": {}}
     (run / "results.json").write_text(json.dumps(results), encoding="utf-8")
     assert "Not measured yet" not in str(results_section([read_results(run)]))
 
