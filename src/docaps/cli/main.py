@@ -17,6 +17,7 @@ import typer
 
 from docaps import __version__, interruption, progress
 from docaps.errors import DocapsError
+from docaps.memory import limit_kernel_caches
 
 
 class Command(NamedTuple):
@@ -136,4 +137,5 @@ def _describe(error: OSError) -> str:
 
 def main() -> None:
     """Run the command line."""
+    limit_kernel_caches()  # before any command imports torch
     build_app(sys.argv[1:])()
