@@ -17,13 +17,20 @@ DRY_RUN := $(filter --dry-run,$(ARGS))
 ROWS := transformer transformer+reg qcn qcn+reg capsnet qcn-shuffled zhang-all han-encoder
 # One single-threaded process per core. A test file runs in one process, so its fixtures are created once; tests/conftest.py
 # sets the order of files.
-PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST := -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST)
+# The lowest versions that pyproject.toml allows. Newer packages around them may call them deprecated.
+LOWEST := .venv-lowest
+INSTALL_LOWEST := $(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LOWEST)/constraints.txt
+PARALLEL_LOWEST := OMP_NUM_THREADS=1 $(LOWEST)/bin/python $(PYTEST) -m "not stress" -W default::DeprecationWarning
+WEB_TOOLS := beartype httpx hypothesis pytest pytest-xdist schemathesis
+WEB_TESTS := tests/unit/web tests/cli/test_cli_serve.py
 
-.PHONY: help setup dev demo table2 europarl trials test check lint fast docs bench stress chaos clean
+.PHONY: help setup dev demo table2 europarl trials test test-lowest test-lowest-web check lint fast docs bench stress chaos clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup: $(READY)  ## Create .venv and install docaps in it (fast when nothing changed)
 
@@ -85,6 +92,24 @@ endif
 test: dev lint  ## Run all checks and tests (about 8 minutes on 2 cores)
 	$(PARALLEL) -m "not stress" $(ARGS)
 
+test-lowest: $(LOWEST)/.ready  ## Run all tests with the lowest declared versions of the dependencies
+	$(PARALLEL_LOWEST) $(ARGS)
+
+test-lowest-web: $(LOWEST)/.ready-web  ## The same for the tests of the service only (about 2 minutes)
+	$(PARALLEL_LOWEST) $(WEB_TESTS) $(ARGS)
+
+$(LOWEST)/.ready-web: pyproject.toml constraints.txt tests/packaging/lowest.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "the lowest versions need Python 3.11: make PYTHON=python3.11 ..."; exit 1; }
+	@echo "making $(LOWEST) with the lowest versions"
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(PYTHON) tests/packaging/lowest.py > $(LOWEST)/constraints.txt
+	@$(INSTALL_LOWEST) -e '.[serve]' $(WEB_TOOLS)
+	@touch $@
+
+$(LOWEST)/.ready: $(LOWEST)/.ready-web
+	@$(INSTALL_LOWEST) -e '.[dev]'
+	@touch $@
+
 check: dev lint fast  ## Run the linters, the type checker and the fast tests
 
 lint: dev
@@ -101,7 +126,7 @@ docs: dev  ## Build the documentation site in site/
 bench: dev  ## Measure speed, as ratios
 	@for script in $(filter-out $(addprefix benchmarks/,measuring.py peers.py sentences.py translators.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
-stress: dev  ## Run the tests that are too slow for `make test`
+stress: dev test-lowest  ## Run the tests that are too slow for `make test`
 	DOCAPS_CHECKED=1 $(PARALLEL) tests/unit/model tests/invariants -m "not stress"
 	$(BIN)/python -m pytest -m stress --ignore tests/chaos $(ARGS)
 	$(MAKE) chaos
@@ -112,4 +137,4 @@ chaos: dev  ## Kill, attack, damage and fuzz (make chaos SEED=7 MINUTES=10); pri
 	  DOCAPS_CHAOS_SEED="$$seed" DOCAPS_CHAOS_MINUTES="$(MINUTES)" $(PARALLEL) -m stress tests/chaos
 
 clean:  ## Remove everything built (not your runs and data)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build site
+	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build site

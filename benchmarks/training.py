@@ -26,7 +26,7 @@ import torch
 from docaps.batches.batch import Batch
 from docaps.config import SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import PAD
-from docaps.memory import LARGE_PAGES, prepare_memory
+from docaps.memory import LARGE_PAGES, keep_pages, limit_kernel_caches
 from docaps.model.builders import build_model
 from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.training.learner import Learner
@@ -43,7 +43,8 @@ RECIPE = load_recipe(bundled_recipes()["paper"], ["model.embeddings=shared"])  #
 
 def make_our_step(system: SystemName, precision: torch.dtype) -> Step:
     """Build a model of the paper's sizes; return a function that trains it on one batch, as `docaps train` does."""
-    prepare_memory()
+    limit_kernel_caches()
+    keep_pages()
     stage = RECIPE.stage["sentence"]
     chosen = RECIPE.system("document").model_copy(update={"name": system})
     model = build_model(chosen, vocabulary=VOCABULARY, dropout=stage.dropout, seed=1)

@@ -17,6 +17,7 @@ from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.config import DecodingSettings, SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD, UNK
+from docaps.memory import limit_kernel_caches
 from docaps.model.builders import build_model
 from docaps.model.fast.calibration import observe, ranges_of
 from docaps.model.fast.packing import Ranges, pack
@@ -51,6 +52,7 @@ def is_installed(package: str) -> bool:
 
 def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
     """Build our model; in a document model each sentence sees the three before it."""
+    limit_kernel_caches()  # as all commands do
     changes = {
         "size": sizes.size,
         "heads": sizes.heads,

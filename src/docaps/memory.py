@@ -1,11 +1,11 @@
-"""Memory settings for training on CPUs: keep freed pages, use large pages, and limit caches of compiled kernels.
+"""Memory settings on CPUs: limit caches of compiled kernels; in training, keep freed pages and use large ones.
+
+On CPUs, oneDNN compiles a kernel for every shape of a bfloat16 or int8 product and caches the last 1,024, and so does
+each thread of torch above it. Batches have ever new shapes, so training a small model grew by 17 MiB a step at first,
+to more than two gigabytes, and a service by some megabytes a second, for kernels that were hardly used again.
 
 A training step allocates and frees tensors of many megabytes. The C library returns such blocks to the system at once,
 which hands out new ones page by page and clears each: with bfloat16 products this took a tenth of a step.
-
-On CPUs, oneDNN compiles a kernel for every shape of a bfloat16 product and caches the last 1,024, and so does torch
-above it. Batches have ever new shapes, so a small model grew by 17 MiB a step at first, to more than two gigabytes,
-for kernels that were hardly used again.
 """
 
 import ctypes
@@ -25,15 +25,14 @@ CACHED_KERNELS = 256
 """The kernels of a few steps; translation, where shapes do recur, needs some."""
 
 
-def prepare_memory() -> None:
-    """Set up memory for training; call it before torch is imported. Variables that the user has set are kept."""
+def limit_kernel_caches() -> None:
+    """Limit the caches of compiled kernels; call it before torch is imported. What the user has set stays."""
     for name in KERNEL_CACHES:
         os.environ.setdefault(name, str(CACHED_KERNELS))
-    keep_pages()
 
 
 def keep_pages() -> bool:
-    """Keep freed memory in this process for reuse, and return whether the C library can.
+    """Keep freed memory in this process for reuse, and return whether the C library can; for training.
 
     Torch uses large pages too, if it has no tensor yet and the user has not chosen otherwise.
     """

@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -73,6 +75,23 @@ def finish(*arguments: str | Path, cwd: Path | None = None, threads: int | None 
     process = start(*arguments, cwd=cwd, threads=threads)
     out, err = process.communicate()
     return Result(process.returncode, out, err)
+
+
+@contextmanager
+def running_service(
+    *arguments: str | Path, threads: int | None = 1
+) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """Run `docaps serve` on a free port while the block lasts; yield its process and its URL."""
+    process = start("serve", *arguments, "--port", "0", threads=threads)
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line + process.stderr.read()
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def listing(folder: Path) -> dict[str, bytes | None]:

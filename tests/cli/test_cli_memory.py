@@ -1,5 +1,6 @@
-"""Memory does not grow with the input: long streams, long documents, many documents."""
+"""Memory does not grow with the input: long streams, long documents, many documents; caches of kernels are limited."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Chain
+
+from docaps.cli.main import COMMANDS
+from docaps.memory import CACHED_KERNELS
 
 MEASURED = """
 import resource, runpy
@@ -68,3 +72,24 @@ def test_very_many_documents_take_no_more_memory_than_some(chain: Chain, tmp_pat
         return sentences(count).replace("warm.\n", "warm.\n<d>\n").replace("<d>\n<d>", "<d>") + "It fell.\n"
 
     assert compare(chain, tmp_path, documents(5_000), documents(60_000)) < 30
+
+
+LIMITS = """
+import contextlib, io, json, os, sys
+from docaps.cli.main import COMMANDS, main
+from docaps.memory import KERNEL_CACHES
+found = {}
+for name in COMMANDS:
+    for cache in KERNEL_CACHES:
+        os.environ.pop(cache, None)
+    sys.argv = ["docaps", name, "--help"]
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+        main()
+    found[name] = [*(os.environ.get(cache) for cache in KERNEL_CACHES), "torch" in sys.modules]
+print(json.dumps(found))
+"""
+
+
+def test_every_command_limits_the_caches_of_kernels_before_torch_is_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == dict.fromkeys(COMMANDS, [str(CACHED_KERNELS), str(CACHED_KERNELS), False])

@@ -5,33 +5,16 @@ import json
 import re
 import signal
 import socket
-import subprocess
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.cli.calling import docaps, start
+from tests.cli.calling import docaps, running_service
 from tests.cli.conftest import Chain
 
 pytest.importorskip("fastapi", reason="fastapi is not installed (docaps[serve])")
-
-
-@contextmanager
-def running(*arguments: str | Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    process = start("serve", *arguments, "--port", "0")
-    try:
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line + process.stderr.read()
-        yield process, found[0]
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def ask(url: str, sentences: list[str], token: str = "") -> tuple[int, str]:
@@ -67,7 +50,7 @@ def waiting(url: str) -> float:
 
 
 def test_sigterm_finishes_accepted_requests_and_refuses_new_ones(chain: Chain) -> None:
-    with running(chain.document, chain.sentence) as (process, url):
+    with running_service(chain.document, chain.sentence) as (process, url):
         story = [f"It rained {place} times in London." for place in range(1500)]
         answers: list[tuple[int, str]] = []
         accepted = threading.Thread(target=lambda: answers.append(ask(url, story)))
@@ -98,12 +81,12 @@ def test_the_token_comes_from_the_environment_or_a_file(
     chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCAPS_TOKEN", "from the environment ")
-    with running(chain.sentence, "--host", "127.0.0.2") as (_, url):
+    with running_service(chain.sentence, "--host", "127.0.0.2") as (_, url):
         assert url.startswith("http://127.0.0.2:")
         assert ask(url, ["x"])[0] == 401
         assert ask(url, ["x"], "from the environment")[0] == 200
     (tmp_path / "token").write_text("from a file\n", encoding="utf-8")
-    with running(chain.sentence, "--token-file", tmp_path / "token") as (_, url):
+    with running_service(chain.sentence, "--token-file", tmp_path / "token") as (_, url):
         assert ask(url, ["x"], "from the environment")[0] == 401
         assert ask(url, ["x"], "from a file")[0] == 200
 
@@ -156,7 +139,7 @@ def test_the_documented_limits_are_the_defaults() -> None:
 
 def test_the_url_is_printed_as_json_at_once(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
-    with running(chain.sentence, "--json") as (process, url):
+    with running_service(chain.sentence, "--json") as (process, url):
         assert process.stdout is not None
         text = ""
         while not text.endswith("}\n"):

@@ -74,12 +74,10 @@ def test_what_the_user_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_programs_for_products_are_limited_unless_the_user_has_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     from docaps import memory
 
-    monkeypatch.setattr("sys.platform", "darwin")
-    monkeypatch.setenv(memory.LARGE_PAGES, "1")
     monkeypatch.setenv(memory.KERNEL_CACHES[0], "7")
     monkeypatch.setenv(memory.KERNEL_CACHES[1], "")  # so that it is put back behind the test
     monkeypatch.delenv(memory.KERNEL_CACHES[1])
-    memory.prepare_memory()
+    memory.limit_kernel_caches()
     assert [os.environ[name] for name in memory.KERNEL_CACHES] == ["7", str(memory.CACHED_KERNELS)]
 
 
@@ -87,7 +85,7 @@ SHAPES = """
 import sys
 from docaps import memory
 memory.CACHED_KERNELS = int(sys.argv[1])
-memory.prepare_memory()
+memory.limit_kernel_caches()
 import torch
 from docaps.model.mixed_precision import has_native_bfloat16
 def resident():

@@ -10,7 +10,7 @@ import typer
 from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, typed
 from docaps.experiments import DEMO_DIRECTORY, DOCUMENTS
 from docaps.interruption import Interrupted
-from docaps.memory import prepare_memory
+from docaps.memory import keep_pages
 
 if TYPE_CHECKING:
     from docaps.config import Recipe
@@ -42,7 +42,7 @@ def demo(
 
     Example: docaps demo --seed 2 --dir runs/demo-2
     """
-    prepare_memory()  # before torch is imported
+    keep_pages()  # before torch is imported
     from docaps.config import load_recipe, recipe_path
     from docaps.errors import RunError
     from docaps.experiments.demo_chain import (

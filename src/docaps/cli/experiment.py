@@ -11,7 +11,7 @@ import typer
 
 from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, typed
 from docaps.experiments import DOCUMENTS, RECIPE
-from docaps.memory import prepare_memory
+from docaps.memory import keep_pages
 from docaps.progress import in_words
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def experiment(
     Examples: docaps experiment table2 --steps 1000 --dry-run;
     docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
-    prepare_memory()  # before torch is imported
+    keep_pages()  # before torch is imported
     from docaps.cli.grid_options import GridOptions, build_grid, check_mode, parse_seeds
     from docaps.experiments.grid_locks import PARENT
 

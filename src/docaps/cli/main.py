@@ -18,6 +18,7 @@ import typer
 from docaps import __version__, interruption, progress
 from docaps.cli.help_page import HelpfulCommand, HelpfulGroup
 from docaps.errors import DocapsError, printable
+from docaps.memory import limit_kernel_caches
 
 
 class Command(NamedTuple):
@@ -138,4 +139,5 @@ def _describe(error: OSError) -> str:
 
 def main() -> None:
     """Run the command line."""
+    limit_kernel_caches()  # before any command imports torch
     build_app(sys.argv[1:])()

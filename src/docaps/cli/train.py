@@ -17,7 +17,7 @@ from docaps.cli.console import (
     typed_command,
 )
 from docaps.config.settings import Precision
-from docaps.memory import prepare_memory
+from docaps.memory import keep_pages
 
 if TYPE_CHECKING:
     from docaps.config import Recipe
@@ -50,7 +50,7 @@ def train(
 
     Example: docaps train minidocs --corpus data/prepared --out runs/first --budget 10m
     """
-    prepare_memory()  # before torch is imported
+    keep_pages()  # before torch is imported
     from docaps.corpus.store import open_store
     from docaps.experiments.measure import watch_bleu
     from docaps.runs.card import write_card

@@ -15,12 +15,13 @@ SLOW = list(HealthCheck)
 
 def ask(served: Served, examples: int) -> int:
     """Send generated requests to every operation; return how many."""
-    from schemathesis.checks import CHECKS
+    from schemathesis.checks import CHECKS, load_all_checks
 
     schema = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
     schema.config.generation.update(modes=list(schemathesis.GenerationMode))
     found = [one.ok() for one in schema.get_all_operations()]
     asked: list[int] = []
+    load_all_checks()  # those of OpenAPI are registered on demand
     checks = CHECKS.get_by_names(["not_a_server_error", "response_schema_conformance", "status_code_conformance"])
     for operation, mode in product(found, schemathesis.GenerationMode):
         posts = operation.method == "post"

@@ -7,6 +7,7 @@ that program takes for the end of a word, may be split differently here; tokenis
 `sentencepieces.SentencePieces` has the same methods `split`, `join`, `save` and `load`, for raw text.
 """
 
+import sys
 from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -220,7 +221,8 @@ class Subwords:
         pieces[-1] = pieces[-1].removesuffix(END_OF_WORD)
         if pieces[-1].endswith(SEPARATOR):
             pieces[-1:] = [pieces[-1][:-1], "@"]
-        return (*[piece + SEPARATOR for piece in pieces[:-1]], pieces[-1])
+        # Interned: remembered words share their pieces, which would take most of the memory.
+        return tuple(map(sys.intern, (*[piece + SEPARATOR for piece in pieces[:-1]], pieces[-1])))
 
 
 def merge(pieces: list[str], ranks: dict[Pair, int]) -> list[str]:

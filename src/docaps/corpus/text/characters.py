@@ -12,24 +12,30 @@ import regex
 
 Value = TypeVar("Value")
 
-MEMO_SIZE = 500_000
+MEMO_SIZE = 16_000_000
+"""Bytes that a memo holds, roughly: 45,000 German words. A service reads ever new words, whatever its clients send."""
+ENTRY_SIZE, CHARACTER_SIZE = 250, 10
+"""Bytes of an entry, roughly: its place, its word and its value, and more for each character of the word."""
 LONGEST_WORD = 60
 """Longer texts are rarely words and rarely repeat: they are not remembered."""
 
 
 class Memo(dict[str, Value]):
-    """A cache of a function of texts; a full cache starts over. A hit costs one lookup in a dict."""
+    """A cache of a function of texts, of at most `limit` bytes; a full cache starts over. A hit costs one lookup."""
 
     def __init__(self, make: Callable[[str], Value], limit: int = MEMO_SIZE) -> None:
         super().__init__()
         self._make = make
-        self._limit = limit
+        self._limit, self._size = limit, 0
 
     def __missing__(self, text: str) -> Value:
         if len(text) > LONGEST_WORD:
             return self._make(text)
-        if len(self) >= self._limit:
+        size = ENTRY_SIZE + CHARACTER_SIZE * len(text)
+        if self._size + size > self._limit:
             self.clear()
+            self._size = 0
+        self._size += size
         value = self[text] = self._make(text)
         return value
 

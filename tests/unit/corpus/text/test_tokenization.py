@@ -1,6 +1,9 @@
 """Tokens and detokenised text equal those of the Moses scripts."""
 
 import pickle
+import random
+import string
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +12,8 @@ from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 from tests.unit.corpus.text import moses
 
-from docaps.corpus.text.characters import Memo, is_cjk, kinds
+from docaps.corpus.text.bpe import HEADER, Subwords
+from docaps.corpus.text.characters import CHARACTER_SIZE, ENTRY_SIZE, Memo, is_cjk, kinds
 from docaps.corpus.text.tokenization import ChunkTokenizer, Detokenizer, Tokenizer, escape, unescape
 
 CHARACTERS = "aesßÄZ195 ..'',,`-:·;?()[]<>|&\"„“%€@/½Ⅷⅷª中\u00a0\u200d\u0301😀"
@@ -149,7 +153,24 @@ def test_a_tokenizer_travels_between_processes() -> None:
 def test_a_memo_never_grows_beyond_its_limit() -> None:
     calls: list[str] = []
     make: Callable[[str], int] = lambda text: calls.append(text) or len(text)  # type: ignore[func-returns-value]  # noqa: E731
-    memo = Memo(make, limit=2)
+    memo = Memo(make, limit=2 * ENTRY_SIZE + 5 * CHARACTER_SIZE)
     assert [memo[text] for text in ("a", "a", "bb", "ccc", "a")] == [1, 1, 2, 3, 1]
     assert calls == ["a", "bb", "ccc", "a"]
-    assert len(memo) == 2
+    assert [*memo] == ["ccc", "a"]
+    assert memo["ddddd"] == 5  # two entries have room, but not with so many characters
+    assert [*memo] == ["ddddd"]
+
+
+@pytest.mark.parametrize("length", [3, 12, 60])
+def test_a_memo_of_any_words_takes_no_more_memory_than_it_says(length: int) -> None:
+    draw, limit = random.Random(1), 1_000_000
+    words = ["".join(draw.choices(string.ascii_letters, k=length)) for _ in range(6000)]
+    subwords = Subwords(f"{HEADER}\n")  # every letter is a piece
+    memo = Memo(subwords._cut, limit)
+    tracemalloc.start()
+    most = 0
+    for word in words:
+        assert memo["".join(word)]  # a word of its own, as text is read
+        most = max(most, tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert limit / 5 < most < limit
