@@ -46,8 +46,8 @@ COMMANDS = {
 }
 
 
-def build_app(arguments: list[str]) -> typer.Typer:
-    """Return the command line, importing only the command that `arguments` name."""
+def build_app(arguments: list[str], *, exiting: bool = False) -> typer.Typer:
+    """Return the command line, importing only the command that `arguments` name; `exiting`: the program ends with it."""
     app = typer.Typer(
         name="docaps",
         no_args_is_help=True,
@@ -62,7 +62,7 @@ def build_app(arguments: list[str]) -> typer.Typer:
     for name, command in COMMANDS.items():
         if name == wanted or completing:
             function = getattr(importlib.import_module(f"docaps.cli.{name}"), name)
-            app.command(name, rich_help_panel=command.panel, no_args_is_help=False)(_guarded(function))
+            app.command(name, rich_help_panel=command.panel, no_args_is_help=False)(_guarded(function, exiting))
         else:
             app.command(name, help=command.summary, rich_help_panel=command.panel)(_placeholder)
     return app
@@ -87,7 +87,7 @@ def _placeholder() -> None:
     """Stand in for a command that was not requested."""
 
 
-def _guarded(function: Callable[..., None]) -> Callable[..., None]:
+def _guarded(function: Callable[..., None], exiting: bool) -> Callable[..., None]:
     """Turn errors that a user can fix into a message and an exit code."""
 
     @functools.wraps(function)
@@ -95,7 +95,7 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
         progress.REPORTER.enabled = True
         _use_utf8()
         try:
-            with interruption.caught():
+            with interruption.caught(exiting=exiting):
                 function(*arguments, **options)
                 print(end="", flush=True)
         except DocapsError as error:
@@ -136,4 +136,4 @@ def _describe(error: OSError) -> str:
 
 def main() -> None:
     """Run the command line."""
-    build_app(sys.argv[1:])()
+    build_app(sys.argv[1:], exiting=True)()
