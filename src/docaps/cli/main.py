@@ -47,7 +47,10 @@ COMMANDS = {
 
 
 def build_app(arguments: list[str], *, exiting: bool = False) -> typer.Typer:
-    """Return the command line, importing only the command that `arguments` name; `exiting`: the program ends with it."""
+    """Return the command line, importing only the command that `arguments` name.
+
+    `exiting` says that the program ends with the command.
+    """
     app = typer.Typer(
         name="docaps",
         no_args_is_help=True,
