@@ -36,8 +36,11 @@ _SHIELD = _Shield()
 
 
 @contextlib.contextmanager
-def caught() -> Iterator[None]:
-    """Make signals raise `Interrupted` while the block runs; outside the main thread, do nothing."""
+def caught(*, exiting: bool = False) -> Iterator[None]:
+    """Make signals raise `Interrupted` while the block runs; outside the main thread, do nothing.
+
+    With `exiting`, the program ends after the block: signals are ignored from then on, lest they interrupt its exit.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -48,7 +51,7 @@ def caught() -> Iterator[None]:
     finally:
         if not _SHIELD.ignoring:
             for number, handler in before.items():
-                signal.signal(number, handler)
+                signal.signal(number, signal.SIG_IGN if exiting else handler)
 
 
 def ignore_signals() -> None:

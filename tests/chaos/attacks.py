@@ -24,6 +24,10 @@ HIDDEN = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 JSON = "Content-Type: application/json"
 CHUNKED = "Transfer-Encoding: chunked"
 LENGTH = f"Content-Length: {len(BODY)}"
+FLOOD = 32 * 2**10
+"""Parts of 4 KiB of a stream that should be refused long before its end."""
+FLOOD_LIMIT = 64 * 2**20
+"""Bytes after which it must be: the buffers of the system alone may hold 32 MiB."""
 POST = "POST /v1/translate HTTP/1.1"
 
 
@@ -132,7 +136,7 @@ def floods(_: Random) -> Iterator[Attack]:
         "a body without a token": (head(POST, JSON, f"Content-Length: {2**40}", token=None), letters),
     }
     for name, (first, again) in streams.items():
-        yield Attack(f"{name} without an end", [first, *repeat(again, 4096)], answered=False, within=12 * 2**20)
+        yield Attack(f"{name} without an end", [first, *repeat(again, FLOOD)], answered=False, within=FLOOD_LIMIT)
 
 
 def heads(_: Random) -> Iterator[Attack]:

@@ -153,7 +153,7 @@ def _kill(campaign: Campaign, launcher: Launcher, command: KilledCommand, folder
 def _judge(ended: Ended, number: int) -> list[str]:
     """Return what is wrong with the end of a command that got a signal, which may have finished just before."""
     found = []
-    if ended.code not in (0, -number, 128 + number):
+    if ended.code not in (0, -number if number == signal.SIGKILL else 128 + number):
         found.append(f"ended with code {ended.code}: {ended.said}")
     if "Traceback" in ended.err or "leaked" in ended.err:
         found.append(ended.said)

@@ -63,7 +63,7 @@ def test_every_damage_changes_a_file(kind: str, tmp_path: Path) -> None:
 
 def test_a_planted_fault_is_found(launcher: Launcher, tmp_path: Path) -> None:
     made = make_directories(launcher, tmp_path / "undamaged", ("translate",))
-    made.setup += "import docaps.cli.main\ndocaps.cli.main._guarded = lambda function: function\n"
+    made.setup += "import docaps.cli.main\ndocaps.cli.main._guarded = lambda function, _: function\n"
     campaign = Campaign("planted", seed=1, seconds=60)
     explore(campaign, made, tmp_path, examples=6)
     assert "Traceback" in "\n".join(campaign.faults)

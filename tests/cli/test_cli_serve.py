@@ -5,13 +5,15 @@ import json
 import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
-from tests.cli.calling import docaps, running_service
+from tests.cli.calling import AS_MODULE, docaps, running_service
 from tests.cli.conftest import Chain
 
 pytest.importorskip("fastapi", reason="fastapi is not installed (docaps[serve])")
@@ -75,6 +77,30 @@ def test_sigterm_finishes_accepted_requests_and_refuses_new_ones(chain: Chain) -
         assert process.returncode == 0
         assert out == ""
         assert err == "docaps: stopped; all accepted requests were answered\n"
+
+
+LATE = """
+import signal, time
+from docaps.web.server import DrainingServer
+signal.signal(signal.SIGINT, signal.default_int_handler)
+run = DrainingServer.run
+def run_late(self, **options):
+    time.sleep(2)
+    run(self, **options)
+DrainingServer.run = run_late
+"""
+"""The server takes two seconds to start, while connections may already wait."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_the_server_starts_stops_it_in_order(chain: Chain, number: int) -> None:
+    words = [sys.executable, "-c", LATE + AS_MODULE, "serve", str(chain.sentence), "--port", "0"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "serving" in process.stderr.readline()
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "docaps: stopped; all accepted requests were answered\n")
 
 
 def test_the_token_comes_from_the_environment_or_a_file(

@@ -79,15 +79,13 @@ class Load:
             options = self._options(draw)
             kind = "stream" if draw.random() < 0.3 else "whole"
             try:
-                found = client.stream(document, **options) if kind == "stream" else self._whole(client, document, options)
+                translate = client.stream if kind == "stream" else client.translate
+                found = translate(document, **options)
+                found = getattr(found, "translations", found)
                 assert [one.source for one in found] == document
             except (DocapsError, AssertionError) as fault:
                 self.faults.append(repr(fault))
             self.answered.update({kind: 1, "sentences": len(document)})
-
-    @staticmethod
-    def _whole(client: Client, document: list[str], options: dict[str, Any]) -> Any:
-        return client.translate(document, **options).translations
 
     def _options(self, draw: random.Random) -> dict[str, Any]:
         options: dict[str, Any] = {"beam": draw.choice((1, 4)), "context": draw.random() < 0.7}
@@ -154,7 +152,8 @@ def test_under_mixed_load_a_service_soon_stops_growing(tmp_path: Path, precision
     found: dict[int, list[float]] = {}
     with running_service(tmp_path / "run", "--precision", precision, threads=None) as (_, url):
         load = Load(url, words, 60 * minutes)
-        print(f"\n{precision}, seed {SEED}, {CLIENTS} clients; MB at the start: {resident(url):.0f}\nminute  MB (median)")
+        print(f"\n{precision}, seed {SEED}, {CLIENTS} clients; MB at the start: {resident(url):.0f}")
+        print("minute  MB (median)")
         for seconds, memory in load.run():
             found.setdefault(min(minutes, 1 + int(seconds // 60)), []).append(memory)
     for minute, memory in found.items():

@@ -3,11 +3,13 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from tests.cli.calling import docaps, listing, settings, start, succeed
+from tests.cli.calling import AS_MODULE, docaps, listing, settings, start, succeed
 from tests.cli.conftest import Chain, parts
 
 from docaps.runs.directory import INTERRUPTED, Run
@@ -46,6 +48,17 @@ def test_ctrl_c_stops_training_at_once_and_training_again_works(chain: Chain, tm
     succeed(*arguments, *settings())
     assert run.finished
     assert run.weights.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_the_very_end_changes_nothing(number: int) -> None:
+    """When the work is done, Python ends: that takes a moment with torch, and must not be interrupted either."""
+    late = f"import atexit, os, signal; signal.signal({number}, signal.default_int_handler); "
+    late += f"atexit.register(os.kill, os.getpid(), {number})"
+    command = [sys.executable, "-c", f"{late}; {AS_MODULE}", "minidocs", "--documents", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
 
 
 def test_ctrl_c_in_preparation_leaves_no_trace(chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

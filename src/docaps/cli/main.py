@@ -48,8 +48,11 @@ COMMANDS = {
 }
 
 
-def build_app(arguments: list[str]) -> typer.Typer:
-    """Return the command line, importing only the command that `arguments` name."""
+def build_app(arguments: list[str], *, exiting: bool = False) -> typer.Typer:
+    """Return the command line, importing only the command that `arguments` name.
+
+    `exiting` says that the program ends with the command.
+    """
     app = typer.Typer(
         name="docaps",
         no_args_is_help=True,
@@ -67,7 +70,7 @@ def build_app(arguments: list[str]) -> typer.Typer:
         else:
             function = _placeholder
         added = app.command(name, cls=HelpfulCommand, short_help=command.summary, rich_help_panel=command.panel)
-        added(_guarded(function))
+        added(_guarded(function, exiting))
     return app
 
 
@@ -90,7 +93,7 @@ def _placeholder() -> None:
     """Stand in for a command that was not requested."""
 
 
-def _guarded(function: Callable[..., None]) -> Callable[..., None]:
+def _guarded(function: Callable[..., None], exiting: bool) -> Callable[..., None]:
     """Turn errors that a user can fix into a message and an exit code."""
 
     @functools.wraps(function)
@@ -98,7 +101,7 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
         progress.REPORTER.enabled = True
         _use_utf8()
         try:
-            with interruption.caught():
+            with interruption.caught(exiting=exiting):
                 function(*arguments, **options)
                 print(end="", flush=True)
         except DocapsError as error:
@@ -140,4 +143,4 @@ def _describe(error: OSError) -> str:
 def main() -> None:
     """Run the command line."""
     limit_kernel_caches()  # before any command imports torch
-    build_app(sys.argv[1:])()
+    build_app(sys.argv[1:], exiting=True)()

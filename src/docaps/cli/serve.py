@@ -59,12 +59,8 @@ def serve(
         service = load_service(runs, limits, precision)
         if access.token is None and access.hosts is None:
             typer.echo(f"docaps: no token: every client that reaches {host} is served: set {TOKEN}", err=True)
-        listening.listen()  # connections are accepted from now on, before the server has started
-        url = url_of(listening)
-        typer.echo(f"docaps: serving {', '.join(service.workers)} at {url} (Ctrl-C stops)", err=True)
-        if json:
-            print_json({"url": url, "models": list(service.workers)})
-        complete = run_server(build_app(service, access), service, listening)
+        app, url = build_app(service, access), url_of(listening)
+        complete = run_server(app, service, listening, lambda: _announce(url, list(service.workers), json))
     outcome = "all accepted requests were answered" if complete else "some accepted requests were not answered"
     typer.echo(f"docaps: stopped; {outcome}", err=True)
 
@@ -73,6 +69,13 @@ def _check_packages() -> None:
     for package in REQUIRED:
         if importlib.util.find_spec(package) is None:
             raise DocapsError(f"docaps serve needs {package}: pip install 'docaps[serve]'")
+
+
+def _announce(url: str, models: list[str], json: bool) -> None:
+    """Say where the service listens."""
+    typer.echo(f"docaps: serving {', '.join(models)} at {url} (Ctrl-C stops)", err=True)
+    if json:
+        print_json({"url": url, "models": models})
 
 
 def _read_token(path: Path | None) -> str | None:

@@ -204,7 +204,7 @@ def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRo
 
 def _language(grid: Grid, cells: Sequence[Cell]) -> str:
     """Return the language that the runs of a row translate into."""
-    return str(read_json(grid.run(cells[0]).results, error=RunError)["data"]["target_language"])
+    return str(_measured(grid, cells[0])["data"]["target_language"])
 
 
 def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:

@@ -4,13 +4,16 @@ import asyncio
 import contextlib
 import gc
 import logging
+import signal
 import socket
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
 from docaps.errors import DocapsError
+from docaps.interruption import SIGNALS
 from docaps.web.connection import LimitedConnection
 from docaps.web.service import Service
 
@@ -99,11 +102,15 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def run_server(app: FastAPI, service: Service, listening: socket.socket) -> bool:
-    """Serve until a signal arrives; return whether all accepted requests were answered."""
+def run_server(app: FastAPI, service: Service, listening: socket.socket, announce: Callable[[], None]) -> bool:
+    """Listen, announce it, and serve until a signal arrives; return whether all accepted requests were answered."""
     logging.getLogger("docaps.web").addHandler(logging.StreamHandler())
     gc.collect()
     gc.freeze()  # loaded models stay: collections during requests need not scan them
     server = DrainingServer(app, service)
+    for number in SIGNALS:  # uvicorn catches them once it has started; connections may wait before that
+        signal.signal(number, server.handle_exit)
+    listening.listen()
+    announce()
     server.run(sockets=[listening])
     return not server.force_exit and not service.active
