@@ -131,6 +131,20 @@ def test_a_mistyped_option_is_refused() -> None:
     assert "--documents" in result.err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--train", "train.en", "--dev", "dev.en", "dev.de"], "--train needs 2 values, SOURCE TARGET: found train.en"),
+        (["--train", "train.en", "train.de", "--dev"], "--dev needs 2 values, SOURCE TARGET: found none"),
+        (["--train", "-", "train.de", "--dev", "dev.en"], "--dev needs 2 values, SOURCE TARGET: found dev.en"),
+    ],
+)
+def test_an_option_is_not_taken_for_the_second_value_of_another(words: list[str], message: str) -> None:
+    result = docaps("prepare", *words, "--out", "new")
+    assert result.code == 2
+    assert message in result.err
+
+
 def test_the_version_is_printed() -> None:
     assert succeed("--version").out == f"docaps {__version__}\n"
 

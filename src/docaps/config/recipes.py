@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,9 @@ def _read(path: Path, layers: list[SettingsFile]) -> dict[str, Any]:
         layers.append(SettingsFile(path, path.read_text(encoding="utf-8-sig")))
         return tomllib.loads(layers[-1].text)
     except FileNotFoundError:
-        raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
+        near = get_close_matches(str(path), bundled_recipes(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ConfigError(f"no such recipe{hint} Bundled recipes: {', '.join(bundled_recipes())}", path=path) from None
     except tomllib.TOMLDecodeError as fault:
         raise ConfigError(f"not valid TOML: {fault}", path=path) from None
     except (UnicodeDecodeError, OSError) as fault:

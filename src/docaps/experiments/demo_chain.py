@@ -62,7 +62,7 @@ def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: 
     """Prepare the folder of a demo and return whether this demo is finished; refuse to destroy or mix up demos."""
     if overwrite and folder.request.exists():
         shutil.rmtree(folder.path)
-    if not folder.path.exists() or not any(folder.path.iterdir()):
+    if not folder.path.exists() or (folder.path.is_dir() and not any(folder.path.iterdir())):
         write_json(folder.request, {"recipe": recipe.model_dump(), "documents": documents})
         return False
     if not folder.request.exists():

@@ -1,6 +1,7 @@
 """The server process: listening socket, connection limits, and draining on shutdown."""
 
 import asyncio
+import errno
 import gc
 import logging
 import socket
@@ -115,6 +116,10 @@ class DrainingServer(uvicorn.Server):
         return await super().on_tick(counter) or (self._service.draining and not self._service.active)
 
 
+PORT_ERRORS = {errno.EADDRINUSE, errno.EACCES}
+"""Errors of binding that another port avoids."""
+
+
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket bound to an address; port 0 means any free port."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
@@ -123,8 +128,8 @@ def bind(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
     except OSError as error:
         bound.close()
-        reason = error.strerror or error
-        raise DocapsError(f"cannot listen on {host} port {port}: {reason}. Choose another --port") from None
+        reason, option = error.strerror or error, "--port" if error.errno in PORT_ERRORS else "--host"
+        raise DocapsError(f"cannot listen on {host} port {port}: {reason}. Choose another {option}") from None
     return bound
 
 
