@@ -91,3 +91,9 @@ def test_sides_that_do_not_match_are_refused(chain: Chain, both: list[Path]) -> 
     result = docaps("score", chain.document, *both)
     assert result.code == 1
     assert "story.de" in result.err
+
+
+def test_one_side_alone_is_not_scored_against_itself(chain: Chain, both: list[Path]) -> None:
+    result = docaps("score", chain.document, both[0])
+    assert result.code == 1
+    assert "story.en: holds one side only (format 'lines'): name the file of its translation too" in result.err

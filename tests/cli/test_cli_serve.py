@@ -145,6 +145,10 @@ def test_errors_are_reported_before_anything_is_served(
         assert found.code == 1
         assert f"cannot listen on 127.0.0.1 port {port}: " in found.err
         assert "Choose another --port" in found.err
+    found = docaps("serve", chain.sentence, "--host", "nowhere.invalid")
+    assert found.code == 1
+    assert "cannot listen on nowhere.invalid port 8000: " in found.err
+    assert "Choose another --host" in found.err
 
 
 def test_without_the_extra_the_error_names_it(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -92,6 +93,19 @@ def _default(value: object, shown: bool | str) -> str:
 class HelpfulCommand(TyperCommand):
     """A command whose help is made of its function."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that has fewer values than it needs, before the next option is taken for one of them."""
+        needed = {name: param for param in self.params if param.nargs > 1 for name in param.opts}
+        for position, word in enumerate(args):
+            if (option := needed.get(word)) and len(values := _values_after(position, args)) < option.nargs:
+                what = f"{word} needs {option.nargs} values, {option.metavar}"
+                ctx.fail(f"{what}: found {' '.join(values) or 'none'}")
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as fault:
+            _suggest_longer(fault, [name for param in self.params for name in param.opts])
+            raise
+
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """Write how to call it, with what is required."""
         formatter.write(_usage(ctx.command_path, describe_parameters(_function_of(self))) + "\n")
@@ -107,6 +121,18 @@ class HelpfulCommand(TyperCommand):
         parts, column = (("Arguments", arguments), ("Options", options)), _column([*arguments, *options])
         blocks += [_section(title, rows, width, column) for title, rows in parts if rows]
         formatter.write("\n\n".join(blocks) + "\n")
+
+
+def _suggest_longer(fault: Exception, options: Sequence[str]) -> None:
+    """Suggest the options that an unknown one is the beginning of, as `--hyp` of `--hypothesis`."""
+    typed = getattr(fault, "option_name", None)
+    if typed and hasattr(fault, "possibilities"):
+        fault.possibilities = [name for name in options if name.startswith(typed)] or fault.possibilities
+
+
+def _values_after(position: int, args: Sequence[str]) -> list[str]:
+    """Return the words after an option, up to the next one."""
+    return list(takewhile(lambda word: word == "-" or not word.startswith("-"), args[position + 1 :]))
 
 
 def _function_of(command: TyperCommand) -> Callable[..., None]:

@@ -10,6 +10,7 @@ from docaps.cli.console import (
     JsonOption,
     OverwriteOption,
     SetOption,
+    complete_recipe,
     print_json,
     print_next,
     print_table,
@@ -23,12 +24,17 @@ if TYPE_CHECKING:
     from docaps.config import Recipe
 
 
+RecipeArgument = Annotated[
+    str, typer.Argument(autocompletion=complete_recipe, help="A recipe: a TOML file, or the name of a bundled one.")
+]
+
+
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe: a TOML file, or the name of a bundled one.")],
+    recipe: RecipeArgument,
     corpus: Annotated[Path, typer.Option(help="A prepared corpus.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the run directories, one per stage.")],
     stage: Annotated[list[str] | None, typer.Option(help="Only this stage.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps per stage, instead of the recipe's.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps per stage, instead of the recipe's.")] = None,
     budget: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time per stage, such as 90s, 30m or 1h30m.")
     ] = None,
@@ -52,11 +58,14 @@ def train(
     """
     keep_pages()  # before torch is imported
     from docaps.corpus.store import open_store
+    from docaps.errors import RunError
     from docaps.experiments.measure import watch_bleu
     from docaps.runs.card import write_card
     from docaps.training.distributed import process_group
     from docaps.training.stages import train_recipe
 
+    if out.exists() and not out.is_dir():
+        raise RunError("is a file: name a directory for the runs with --out", path=out)
     shortcuts = {"seed": seed, "precision": precision, "stage.*.steps": steps, "stage.*.budget": budget}
     settings = _load(recipe, set or [], shortcuts, stage)
     store = open_store(corpus)
@@ -73,8 +82,13 @@ def train(
 
 def _load(name: str, overrides: list[str], shortcuts: Mapping[str, object], stages: list[str] | None) -> "Recipe":
     """Load the recipe with all overrides; `stage.*` applies to each stage that is trained."""
-    from docaps.config import load_recipe, recipe_path
+    from docaps.config import load_recipe, parse_duration, recipe_path
+    from docaps.errors import ConfigError
 
+    try:
+        parse_duration(str(shortcuts["stage.*.budget"] or "1s"))
+    except ValueError as fault:
+        raise ConfigError(f"--budget {fault}") from None
     path = recipe_path(name)
     chosen = stages or list(load_recipe(path, overrides).stage)
     given = [(key, value) for key, value in shortcuts.items() if value is not None]

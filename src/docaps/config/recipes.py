@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,9 @@ def upgrade_settings(kind: type[Settings], stored: Mapping[str, Any]) -> dict[st
 def _read(path: Path, layers: list[SettingsFile]) -> dict[str, Any]:
     """Read and parse a recipe; its text is added to `layers`."""
     if not path.exists():
-        raise ConfigError(f"no such recipe. Bundled recipes: {', '.join(bundled_recipes())}", path=path)
+        near = get_close_matches(str(path), bundled_recipes(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ConfigError(f"no such recipe{hint} Bundled recipes: {', '.join(bundled_recipes())}", path=path)
     layers.append(SettingsFile(path, read_text(path, error=ConfigError, limit=LARGEST_RECIPE, regular=False)))
     try:
         return parse_toml(layers[-1].text)

@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -231,11 +232,25 @@ def _check_lock(handle: int, path: Path) -> None:
         raise RunError(message, path=path.parent)
 
 
+NAMED = 4
+"""Runs that an error names."""
+
+
+def _name_runs_near(path: Path) -> str:
+    """Name the runs below a directory that is none, or those beside a path that does not exist."""
+    folder, depth = (path, 3) if path.is_dir() else (path.parent, 1)
+    patterns = [f"{'*/' * levels}run.json" for levels in range(1, depth + 1)]
+    found = (file.parent for pattern in patterns for file in sorted(folder.glob(pattern)))
+    names = ", ".join(str(run) for run in islice(found, NAMED))
+    return f"; runs near it: {names}" if names else ""
+
+
 def open_run(path: Path) -> Run:
     """Return a finished run; raise `RunError` if the directory is not one."""
     run = Run(path)
     if not run.description.exists():
-        raise RunError("not a run directory (it has no run.json)" if path.is_dir() else "no such run", path=path)
+        what = "not a run directory (it has no run.json)" if path.is_dir() else "no such run"
+        raise RunError(f"{what}{_name_runs_near(path)}", path=path)
     status = run.read().get("status")
     if status != FINISHED:
         raise RunError(f"the run is not finished (status: {status}). Train it again with the same command", path=path)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import gc
 import logging
 import signal
@@ -83,6 +84,10 @@ def _accept_all(queue: socket.socket) -> list[socket.socket]:
     return accepted
 
 
+PORT_ERRORS = {errno.EADDRINUSE, errno.EACCES}
+"""Errors of binding that another port avoids."""
+
+
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket bound to an address; port 0 means any free port."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
@@ -91,8 +96,8 @@ def bind(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
     except OSError as error:
         bound.close()
-        reason = error.strerror or error
-        raise DocapsError(f"cannot listen on {host} port {port}: {reason}. Choose another --port") from None
+        reason, option = error.strerror or error, "--port" if error.errno in PORT_ERRORS else "--host"
+        raise DocapsError(f"cannot listen on {host} port {port}: {reason}. Choose another {option}") from None
     return bound
 
 

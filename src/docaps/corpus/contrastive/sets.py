@@ -45,16 +45,25 @@ def _load_reader(name: str) -> SetReader:
 
 def _read_jsonl(path: Path, options: SetOptions) -> ContrastiveSet:  # noqa: ARG001
     """Read JSON Lines."""
+    if path.is_dir():
+        raise CorpusError("a directory: name a file of JSON Lines, or another set (such as --set minidocs)", path=path)
     items = tuple(map(with_pronoun, read_any_items(path)))
     return ContrastiveSet(items, {path.name: len(items)})
+
+
+def _read_minidocs(path: Path, options: SetOptions) -> ContrastiveSet:
+    """Read the items of a corpus of mini-documents, given the file or the corpus."""
+    file = path / "contrastive.jsonl" if path.is_dir() else path
+    if not file.exists():
+        raise CorpusError("no contrastive.jsonl in it: expected a corpus that docaps minidocs --out wrote", path=path)
+    return _read_jsonl(file, options)
 
 
 SETS: dict[str, SetReader] = {
     CONTRAPRO: read_contrapro,
     "mt-geneval": read_mt_geneval,
     "ctxpro": read_ctxpro,
-    # the items of a corpus of mini-documents, given the file or the corpus
-    "minidocs": lambda path, options: _read_jsonl(path / "contrastive.jsonl" if path.is_dir() else path, options),
+    "minidocs": _read_minidocs,
     "jsonl": _read_jsonl,
 }
 """The built-in readers, by name."""

@@ -104,11 +104,19 @@ def iterate_parallel(
         check_partners(source, other)
     ones = iterate_documents(source, format=format, language=language, starts=starts)
     others = iterate_documents(other, format=format, language=target_language, starts=starts, side=target_side)
-    return _pair(source, other, ones, others)
+    return _pair(source, other, ones, others, alone=target is None)
+
+
+def _check_two_sided(path: Path, one: Document, other: Document) -> None:
+    """Refuse a file that was given alone, but whose format has one side only, read twice."""
+    if one.sentences == other.sentences and (one.format == DIRECTORY or not find_format(one.format).two_sided):
+        raise CorpusError(
+            f"holds one side only (format '{one.format}'): name the file of its translation too", path=path
+        )
 
 
 def _pair(
-    source: Path, target: Path, ones: Iterator[Document], others: Iterator[Document]
+    source: Path, target: Path, ones: Iterator[Document], others: Iterator[Document], *, alone: bool
 ) -> Iterator[ParallelDocument]:
     """Pair documents; refuse the first that do not match, or the first without a partner."""
     for number, (one, other) in enumerate(zip_longest(ones, others), start=1):
@@ -120,6 +128,8 @@ def _pair(
             path, line = (source, one.line) if one else (target, other.line if other else None)
             raise CorpusError(message, path=path, line=line)
         _check_pair(source, target, number, one, other)
+        if alone:
+            _check_two_sided(source, one, other)
         yield ParallelDocument(one.sentences, other.sentences, one.id, one.paragraphs)
 
 
