@@ -68,6 +68,8 @@ class TrainerState:
     """Validations since the best one."""
     snapshots: tuple[int, ...] = ()
     """Steps whose weights are kept for the final model."""
+    collapsed: int = 0
+    """The step at which a collapse of the regulariser was reported; 0: none was."""
     logged: int = 0
     """Size of the log in bytes,"""
     unlogged: Sums = field(default_factory=Sums)
