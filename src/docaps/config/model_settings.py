@@ -141,7 +141,7 @@ class RegulariserSettings(Settings):
     )
     negatives: Literal["none", "batch", "infonce"] = Field(
         "none",
-        description="what is rewarded; none: the PCC of matched pairs, as printed; batch: that minus the mean PCC of the "
-        "batch's mismatched pairs; infonce: the log-probability of the match in the batch, by a softmax over PCCs",
+        description="what is rewarded; none: the PCC of matched pairs, as printed; batch: minus the mean PCC of "
+        "mismatched pairs of the batch; infonce: the log-probability of the match in the batch, a softmax over PCCs",
     )
     temperature: Annotated[float, Field(gt=0)] = Field(0.1, description="divides the PCCs in InfoNCE's softmax")
