@@ -10,21 +10,18 @@ from tests.invariants import tiny
 from tests.unit.training.tiny_training import CPU
 
 from docaps.batches.prefetch import collate_sentences
-from docaps.corpus.arrays import TokenArray
+from docaps.corpus.arrays import join_sentences
 from docaps.corpus.store import Split
 from docaps.corpus.text.vocabulary import EOS
 from docaps.model.builders import build_model
+from docaps.runs.training_log import read_metrics
 from docaps.training.objective import Objective
 from docaps.training.retrieval import PAIRS, choose_pairs, measure_retrieval
-
-
-def array(sentences: list[list[int]]) -> TokenArray:
-    starts = np.cumsum([0, *map(len, sentences)])
-    return TokenArray(np.array([word for one in sentences for word in one], np.int32), starts)
+from docaps.training.stages import train_recipe
 
 
 def split(pairs: list[tuple[list[int], list[int]]]) -> Split:
-    sides = (array([[*pair[side], EOS] for pair in pairs]) for side in (0, 1))
+    sides = (join_sentences([[*pair[side], EOS] for pair in pairs]) for side in (0, 1))
     return Split(*sides, documents=np.array([0, len(pairs)]))
 
 
@@ -102,9 +99,6 @@ def test_without_a_regulariser_or_pairs_nothing_is_measured() -> None:
 
 
 def test_validation_measures_and_the_log_has_the_numbers(tmp_path: Path) -> None:
-    from docaps.runs.training_log import read_metrics
-    from docaps.training.stages import train_recipe
-
     store = tiny.prepared(tmp_path)
     plain, document = train_recipe(tiny.recipe(), store, tmp_path / "runs")
     names = {"retrieval", "retrieval_chance", "dev_pcc", "dev_pcc_mismatched"}
