@@ -42,6 +42,18 @@ def test_capsules_rounds_and_history_reach_the_network() -> None:
     assert not torch.equal(model.regulariser.source.weight, model.regulariser.target.weight)
 
 
+def test_the_spread_of_first_weights_reaches_all_capsule_networks() -> None:
+    plain, spread = (
+        build_model(tiny.settings("qcn+reg", **options), vocabulary=11) for options in ({}, {"spread": 0.5})
+    )
+    for one, other in (
+        (plain.context.routing, spread.context.routing),
+        (plain.regulariser.source, spread.regulariser.source),
+        (plain.regulariser.target, spread.regulariser.target),
+    ):
+        torch.testing.assert_close(other.weight, one.weight * 0.5 * tiny.D**0.5)  # the same draws, on another scale
+
+
 def test_every_option_reaches_the_model() -> None:
     """Each gives other results from the same weights, or other weights."""
     batch = tiny.sample_batch()
