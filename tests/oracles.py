@@ -78,6 +78,44 @@ def route(
     return torch.stack(v), couplings, correlations
 
 
+def centred(batch: list[Tensor]) -> list[Tensor]:
+    """Each pair's vectors (c, e) of one side, minus the mean over the pairs of the batch."""
+    mean = sum(batch) / len(batch)
+    return [vectors - mean for vectors in batch]
+
+
+def mean_pcc(left: Tensor, right: Tensor) -> Tensor:
+    """Eq. 7 for each of the vectors (c, e) of two sentences, averaged."""
+    return sum(pcc(left[j], right[j]) for j in range(len(left))) / len(left)
+
+
+def pair_correlations(left: list[Tensor], right: list[Tensor]) -> list[list[Tensor]]:
+    """Eq. 7 for every source (row) with every target (column)."""
+    return [[mean_pcc(one, other) for other in right] for one in left]
+
+
+def mismatched(pairs: list[list[Tensor]], i: int) -> Tensor:
+    """The mean over the other pairs k of pcc(source i, target k) and pcc(source k, target i)."""
+    others = [k for k in range(len(pairs)) if k != i]
+    return sum(pairs[i][k] + pairs[k][i] for k in others) / (2 * len(others))
+
+
+def infonce(pairs: list[list[Tensor]], i: int, temperature: float) -> Tensor:
+    """van den Oord et al. (2018), in both directions: log-probability of target i by source i, and the reverse."""
+    by_source = sum(torch.exp(pairs[i][k] / temperature) for k in range(len(pairs)))
+    by_target = sum(torch.exp(pairs[k][i] / temperature) for k in range(len(pairs)))
+    return pairs[i][i] / temperature - (torch.log(by_source) + torch.log(by_target)) / 2
+
+
+def retrieval(pairs: list[list[float]]) -> float:
+    """The share of rows whose own column is the highest; one of n highest ones counts 1/n."""
+    total = 0.0
+    for i, row in enumerate(pairs):
+        highest = [k for k, value in enumerate(row) if value == max(row)]
+        total += 1 / len(highest) if i in highest else 0
+    return total / len(pairs)
+
+
 def log_probability(scores: Tensor, word: int) -> Tensor:
     """Softmax over the vocabulary, at one word."""
     return scores[word] - torch.log(sum(torch.exp(score) for score in scores))

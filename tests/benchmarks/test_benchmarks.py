@@ -98,6 +98,12 @@ def test_a_training_step_keeps_its_promises() -> None:
 
 
 @pytest.mark.stress
+def test_readings_of_the_regulariser_cost_nothing() -> None:
+    ratios = run("readings.py")
+    assert min(ratios.values()) >= 0.95
+
+
+@pytest.mark.stress
 def test_preparation_keeps_its_promises() -> None:
     ratios = run("preparation.py")
     assert ratios["speedup"] >= 2

@@ -31,9 +31,10 @@ Call = Callable[..., Any]
 
 
 def options(chain: Chain, out: Path, **changes: Any) -> list[str | Path]:
-    """Everything behind `docaps`."""
+    """Everything behind `docaps`; with the regulariser's readings that compare the pairs of a batch."""
     stage = [f"stage.sentence.{key}={value}" for key, value in {**STAGE, **changes}.items()]
-    return ["train", "minidocs", "--corpus", chain.corpus, "--out", out, "--stage", "sentence", *settings(*stage)]
+    chosen = settings("regulariser.negatives=infonce", "regulariser.centre=batch", *stage)
+    return ["train", "minidocs", "--corpus", chain.corpus, "--out", out, "--stage", "sentence", *chosen]
 
 
 @pytest.fixture(scope="module")
@@ -225,14 +226,15 @@ def launched(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def losses(run: Run) -> list[float]:
-    return [row[key] for row in read_metrics(run.metrics) for key in ("loss", "dev_loss") if key in row]
+    keys = ("loss", "dev_loss", "dev_pcc", "dev_pcc_mismatched")
+    return [row[key] for row in read_metrics(run.metrics) for key in keys if key in row]
 
 
 @pytest.mark.parametrize("distribution", ["ddp", pytest.param("fsdp", marks=pytest.mark.stress)])
 def test_two_processes_learn_what_one_learns(
     chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]], distribution: str
 ) -> None:
-    """Dropout too: what it draws depends on the batch, not on the process."""
+    """Dropout too: what it draws depends on the batch, not on the process; and pairs are compared within a batch."""
     changes = {"accumulate": 4, "steps": 20, "log_every": 1, "validate_every": 5, "result": "best"}
     way = ("--set", f"distribution={distribution}", "--precision", "float32")
     launched.append(torchrun(*options(chain, tmp_path / "two", **changes), *way))
@@ -242,7 +244,7 @@ def test_two_processes_learn_what_one_learns(
     assert out.count("Trained") == 1  # only the first process talks
     one, two = Run(tmp_path / "one" / "sentence"), Run(tmp_path / "two" / "sentence")
     assert two.read()["processes"] == 2
-    assert len(losses(one)) == 24
+    assert len(losses(one)) == 20 + 4 * 3
     assert losses(two) == pytest.approx(losses(one), abs=2e-4)
     for name, weight in read_weights(one.weights).items():
         torch.testing.assert_close(read_weights(two.weights)[name], weight, rtol=0, atol=5e-3)

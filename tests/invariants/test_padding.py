@@ -8,17 +8,27 @@ from tests.invariants import tiny
 from torch import Tensor
 
 from docaps.batches.batch import Batch, collate
+from docaps.config import SystemSettings
 from docaps.corpus.text.vocabulary import PAD
 from docaps.model.interface import Prediction, TranslationModel
+from docaps.model.regulariser import Correlations
 
 
 def assert_same(found: Prediction, expected: Prediction, batch: Batch, rows: slice = slice(None)) -> None:
-    """Compare real positions, and the correlations where there is a regulariser."""
-    for row, length in enumerate(tiny.lengths(batch)[rows]):
-        torch.testing.assert_close(found.logits[row, :length], expected.logits[rows][row, :length])
+    """Compare real positions, and the reward where there is a regulariser."""
+    assert_same_words(found, expected, batch, rows)
     assert (found.correlations is None) == (expected.correlations is None)
     if found.correlations is not None and expected.correlations is not None:
-        torch.testing.assert_close(found.correlations.matched, expected.correlations.matched[rows])
+        torch.testing.assert_close(reward(found.correlations), reward(expected.correlations)[rows])
+
+
+def assert_same_words(found: Prediction, expected: Prediction, batch: Batch, rows: slice) -> None:
+    for row, length in enumerate(tiny.lengths(batch)[rows]):
+        torch.testing.assert_close(found.logits[row, :length], expected.logits[rows][row, :length])
+
+
+def reward(correlations: Correlations) -> Tensor:
+    return correlations.matched if correlations.reward is None else correlations.reward
 
 
 def widen(batch: Batch, part: str) -> Batch:
@@ -36,12 +46,26 @@ def test_more_padding_changes_nothing(model: TranslationModel, part: str) -> Non
     assert_same(tiny.train_mode(model, widen(batch, part)), tiny.train_mode(model, batch), batch)
 
 
-def test_batch_neighbours_change_nothing(model: TranslationModel) -> None:
+def test_batch_neighbours_change_nothing(model: TranslationModel, system: SystemSettings) -> None:
+    """Except the reward of a regulariser that compares pairs: a pair alone earns nothing."""
     windows, batch = tiny.sample_windows(), tiny.sample_batch()
     together = tiny.train_mode(model, batch)
     for row, window in enumerate(windows):
         alone = tiny.train_mode(model, collate([window], tiny.VIEW))
-        assert_same(alone, together, batch, slice(row, row + 1))
+        if tiny.compares_pairs(system):
+            assert_same_words(alone, together, batch, slice(row, row + 1))
+            assert alone.correlations is not None
+            assert not reward(alone.correlations).any()
+        else:
+            assert_same(alone, together, batch, slice(row, row + 1))
+
+
+def test_the_order_of_the_batch_changes_nothing(model: TranslationModel) -> None:
+    windows, order = tiny.sample_windows(), [3, 0, 4, 2, 1]
+    moved = collate([windows[row] for row in order], tiny.VIEW)
+    found, other = tiny.train_mode(model, tiny.sample_batch()), tiny.train_mode(model, moved)
+    correlations = None if found.correlations is None else Correlations(reward(found.correlations)[order], None)
+    assert_same(other, Prediction(found.logits[order], correlations), moved)
 
 
 def test_the_vector_of_the_padding_symbol_is_never_used(model: TranslationModel) -> None:

@@ -70,6 +70,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "spread": {"spread": 0.5},
     "flattened": {"regulariser": {"correlation": "flattened"}},
     "regulariser-without-positions": {"regulariser": {"positions": False}},
+    "regulariser-without-marks": {"regulariser": {"marks": False}},
+    "regulariser-centred": {"regulariser": {"centre": "batch"}},
+    "regulariser-difference": {"regulariser": {"negatives": "batch"}},
+    "regulariser-infonce": {"regulariser": {"negatives": "infonce"}},
+    "regulariser-warm-infonce": {"regulariser": {"negatives": "infonce", "temperature": 0.5}},
 }
 """Every option of the method that is not its default, one at a time."""
 
@@ -126,6 +131,11 @@ def knows_distance(system: SystemSettings) -> bool:
     if context in {"han", "san"}:
         return system.han.distances if context == "han" else system.san.distances
     return context not in {"none", "qcn-noise"}
+
+
+def compares_pairs(system: SystemSettings) -> bool:
+    """Whether the regulariser's reward for a pair depends on the other pairs of the batch."""
+    return system.regulariser.centre != "none" or system.regulariser.negatives != "none"
 
 
 def build(

@@ -27,14 +27,21 @@ class StreamPosition:
     batch: Natural = 0
 
 
+def usable_sentences(split: Split) -> Indices:
+    """Return the numbers of the sentences to train on: with words on both sides, not removed by cleaning.
+
+    A sentence that is only an end mark teaches nothing; like a removed sentence it still serves as history.
+    """
+    worded = (np.asarray(split.source.lengths) > 1) & (np.asarray(split.target.lengths) > 1)
+    return np.flatnonzero(worded if split.usable is None else worded & split.usable)
+
+
 class Sampler(ABC):
     """Divides each epoch into batches of at most `budget` padded source + target tokens."""
 
     def __init__(self, split: Split, *, budget: int, seed: int) -> None:
         self._source, self._target = np.asarray(split.source.lengths), np.asarray(split.target.lengths)
-        # A sentence that is only an end mark teaches nothing; like a removed sentence it still serves as history.
-        worded = (self._source > 1) & (self._target > 1)
-        self._usable: Indices = np.flatnonzero(worded if split.usable is None else worded & split.usable)
+        self._usable = usable_sentences(split)
         self._budget, self._seed = budget, seed
 
     def __len__(self) -> int:

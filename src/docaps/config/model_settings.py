@@ -48,7 +48,7 @@ class HistorySettings(Settings):
 class QcnSettings(Settings):
     """The query-guided capsule network; settings without a query hold for plain capsules (`capsnet`), too.
 
-    The regulariser's capsule networks have the same capsules, rounds, squash_words and gradient.
+    The regulariser's capsule networks have the same capsules, rounds, squash_words, gradient and spread.
     """
 
     capsules: Size = Field(4, description="M, output capsules per history sentence, or in all if the scope is joint")
@@ -137,3 +137,13 @@ class RegulariserSettings(Settings):
         "capsules", description="capsules: one PCC per capsule, averaged; flattened: one PCC over all capsules joined"
     )
     positions: bool = Field(True, description="include word positions, as in the inputs of encoder and decoder")
+    marks: bool = Field(True, description="route the marks that end the source and begin the target, like words")
+    centre: Literal["none", "batch"] = Field(
+        "none", description="batch: subtract the mean of each side's capsules over the batch before the PCC"
+    )
+    negatives: Literal["none", "batch", "infonce"] = Field(
+        "none",
+        description="what is rewarded; none: the PCC of matched pairs, as printed; batch: minus the mean PCC of "
+        "mismatched pairs of the batch; infonce: the log-probability of the match in the batch, a softmax over PCCs",
+    )
+    temperature: Annotated[float, Field(gt=0)] = Field(0.1, description="divides the PCCs in InfoNCE's softmax")

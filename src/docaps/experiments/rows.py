@@ -64,6 +64,13 @@ def _informed(
     return GridRow(name, title, system, changes, starts_from=starts_from)
 
 
+def _reading(name: str, title: str, **settings: Any) -> GridRow:
+    """Return a row of the QCN with the regulariser read in another way."""
+    return GridRow(
+        name, f"regulariser: {title}", "qcn+reg", {f"regulariser.{key}": value for key, value in settings.items()}
+    )
+
+
 def _series(
     name: str,
     key: str,
@@ -134,6 +141,13 @@ _TABLE = (
     GridRow("spread", "vote matrices started at 0.01", changes={"qcn.spread": 0.01}),
     GridRow("weight-0.1", "regularisation of weight 0.1", "qcn+reg", {"regulariser.weight": 0.1}),
     GridRow("weight-0.3", "regularisation of weight 0.3", "qcn+reg", {"regulariser.weight": 0.3}),
+    # Readings of the regulariser; the last three reward only what tells pairs apart.
+    _reading("reg-flattened", "the PCC of all capsules joined", correlation="flattened"),
+    _reading("reg-bare", "words without positions", positions=False),
+    _reading("reg-unmarked", "words without begin and end marks", marks=False),
+    _reading("reg-centred", "capsules minus their mean over the batch", centre="batch"),
+    _reading("reg-difference", "minus the PCC of mismatched pairs", negatives="batch"),
+    _reading("reg-infonce", "InfoNCE over the pairs of the batch", negatives="infonce"),
     GridRow("new-3", "new weights learn 3 times as fast", scaled={LEARNING_RATE: 3, INHERITED_RATE: 1 / 3}),
     GridRow("new-10", "new weights learn 10 times as fast", scaled={LEARNING_RATE: 10, INHERITED_RATE: 1 / 10}),
     *_series("routed", "qcn.rounds", range(1, 4), "routing iteration", "qcn", {}),
@@ -187,9 +201,9 @@ _NAMES = {
     "table2": "transformer transformer+reg qcn qcn+reg zhang han san concat capsnet qcn-shuffled qcn-noise "
     "zhang-all han-encoder",
     "trials": "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
-    "routed-1 routed-2 routed-3 silent exempt transformer-longer longer",
+    "routed-1 routed-2 routed-3 silent exempt transformer-longer longer reg-centred reg-difference reg-infonce",
     "routing": "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
-    "unsquashed spread",
+    "unsquashed spread reg-flattened reg-bare reg-unmarked reg-centred reg-difference reg-infonce",
     "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-joint han-at-once han san-online san-sparse "
     "san-flat san-decoder san-offline san concat-full-rate concat-2-to-2 qcn-shuffled qcn-noise",
 }
@@ -208,12 +222,13 @@ def _figure(series: str, title: str, axis: str) -> GridLayout:
 
 
 _ON_DEMAND = frozenset({"zhang-all", "han-encoder"})
+_READINGS = frozenset({"reg-centred", "reg-difference", "reg-infonce"})
 _LAYOUTS = (
     _table("table2", "Table 2: the systems, and controls", "transformer", on_demand=_ON_DEMAND),
     _figure("history", "Figure 4: history sentences (M = 4, 4 iterations)", "history.sentences"),
     _figure("capsules", "Figure 5: capsules (K = 3, 4 iterations)", "qcn.capsules"),
     _figure("rounds", "Routing iterations (K = 3, M = 4)", "qcn.rounds"),
-    _table("trials", "Trials: the QCN with one setting changed", "transformer", part="dev"),
+    _table("trials", "Trials: the QCN with one setting changed", "transformer", part="dev", on_demand=_READINGS),
     _table("routing", "Routing: what the paper leaves open, one option at a time", "qcn", check_every=100),
     _table("rivals", "Rivals: the other systems, and controls", "transformer", check_every=100, timed=True),
 )

@@ -22,7 +22,7 @@ from docaps.model.context.sublayer import Context
 from docaps.model.context.zhang import ContextEncoder
 from docaps.model.interface import TranslationModel
 from docaps.model.layers import Backbone, Embeddings, Shape
-from docaps.model.regulariser import Regulariser
+from docaps.model.regulariser import Regulariser, RegulariserOptions
 from docaps.model.routing.algorithm import RoutingOptions
 from docaps.model.routing.layer import CapsuleRouting
 from docaps.model.transformer import Transformer
@@ -129,13 +129,21 @@ def _routing_options(qcn: QcnSettings) -> RoutingOptions:
 
 
 def _regulariser(settings: SystemSettings) -> Regulariser:
-    """Build the regulariser; capsules and iterations as in the QCN."""
+    """Build the regulariser; capsules, iterations and first weights as in the QCN."""
+    chosen = settings.regulariser
     return Regulariser(
         size=settings.model.size,
         capsules=settings.qcn.capsules,
-        options=_routing_options(settings.qcn),
-        flattened=settings.regulariser.correlation == "flattened",
-        positions=settings.regulariser.positions,
+        routing=_routing_options(settings.qcn),
+        options=RegulariserOptions(
+            flattened=chosen.correlation == "flattened",
+            positions=chosen.positions,
+            marks=chosen.marks,
+            centred=chosen.centre == "batch",
+            negatives=chosen.negatives,
+            temperature=chosen.temperature,
+        ),
+        spread=settings.qcn.spread,
     )
 
 

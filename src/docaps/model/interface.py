@@ -120,6 +120,10 @@ class TranslationModel(nn.Module, ABC):
         """Return statistics of what the model does with the histories of a batch; by default none."""
         return ()
 
+    def correlate_pairs(self, batch: Batch) -> Float[Tensor, "B B"] | None:  # noqa: ARG002
+        """Correlate each source of a batch with each translation, for validation; None without a regulariser."""
+        return None
+
     @abstractmethod
     def start(self, encoding: Encoding) -> DecoderState:
         """Return the state of a decoder that has written nothing yet."""

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
-from docaps.corpus.text.vocabulary import PAD
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.context.sublayer import Context, ContextMemory, ContextSublayer, ContextUse
 from docaps.model.context_statistics import trace_context
 from docaps.model.fast.attention import Mask, as_addend
@@ -23,7 +23,7 @@ from docaps.model.hypotheses import Hypotheses, Rows
 from docaps.model.interface import DecoderState, Encoding, Prediction, Trace, TranslationModel
 from docaps.model.layers import Attention, Backbone, FeedForward, KeysAndValues, Positions, Residual, Shape, WordVectors
 from docaps.model.mixed_precision import to_autocast_dtype
-from docaps.model.regulariser import Correlations, Regulariser
+from docaps.model.regulariser import Regulariser
 
 SourceMask = Bool[Tensor, "B 1 S"] | Float[Tensor, "B 1 S"]
 
@@ -251,25 +251,38 @@ class Transformer(TranslationModel):
 
     def forward(self, batch: Batch) -> Prediction:
         """Score given translations, all positions at once."""
+        vectors, source, target = self._embed_pairs(batch)
+        state = cast(TransformerState, self.start(self._encode(batch, vectors, source)))
+        states = self._finish(self._decode(target, state)[0], state)
+        correlations = None
+        if self.regulariser is not None and self.training:
+            correlations = self.regulariser(*self._regulariser_inputs(batch, vectors, source, target))
+        return Prediction(to_autocast_dtype(states), correlations, self.embeddings.output.weight)
+
+    def correlate_pairs(self, batch: Batch) -> Float[Tensor, "B B"] | None:
+        """Correlate the capsules of every source with those of every translation, if there is a regulariser."""
+        if self.regulariser is None:
+            return None
+        return self.regulariser.correlate_pairs(*self._regulariser_inputs(batch, *self._embed_pairs(batch)))
+
+    def _embed_pairs(self, batch: Batch) -> tuple[WordVectors, Float[Tensor, "B S D"], Float[Tensor, "B T D"]]:
+        """Look up the words of a batch, and return the inputs of encoder and decoder too."""
         if batch.target_input is None:
             raise ValueError("the batch has no translations")
         vectors = self._look_up(batch)
-        source, target = (self._with_positions(cast(Tensor, side)) for side in (vectors.source, vectors.target))
-        state = cast(TransformerState, self.start(self._encode(batch, vectors, source)))
-        states = self._finish(self._decode(target, state)[0], state)
-        correlations = self._correlate(batch, vectors, source, target)
-        return Prediction(to_autocast_dtype(states), correlations, self.embeddings.output.weight)
+        return vectors, self._with_positions(vectors.source), self._with_positions(cast(Tensor, vectors.target))
 
-    def _correlate(
+    def _regulariser_inputs(
         self, batch: Batch, vectors: WordVectors, source: Float[Tensor, "B S D"], target: Float[Tensor, "B T D"]
-    ) -> Correlations | None:
-        """Correlate the capsules of source and target, in training only (Eq. 11)."""
-        if self.regulariser is None or not self.training or batch.target_input is None:
-            return None
-        if not self.regulariser.positions:
+    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"], Float[Tensor, "B T D"], Bool[Tensor, "B T"]]:
+        """Return the inputs of encoder and decoder and their masks, without positions or marks if so chosen."""
+        options, words = cast(Regulariser, self.regulariser).options, cast(Tensor, batch.target_input)
+        source_mask, target_mask = batch.source_mask, words != PAD
+        if not options.positions:
             source, target = (self.scale * cast(Tensor, side) for side in (vectors.source, vectors.target))
-        masks = batch.source_mask, batch.target_input != PAD
-        return self.regulariser(source, masks[0], target, masks[1])  # type: ignore[no-any-return]
+        if not options.marks:
+            source_mask, target_mask = source_mask & (batch.source != EOS), target_mask & (words != BOS)
+        return source, source_mask, target, target_mask
 
     def _with_positions(self, embedded: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Scale word vectors and add position vectors."""

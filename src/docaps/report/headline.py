@@ -6,6 +6,7 @@ from typing import Any
 
 from docaps.runs.card import flatten
 from docaps.runs.results import Contrastive, RunResults
+from docaps.runs.training_log import has_collapsed, pair_correlations
 from docaps.runs.wording import (
     count,
     decimal,
@@ -62,6 +63,21 @@ def state_doubts(results: Sequence[RunResults]) -> list[str]:
         f"Training has not finished: {', '.join(unfinished)}.": bool(unfinished),
     }
     return [doubt for doubt, holds in doubts.items() if holds]
+
+
+def state_collapses(results: Sequence[RunResults]) -> list[str]:
+    """Name the runs whose regulariser does not tell pairs apart, with the correlations that have met."""
+    found = []
+    for run, label in zip(results, label_runs(results), strict=True):
+        row = run.regularisation
+        if row is not None and has_collapsed(row):
+            matched, mismatched = (decimal(value, 3) for value in pair_correlations(row) or ())
+            where = f", retrieval {decimal(row['retrieval'], 3)}" if "retrieval" in row else ""
+            found.append(f"{label} ({matched} and {mismatched}{where})")
+    if not found:
+        return []
+    means = "The regulariser does not tell pairs apart (PCC of matched and of mismatched pairs)"
+    return [f"{means}: {listing(found)}."]
 
 
 def history_size(settings: Mapping[str, Any]) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from docaps.report.grid_tables import as_rows, caption, state_unfinished
-from docaps.report.headline import state_bleu, state_doubts, state_result
+from docaps.report.headline import state_bleu, state_collapses, state_doubts, state_result
 from docaps.report.paper import FIGURES, is_table2, paper_columns, paper_scores, state_differences
 from docaps.report.sections.contrastive_choices import group_columns, history_columns, set_names
 from docaps.report.sections.provenance import corpora, data_rows, machines, signatures
@@ -21,7 +21,7 @@ def build_markdown(
     parts = [f"# {title}", *[text for text in (state_result(results), state_bleu(results)) if text]]
     for grid in grids:
         parts += _grid(grid, results)
-    parts += ["## Runs", *state_doubts(results), runs_table(results)]
+    parts += ["## Runs", *state_doubts(results), *state_collapses(results), runs_table(results)]
     for name in set_names(results):
         parts += _groups(results, name)
     if corpora(results):
@@ -64,6 +64,7 @@ _PLAIN_COLUMNS: Mapping[str, Callable[[RunResults], str]] = {
     "training": lambda run: duration(run.description.get("seconds")),
     "target tokens/s": lambda run: thousands(run.speed),
     "perplexity, dev": lambda run: decimal(run.perplexity, 2),
+    "retrieval, dev": lambda run: decimal((run.regularisation or {}).get("retrieval"), 2),
     "BLEU, dev": lambda run: decimal(score_of(run, "dev", "bleu"), 2),
     "BLEU": lambda run: decimal(run.scores.bleu if run.scores else None, 2),
 }

@@ -19,7 +19,7 @@ from docaps.runs.contrastive_results import ContrastiveResult, parse_contrastive
 from docaps.runs.diagnosis_results import Diagnosis, Text, parse_diagnosis
 from docaps.runs.directory import Run
 from docaps.runs.measured_results import read_measured
-from docaps.runs.training_log import read_metrics
+from docaps.runs.training_log import pair_correlations, read_metrics
 
 LARGEST_TRANSLATIONS = 2**30  # bytes
 Value = TypeVar("Value")
@@ -140,6 +140,12 @@ class RunResults:
     def perplexity(self) -> float | None:
         """The lowest development perplexity during training."""
         return min((row["dev_perplexity"] for row in self.validation if "dev_perplexity" in row), default=None)
+
+    @property
+    def regularisation(self) -> Mapping[str, float] | None:
+        """The last row of the log with the PCC of matched and mismatched pairs; a validation, if one measured it."""
+        rows = (row for part in (self.validation, self.training) for row in reversed(part) if pair_correlations(row))
+        return next(rows, None)
 
     @property
     def speed(self) -> float | None:

@@ -12,6 +12,26 @@ from docaps.files import open_regular, parse_json
 
 LONGEST_ROW, LARGEST_LOG = 2**20, 2**30  # bytes
 
+MEETING = 0.02
+"""The regulariser has collapsed if the PCC of matched pairs exceeds that of mismatched ones by less.
+
+On mini-documents and Europarl, literal readings of Eq. 11 ended below 0.01, the others above 0.1.
+"""
+
+
+def pair_correlations(row: Mapping[str, float]) -> tuple[float, float] | None:
+    """Return the PCC of matched and of mismatched pairs: of development pairs, else (docaps 0.2) of training pairs."""
+    for names in (("dev_pcc", "dev_pcc_mismatched"), ("pcc", "pcc_mismatched")):
+        if all(name in row for name in names):
+            return row[names[0]], row[names[1]]
+    return None
+
+
+def has_collapsed(row: Mapping[str, float]) -> bool:
+    """Return whether a row of the log says that the regulariser does not tell pairs apart."""
+    found = pair_correlations(row)
+    return found is not None and not found[0] - found[1] >= MEETING
+
 
 class MetricsLog:
     """Appends rows to metrics.jsonl, each written at once."""

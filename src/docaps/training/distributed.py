@@ -90,6 +90,11 @@ class ProcessGroup:
         if self.sharded:
             fully_shard(module)
 
+    def unshard(self, module: nn.Module) -> None:
+        """Gather the weights of a sharded module, for use outside its forward pass; all processes must call this."""
+        if isinstance(module, FSDPModule):
+            module.unshard()
+
     def reshard(self, module: nn.Module) -> None:
         """Free the weights that passes without gradients have gathered."""
         if isinstance(module, FSDPModule):

@@ -1,6 +1,7 @@
 """What training reports: rows of metrics for metrics.jsonl and TensorBoard, throughput, and the progress line."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 
 from docaps.runs.directory import Run
-from docaps.runs.training_log import MetricsLog
+from docaps.runs.training_log import MetricsLog, pair_correlations
 from docaps.training.objective import Device, perplexity
 from docaps.training.state import TrainerState
 
@@ -91,13 +92,18 @@ def measure_peak(device: Device, *, size: int | None = None, repeats: int = 6) -
 
 
 def progress_line(row: Mapping[str, float], state: TrainerState, best_by: str) -> str:
-    """Describe a row of metrics in one line: loss, perplexity, correlations, throughput, best validation."""
+    """Describe a row of metrics in one line: loss, perplexity, correlations, throughput, best validation.
+
+    The row may include the retrieval figures of the last validation.
+    """
     parts = [f"loss {row['loss']:.2f}"] if "loss" in row else []
     if "cross_entropy" in row:
         parts.append(f"ppl {_rounded(perplexity(row['cross_entropy']))}")
     if "pcc" in row:
         control = f" (mismatched {row['pcc_mismatched']:.2f})" if "pcc_mismatched" in row else ""
         parts.append(f"PCC {row['pcc']:.2f}{control}")
+    if "retrieval" in row:
+        parts.append(f"retrieval {row['retrieval']:.2f} (chance {row['retrieval_chance']:.2f})")
     peak = f" ({row['share_of_peak']:.0%} of peak)" if "share_of_peak" in row else ""
     parts.append(f"{row['tokens_per_second']:,.0f} tokens/s{peak}")
     if state.best is not None:
@@ -105,6 +111,16 @@ def progress_line(row: Mapping[str, float], state: TrainerState, best_by: str) -
     if state.skipped:
         parts.append(f"{state.skipped} steps skipped")
     return ", ".join(parts)
+
+
+def describe_collapse(row: Mapping[str, float]) -> str:
+    """Warn that the regulariser does not tell the pairs of a validation apart."""
+    matched, mismatched = pair_correlations(row) or (math.nan, math.nan)
+    return (
+        f"warning: the regulariser does not tell pairs apart: PCC {matched:.3f} of matched and {mismatched:.3f} of "
+        f"mismatched development pairs, retrieval {row['retrieval']:.3f} (chance {row['retrieval_chance']:.3f}). As "
+        "printed, Eq. 11 is highest for constant capsules; regulariser.negatives and regulariser.centre change that"
+    )
 
 
 def _rounded(value: float) -> str:

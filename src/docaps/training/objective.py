@@ -51,14 +51,15 @@ class Loss:
 def compute_loss(
     prediction: Prediction, target: Int[Tensor, "B T"], *, label_smoothing: float, regulariser_weight: float
 ) -> Loss:
-    """Return the cross-entropy of the translation minus the weighted correlation of the capsules (Eq. 11)."""
+    """Return the cross-entropy of the translation minus the weighted reward of the regulariser (Eq. 11)."""
     cross_entropy = _cross_entropy(prediction, target, label_smoothing)
     if prediction.correlations is None:
         return Loss(cross_entropy, cross_entropy)
-    correlations = prediction.correlations
-    matched = average_by_tokens(correlations.matched, target)
-    mismatched = None if correlations.mismatched is None else average_by_tokens(correlations.mismatched, target)
-    return Loss(cross_entropy - regulariser_weight * matched, cross_entropy, matched, mismatched)
+    found = prediction.correlations
+    matched = average_by_tokens(found.matched, target)
+    mismatched = None if found.mismatched is None else average_by_tokens(found.mismatched, target)
+    reward = matched if found.reward is None else average_by_tokens(found.reward, target)
+    return Loss(cross_entropy - regulariser_weight * reward, cross_entropy, matched, mismatched)
 
 
 def _cross_entropy(prediction: Prediction, target: Int[Tensor, "B T"], smoothing: float) -> Float[Tensor, ""]:

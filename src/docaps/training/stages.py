@@ -24,6 +24,7 @@ from docaps.training.journal import StepTimer, measure_peak, open_journal
 from docaps.training.learner import Learner
 from docaps.training.objective import Device, Probe, validate
 from docaps.training.resume import RunRecord, StageDirectory
+from docaps.training.retrieval import measure_retrieval
 from docaps.training.state import SavedState, Snapshots, TrainerState, save_state
 from docaps.training.trainer import Trainer, TrainerOutput
 
@@ -245,9 +246,12 @@ class Stage:
         return StepTimer(operations, measure_peak(device))
 
     def _measure(self, learner: Learner, device: Device) -> Mapping[str, float]:
-        """Validate the model, and run the probe if there is one."""
-        dev = self.store.split("dev")
-        numbers = validate(learner.objective, dev, budget=self.settings.batch_tokens, group=self.group)
+        """Validate the model and its regulariser, and run the probe if there is one."""
+        dev, objective, group = self.store.split("dev"), learner.objective, self.group
+        numbers = {
+            **validate(objective, dev, budget=self.settings.batch_tokens, group=group),
+            **measure_retrieval(objective, dev, group=group),
+        }
         with progress.silent():
             return numbers if self.probe is None else {**numbers, **self.probe(learner.model, device)}
 

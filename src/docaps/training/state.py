@@ -71,6 +71,8 @@ class TrainerState:
     """Validations since the best one."""
     snapshots: tuple[Natural, ...] = ()
     """Steps whose weights are kept for the final model."""
+    collapsed: Natural = 0
+    """The step at which a collapse of the regulariser was reported; 0: none was."""
     logged: Natural = 0
     """Size of the log in bytes,"""
     unlogged: Sums = field(default_factory=Sums)

@@ -14,8 +14,9 @@ from docaps.config import StageSettings
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted, caught, shielded
 from docaps.memory import return_pages
+from docaps.runs.training_log import has_collapsed
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
-from docaps.training.journal import StepTimer, TrainingJournal, progress_line
+from docaps.training.journal import StepTimer, TrainingJournal, describe_collapse, progress_line
 from docaps.training.learner import Learner
 from docaps.training.state import Snapshots, Sums, TrainerState
 from docaps.training.stopping import MAX_SKIPPED, check_success, record_validation, seconds_left, stop_reason
@@ -51,6 +52,7 @@ class Trainer:
         self._saved_step = self.state.step or None
         self._consistent = True  # False while weights and state do not match
         self._unlogged = self.state.unlogged
+        self._retrieval: Mapping[str, float] = {}  # of the last validation
         with caught(), progress.start(description, self.settings.steps, done=self.state.step, clock=False) as task:
             try:
                 self._loop(data, task)
@@ -129,7 +131,7 @@ class Trainer:
         if self.output is not None:
             self.output.journal.write(state, row)
         left = progress.in_words(seconds_left(state, self.settings, self._begun))
-        return f"{progress_line(row, state, self.settings.best_by)}, {left} left"
+        return f"{progress_line({**row, **self._retrieval}, state, self.settings.best_by)}, {left} left"
 
     def _validate_when_due(self, over: bool) -> None:
         """Validate at intervals and at the end, and keep a snapshot if needed."""
@@ -139,6 +141,10 @@ class Trainer:
         numbers = dict(self.validate())
         seconds = self._lap()
         state = record_validation(replace(self.state, seconds=self.state.seconds + seconds), numbers, self.settings)
+        if not state.collapsed and step >= self.settings.warmup and has_collapsed(numbers):
+            progress.say(describe_collapse(numbers))
+            state = replace(state, collapsed=step)
+        self._retrieval = {name: value for name, value in numbers.items() if name.startswith("retrieval")}
         kept = self.snapshots.select(state)
         weights = None if kept is None else self.learner.weights()
         with shielded():

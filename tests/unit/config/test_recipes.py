@@ -103,6 +103,11 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
             'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found 3)',
         ),
         ('[san]\nmode = "onlin"', ":2: san.mode: Input should be 'online' or 'offline' (found 'onlin')"),
+        (
+            '[regulariser]\nnegatives = "hard"',
+            ":2: regulariser.negatives: Input should be 'none', 'batch' or 'infonce' (found 'hard')",
+        ),
+        ("[regulariser]\ntemperature = 0.0", ":2: regulariser.temperature: Input should be greater than 0 (found 0.0)"),
         ('[han]\nside = "both"', ":2: han.side: Input should be 'encoder', 'decoder' or 'joint' (found 'both')"),
         ('[concat]\nmode = "3-to-3"', "concat.mode: Input should be 'k-to-1' or '2-to-2' (found '3-to-3')"),
         ('[san]\nmode = "offline"\ndistances = true', ':1: san: distances need mode = "online"'),

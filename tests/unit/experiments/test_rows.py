@@ -4,12 +4,13 @@ import json
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from tests.unit.experiments.toy_grid import toy
 
 from docaps.config import load_recipe, recipe_path
+from docaps.config.model_settings import RegulariserSettings
 from docaps.experiments import rows as table
 from docaps.experiments.grid import Cell, CorpusSource, Grid
 from docaps.experiments.rows import LAYOUTS, ROWS, GridLayout, GridRow
@@ -42,6 +43,17 @@ def test_an_option_of_the_routing_is_not_the_recipes(name: str) -> None:
     changes = ROWS[name].changes
     assert changes
     assert [key for key, value in changes.items() if attrgetter(key)(RECIPE) == value] == []
+
+
+def test_every_reading_of_the_regulariser_is_an_option_of_the_routing() -> None:
+    """Each value that is not the paper's, one at a time."""
+    usual, wanted = RegulariserSettings(), set()
+    for name, field in RegulariserSettings.model_fields.items():
+        values = (True, False) if field.annotation is bool else get_args(field.annotation)
+        wanted |= {(f"regulariser.{name}", value) for value in values if value != getattr(usual, name)}
+    rows = [row for row in LAYOUTS["routing"].rows.values() if row.name.startswith("reg-")]
+    assert all(row.system == "qcn+reg" and len(row.changes) == 1 for row in rows)
+    assert {change for row in rows for change in row.changes.items()} == wanted
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
@@ -126,10 +138,14 @@ CHANGED = {
     "exempt": {("stage", "inherited_exempt"): ["embeddings"]},
     "transformer-longer": {("stage", "steps"): 2000, ("stage", "warmup"): 200},
     "longer": {("stage", "steps"): 2000, ("stage", "warmup"): 200},
+    "reg-centred": {("regulariser", "centre"): "batch"},
+    "reg-difference": {("regulariser", "negatives"): "batch"},
+    "reg-infonce": {("regulariser", "negatives"): "infonce"},
 }
 
 
-USUAL = {"weight-0.1": "qcn+reg", "weight-0.3": "qcn+reg", "transformer-longer": "transformer"}
+REGULARISED = ("weight-0.1", "weight-0.3", "reg-centred", "reg-difference", "reg-infonce")
+USUAL = {"transformer-longer": "transformer", **dict.fromkeys(REGULARISED, "qcn+reg")}
 
 
 @pytest.mark.parametrize("name", CHANGED)

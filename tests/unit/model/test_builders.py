@@ -42,8 +42,20 @@ def test_capsules_rounds_and_history_reach_the_network() -> None:
     assert not torch.equal(model.regulariser.source.weight, model.regulariser.target.weight)
 
 
+def test_the_spread_of_first_weights_reaches_all_capsule_networks() -> None:
+    plain, spread = (
+        build_model(tiny.settings("qcn+reg", **options), vocabulary=11) for options in ({}, {"spread": 0.5})
+    )
+    for one, other in (
+        (plain.context.routing, spread.context.routing),
+        (plain.regulariser.source, spread.regulariser.source),
+        (plain.regulariser.target, spread.regulariser.target),
+    ):
+        torch.testing.assert_close(other.weight, one.weight * 0.5 * tiny.D**0.5)  # the same draws, on another scale
+
+
 def test_every_option_reaches_the_model() -> None:
-    """Each gives other results from the same weights, or other weights."""
+    """Each gives other results than all others from the same weights, or other weights."""
     batch = tiny.sample_batch()
 
     def gradients(**options: Any) -> list[Tensor]:
@@ -52,13 +64,16 @@ def test_every_option_reaches_the_model() -> None:
         compute_loss(prediction, batch.translations, label_smoothing=0.0, regulariser_weight=1.0).total.backward()
         return [weight.grad for weight in model.parameters() if weight.grad is not None]
 
-    plain = gradients()
+    seen = {"none": gradients()}
     for name, options in tiny.OPTIONS.items():
         found = gradients(**options)
-        same = len(found) == len(plain) and all(
-            one.shape == other.shape and torch.allclose(one, other) for one, other in zip(found, plain, strict=True)
-        )
-        assert not same, name
+        for earlier, others in seen.items():
+            same = len(found) == len(others) and all(
+                one.shape == other.shape and torch.allclose(one, other)
+                for one, other in zip(found, others, strict=True)
+            )
+            assert not same, (name, earlier)
+        seen[name] = found
 
 
 def test_the_seed_decides_the_weights_and_nothing_else_changes() -> None:

@@ -175,7 +175,8 @@ def write_grid_run(
     run: Path, name: str, system: str, seed: int, scores: Mapping[str, float], choices: float, *, routing: bool = True
 ) -> None:
     """Write a run of a grid, all files but the weights."""
-    write_run(run, name=name, system=system, init_from="sentence", pcc=system.endswith("+reg"), logged=LOGGED)
+    regularised, collapsed = system.endswith("+reg"), system == "transformer+reg"
+    write_run(run, name=name, system=system, init_from="sentence", pcc=regularised, logged=LOGGED, collapsed=collapsed)
     watch_bleu(run, scores["bleu"])
     vary_run(run, seed)
     write_assessment(run, right=system != "transformer", bleu=scores["bleu"], choices=choices)
@@ -225,7 +226,10 @@ def vary_run(run: Path, seed: int) -> dict[str, Any]:
 def _vary(key: str, value: float, level: float, noise: random.Random) -> float:
     if key == "tokens_per_second":
         return noise.uniform(4000, 20_000)
-    factor = 1 if key in ("step", "seconds", "learning_rate") else level * noise.uniform(0.9, 1.1)
+    if key in ("dev_pcc", "dev_pcc_mismatched", "retrieval"):
+        return value * level
+    kept = ("step", "seconds", "learning_rate", "retrieval_chance")
+    factor = 1 if key in kept else level * noise.uniform(0.9, 1.1)
     return value * factor * (17 if key == "dev_perplexity" else 1)
 
 

@@ -87,7 +87,14 @@ def write_lines(path: Path, values: Sequence[Any]) -> None:
 
 
 def write_run(
-    run: Path, *, name: str, system: str, init_from: str | None = None, pcc: bool = False, logged: int = 90
+    run: Path,
+    *,
+    name: str,
+    system: str,
+    init_from: str | None = None,
+    pcc: bool = False,
+    logged: int = 90,
+    collapsed: bool = False,
 ) -> None:
     """Write what training leaves: run.json and metrics.jsonl, with so many lines about the loss."""
     description = {
@@ -111,10 +118,10 @@ def write_run(
         "init_from": init_from,
     }
     write_json(run / "run.json", description)
-    write_lines(run / "metrics.jsonl", metrics(pcc=pcc, logged=logged))
+    write_lines(run / "metrics.jsonl", metrics(pcc=pcc, logged=logged, collapsed=collapsed))
 
 
-def metrics(*, pcc: bool, logged: int = 90) -> list[dict[str, float]]:
+def metrics(*, pcc: bool, logged: int = 90, collapsed: bool = False) -> list[dict[str, float]]:
     noise = random.Random(7)
     start, floor = (2.1, 0.32) if pcc else (6.6, 0.55)
     rows: list[dict[str, float]] = []
@@ -135,7 +142,15 @@ def metrics(*, pcc: bool, logged: int = 90) -> list[dict[str, float]]:
         if step % 100 == 0:
             loss = floor + start * math.exp(-step / 150) + 0.08
             rows.append({"step": step, "dev_loss": loss, "dev_perplexity": math.exp(loss), "seconds": step / 8})
+            if pcc:
+                rows[-1] |= retrieval(0.85 - 0.7 * math.exp(-step / 200), collapsed=collapsed)
     return rows
+
+
+def retrieval(matched: float, *, collapsed: bool) -> dict[str, float]:
+    """What a validation says of the regulariser."""
+    found = {"dev_pcc": matched, "dev_pcc_mismatched": matched * (0.9951 if collapsed else 0.31)}
+    return found | {"retrieval": 0.0313 if collapsed else 0.51 * matched, "retrieval_chance": 1 / 64}
 
 
 def write_assessment(run: Path, *, right: bool, bleu: float, choices: float | None = None) -> None:

@@ -4,10 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.report.fake_runs import write_document_run, write_json, write_sentence_run
+from tests.unit.report.fake_runs import (
+    write_document_run,
+    write_json,
+    write_lines,
+    write_run,
+    write_sentence_run,
+)
 
 from docaps.report import RunResults, build_page, read_results
-from docaps.report.headline import state_bleu, state_doubts, state_result
+from docaps.report.headline import state_bleu, state_collapses, state_doubts, state_result
+from docaps.report.markdown import build_markdown
 
 
 @pytest.fixture
@@ -62,3 +69,30 @@ def test_runs_that_cannot_be_compared_are_pointed_out(tmp_path: Path, runs: list
     doubts = state_doubts([*runs, read_results(tmp_path / "other")])
     assert any("different corpora" in doubt for doubt in doubts)
     assert any("not finished: other" in doubt for doubt in doubts)
+
+
+def test_a_collapsed_regulariser_is_pointed_out(tmp_path: Path, runs: list[RunResults]) -> None:
+    assert state_collapses(runs) == []
+    for name, system in (("one", "qcn+reg"), ("two", "transformer+reg")):
+        write_run(tmp_path / name, name=name, system=system, pcc=True, collapsed=True)
+    collapsed = [read_results(tmp_path / name) for name in ("one", "two")]
+    (said,) = state_collapses([*runs, *collapsed])
+    assert said == (
+        "The regulariser does not tell pairs apart (PCC of matched and of mismatched pairs): one (0.842 and 0.838, "
+        "retrieval 0.031) and transformer+reg (0.842 and 0.838, retrieval 0.031)."
+    )
+    page, text = (build([*runs, *collapsed], title="T") for build in (build_page, build_markdown))
+    assert f'<p class="doubt">{said}</p>' in page
+    assert said in text
+
+
+def test_a_collapse_shows_in_the_log_of_an_earlier_version_too(tmp_path: Path) -> None:
+    """Its validations did not measure the regulariser; its training did."""
+    log = [{"step": 50, "loss": 1.0, "pcc": 0.9, "pcc_mismatched": 0.5}, {"step": 100, "dev_loss": 2.0}]
+    last = {"step": 100, "loss": 1.0, "pcc": 0.99, "pcc_mismatched": 0.9873}
+    write_run(tmp_path, name="old", system="qcn+reg")
+    write_lines(tmp_path / "metrics.jsonl", log)
+    assert state_collapses([read_results(tmp_path)]) == []
+    write_lines(tmp_path / "metrics.jsonl", [*log, last])
+    (said,) = state_collapses([read_results(tmp_path)])
+    assert said.endswith(": qcn+reg (0.990 and 0.987).")

@@ -16,6 +16,19 @@ def test_the_table_of_runs_has_the_development_part(results: list[RunResults]) -
             assert row[head.index(name)] == f"{run.measured['parts'][part]['scores']['bleu']['score']:.2f}"
 
 
+def test_the_table_of_runs_has_retrieval_where_a_regulariser_was_trained(results: list[RunResults]) -> None:
+    head, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in runs_table(results).splitlines()
+    ]
+    found = [row[head.index("retrieval, dev")] for row in rows]
+    assert found == [
+        f"{run.validation[-1]['retrieval']:.2f}" if run.system.endswith("+reg") else "–" for run in results
+    ]
+    assert {"–", "0.03"} < set(found)
+    plain = [run for run in results if not run.system.endswith("+reg")]
+    assert "retrieval" not in runs_table(plain)
+
+
 def test_markdown_has_the_same_tables(results: list[RunResults], grids: list[Grid]) -> None:
     text = build_markdown(results, title="Report", grids=grids, commands=[("all", "docaps experiment table2")])
     lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line[:1] == "|"]

@@ -222,6 +222,10 @@ GRID_MUTATIONS: dict[str, Callable[[str], str]] = {
     "seed of a diagnosis": lambda page: page.replace("run qcn, seed 1</h3>", "run qcn, seed 2</h3>", 1),
     "seed of routing": lambda page: "run qcn, seed 2</h3>".join(page.rsplit("run qcn, seed 1</h3>", 1)),
     "data": raised(r'id="data".*?<td>([\d\u202f]+)</td>'),
+    "correlations that have met": raised(r"of mismatched pairs\): [^<(]*\(([\d.]+) and"),
+    "retrieval of a collapsed run": raised(r"of mismatched pairs\): [^<]*?retrieval ([\d.]+)"),
+    "seed of a collapsed run": lambda page: swap(page, "transformer+reg, seed 1 (", "transformer+reg, seed 2 ("),
+    "end of retrieval": raised(r"found, dashed: chance[^;]*ends at ([\d.]+)"),
 }
 
 

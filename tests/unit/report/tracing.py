@@ -333,6 +333,7 @@ def trace_results(tree: Node, sources: PageSources) -> None:
     table.traced = True
     (section,) = [node for node in tree.all("section") if node.attributes["aria-labelledby"] == "results-heading"]
     trace_notes(section, sources)
+    trace_collapses(section, sources)
     for figure in section.all("figure"):
         phenomenon = figure.text.split()[0]
         trace_dots(figure, sources, lambda run, distance, name=phenomenon: by_distance(run, name, distance))
@@ -346,6 +347,23 @@ def accuracies(found: Mapping[str, Any], write: Any) -> dict[Heading, str]:
         **{(ACCURACY, "by phenomenon", name): write(value) for name, value in found["by_phenomenon"].items()},
         **{(ACCURACY, "by distance", f"{name} back"): write(value) for name, value in found["by_distance"].items()},
     }
+
+
+def trace_collapses(section: Node, sources: PageSources) -> None:
+    """The runs in which the PCC of matched and mismatched development pairs differ by less than 0.02 at the end."""
+    wanted = []
+    for run in sources.runs:
+        ends = [run.logged(key)[-1:] for key in ("dev_pcc", "dev_pcc_mismatched", "retrieval")]
+        if ends[0] and ends[0][0] - ends[1][0] < 0.02:
+            matched, mismatched, found = (f"{end[0]:.3f}" for end in ends)
+            wanted.append((run.about, f"{matched} and {mismatched}, retrieval {found}"))
+    said = [node for node in section.all("p", "doubt") if "does not tell pairs apart" in node.text]
+    told = re.findall(r"(\S+?)(?:, seed (\d+))? \(([^()]+, retrieval [\d.]+)\)", said[0].take() if said else "")
+    assert len(told) == len(wanted)
+    for (name, seed, numbers_told), (about, numbers_wanted) in zip(told, wanted, strict=True):
+        assert name in (about["name"], about["system"])
+        assert seed in ("", str(about["seed"]))
+        assert numbers_told == numbers_wanted
 
 
 def trace_notes(section: Node, sources: PageSources) -> None:
@@ -451,6 +469,7 @@ CURVES = {
     "BLEU": ("dev_bleu",),
     "Right choices": ("choices",),
     "Correlation (PCC)": ("pcc",),
+    "Retrieval": ("retrieval",),
 }
 
 
@@ -474,9 +493,8 @@ def trace_curve(figure: Node, sources: PageSources, *, of_sentence_models: bool)
         run = sentence_model(sources, label) if of_sentence_models else sources.labelled(label, caption)
         assert value == f"{run.logged(key)[-1]:.3g}", line
     assert caption.replace(f"{title} ", "") in said
-    assert {node.text.removesuffix(", mismatched") for node in figure.all("title")} == {
-        line.rpartition(" ends at ")[0] for line in lines
-    }
+    drawn = {re.sub(", (mismatched|chance)$", "", node.text) for node in figure.all("title")}
+    assert drawn == {line.rpartition(" ends at ")[0] for line in lines}
     figure.traced = True
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from docaps.errors import RunError
-from docaps.runs.training_log import MetricsLog, read_metrics
+from docaps.runs.training_log import MetricsLog, has_collapsed, pair_correlations, read_metrics
 
 
 def test_metrics_survive_a_file_and_are_there_at_once(tmp_path: Path) -> None:
@@ -90,3 +90,28 @@ def test_a_log_that_was_filled_with_nuls_is_read(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'{"step": 1}\n\0\0\0{"step": 4}\n{"step": 5, "lo\0\0\0\0')
     assert [row["step"] for row in read_metrics(path)] == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("row", "correlations", "collapsed"),
+    [
+        ({"dev_pcc": 0.99, "dev_pcc_mismatched": 0.985}, (0.99, 0.985), True),
+        ({"dev_pcc": 0.99, "dev_pcc_mismatched": 0.96}, (0.99, 0.96), False),
+        ({"dev_pcc": 0.5, "dev_pcc_mismatched": -0.01}, (0.5, -0.01), False),
+        ({"dev_pcc": 0.0, "dev_pcc_mismatched": 0.0}, (0.0, 0.0), True),
+        ({"dev_pcc": 0.1, "dev_pcc_mismatched": 0.3}, (0.1, 0.3), True),
+        ({"dev_pcc": 0.5, "dev_pcc_mismatched": 0.1, "pcc": 0.9, "pcc_mismatched": 0.9}, (0.5, 0.1), False),
+        ({"pcc": 0.9, "pcc_mismatched": 0.895}, (0.9, 0.895), True),
+        ({"pcc": 0.9}, None, False),
+        ({"dev_loss": 1.0}, None, False),
+    ],
+)
+def test_a_collapse_is_seen_where_the_correlations_meet(
+    row: dict[str, float], correlations: tuple[float, float] | None, collapsed: bool
+) -> None:
+    assert pair_correlations(row) == correlations
+    assert has_collapsed(row) is collapsed
+
+
+def test_correlations_that_are_not_numbers_are_a_collapse() -> None:
+    assert has_collapsed({"dev_pcc": float("nan"), "dev_pcc_mismatched": 0.1})

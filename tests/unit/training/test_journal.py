@@ -9,7 +9,7 @@ import pytest
 from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
 from docaps.training import journal
-from docaps.training.journal import StepTimer, open_journal, progress_line
+from docaps.training.journal import StepTimer, describe_collapse, open_journal, progress_line
 from docaps.training.state import TrainerState
 
 
@@ -33,9 +33,11 @@ def test_tensorboard_gets_the_same_numbers(tmp_path: Path) -> None:
     with open_journal(Run(tmp_path), TrainerState()) as opened:
         for step in (1, 2):
             opened.write(TrainerState(step=step), {"loss": 3.0 - step, "pcc": 0.5})
+        opened.write(TrainerState(step=2), {"dev_loss": 2.5, "retrieval": 0.25, "retrieval_chance": 0.125})
     found = loading.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     assert [(event.step, event.value) for event in found.Scalars("loss")] == [(1, 2.0), (2, 1.0)]
-    assert sorted(found.Tags()["scalars"]) == ["loss", "pcc"]
+    assert [(event.step, event.value) for event in found.Scalars("retrieval")] == [(2, 0.25)]
+    assert sorted(found.Tags()["scalars"]) == ["dev_loss", "loss", "pcc", "retrieval", "retrieval_chance"]
 
 
 def test_without_tensorboard_nothing_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,9 +55,19 @@ def test_a_row_in_words() -> None:
         "loss 1.73, ppl 15.2, PCC 0.99 (mismatched 0.99), 1,234 tokens/s (46% of peak), best dev loss 2.500 at 200, "
         "3 steps skipped"
     )
+    told = progress_line(row | {"retrieval": 0.406, "retrieval_chance": 1 / 64}, state, "dev_loss")
+    assert "PCC 0.99 (mismatched 0.99), retrieval 0.41 (chance 0.02), 1,234 tokens/s" in told
     del row["pcc_mismatched"]  # batches of a single pair
     assert ", PCC 0.99, " in progress_line(row, state, "dev_loss")
     assert progress_line({"tokens_per_second": 10.0}, TrainerState(step=1), "dev_loss") == "10 tokens/s"
+
+
+def test_a_collapse_in_words() -> None:
+    correlations = {"dev_pcc": 0.9936, "dev_pcc_mismatched": 0.9921}
+    told = describe_collapse({**correlations, "retrieval": 0.03125, "retrieval_chance": 1 / 64})
+    assert "PCC 0.994 of matched and 0.992 of mismatched development pairs" in told
+    assert "retrieval 0.031 (chance 0.016)" in told
+    assert "regulariser.negatives and regulariser.centre" in told
 
 
 @pytest.mark.parametrize(

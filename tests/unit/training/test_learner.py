@@ -7,14 +7,14 @@ import torch
 from tests.invariants import tiny
 from tests.unit.training.tiny_training import batches, corpus, fresh, learner, losses, step_data, train
 
-from docaps.batches.batch import collate
+from docaps.batches.batch import Batch, collate
 from docaps.batches.prefetch import StepData
 from docaps.batches.sampling import StreamPosition
 from docaps.batches.windows import Window
 from docaps.errors import ConfigError
 from docaps.model.interface import TranslationModel
 from docaps.training.learner import Learner
-from docaps.training.objective import Device
+from docaps.training.objective import Device, count_tokens
 
 
 def weights(model: TranslationModel) -> dict[str, torch.Tensor]:
@@ -165,6 +165,55 @@ def test_accumulation_equals_the_big_batch(name: str) -> None:
                 for key, gradient in gradients(big).items():
                     torch.testing.assert_close(gradients(small)[key], gradient, rtol=1e-4, atol=1e-6)
             assert big.apply(step) == pytest.approx(small.apply(step), rel=1e-3)
+
+
+COMPARING = [{"centre": "batch"}, {"negatives": "batch"}, {"negatives": "infonce"}]
+"""Readings of the regulariser that compare the pairs of a batch."""
+
+
+@pytest.mark.parametrize("reading", COMPARING, ids=str)
+def test_a_regulariser_that_compares_pairs_does_so_within_each_batch_of_a_step(reading: dict[str, str]) -> None:
+    """The gradient of a step is the mean of those of its batches, by tokens; one big batch has another."""
+    windows = tiny.sample_windows()
+    parts = [collate(windows[:2], tiny.K), collate(windows[2:], tiny.K)]
+
+    def found(*chosen: Batch) -> tuple[float, dict[str, torch.Tensor]]:
+        one = learner(fresh("transformer+reg", dropout=0.0, regulariser=reading))
+        with torch.random.fork_rng():
+            return one.compute(1, step_data(*chosen))["loss"], gradients(one)
+
+    (loss, step), *single, (_, big) = found(*parts), *map(found, parts), found(collate(windows, tiny.K))
+    tokens = [count_tokens(part) for part in parts]
+    shares = [count / sum(tokens) for count in tokens]
+    assert loss == pytest.approx(sum(share * one for share, (one, _) in zip(shares, single, strict=True)), abs=1e-6)
+    for name, gradient in step.items():
+        expected = sum(share * one[name] for share, (_, one) in zip(shares, single, strict=True))
+        torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-6)
+    assert not torch.allclose(step["regulariser.source.weight"], big["regulariser.source.weight"], rtol=1e-2)
+
+
+@pytest.mark.parametrize("reading", COMPARING, ids=str)
+def test_a_pair_alone_gives_the_regulariser_a_gradient_of_zero(reading: dict[str, str]) -> None:
+    """Not none: processes average the gradients of all weights, and weights without one are not trained."""
+    model = fresh("transformer+reg", dropout=0.0, regulariser=reading)
+    one = learner(model)
+    alone = collate(tiny.sample_windows()[:1], tiny.K)
+    with torch.random.fork_rng():
+        metrics = one.compute(1, step_data(alone))
+    assert metrics["loss"] == metrics["cross_entropy"]
+    assert "pcc_mismatched" not in metrics
+    assert gradients(one).keys() == dict(model.named_parameters()).keys()
+    assert not gradients(one)["regulariser.source.weight"].any()
+    assert one.profile(alone)[1] == ()
+
+
+@pytest.mark.parametrize("reading", COMPARING, ids=str)
+def test_with_a_regulariser_that_compares_pairs_training_is_reproducible(reading: dict[str, str]) -> None:
+    models = [fresh("transformer+reg", regulariser=reading) for _ in range(2)]
+    rows = [train(model, steps=4) for model in models]
+    assert losses(rows[0]) == losses(rows[1])
+    for one, other in zip(*(model.parameters() for model in models), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_a_batch_without_history_gives_the_context_a_gradient_of_zero() -> None:

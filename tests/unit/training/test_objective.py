@@ -75,6 +75,20 @@ def test_mismatched_pairs_are_reported_but_not_trained_on() -> None:
     assert found[0].mismatched.item() == -found[1].mismatched.item() != 0
 
 
+def test_a_reward_takes_the_place_of_the_correlation_of_matched_pairs() -> None:
+    """As for other readings of Eq. 11; what is reported as PCC stays the PCC."""
+    reward = torch.tensor([-0.5, 1.5, -2.0], dtype=torch.float64).requires_grad_()
+    given = prediction()
+    rewarded = Prediction(given.logits, Correlations(MATCHED, MISMATCHED, reward))
+    found = compute_loss(rewarded, TARGET, label_smoothing=0.0, regulariser_weight=0.7)
+    expected = oracles.loss(given.logits, WORDS, reward, 0.7)
+    torch.testing.assert_close(found.total, expected, rtol=0, atol=1e-9)
+    fast, slow = (torch.autograd.grad(total, reward)[0] for total in (found.total, expected))
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-9)
+    plain = compute_loss(given, TARGET, label_smoothing=0.0, regulariser_weight=0.7)
+    assert (found.matched, found.mismatched) == (plain.matched, plain.mismatched)
+
+
 def test_without_a_regulariser_the_loss_is_the_cross_entropy() -> None:
     found = compute_loss(prediction(correlations=False), TARGET, label_smoothing=0.0, regulariser_weight=1.0)
     assert found.total.item() == found.cross_entropy.item()

@@ -103,7 +103,7 @@ def test_a_finished_stage_with_other_settings_is_refused(
     assert caught.value.path == trained / "sentence"
 
 
-@pytest.mark.parametrize("table", [("system", "han"), ("stage",), ("decoding",)])
+@pytest.mark.parametrize("table", [("system", "han"), ("system", "regulariser"), ("stage",), ("decoding",)])
 def test_settings_unknown_to_an_earlier_version_have_their_defaults(
     store: Store, trained: Path, tmp_path: Path, table: tuple[str, ...], said: list[str]
 ) -> None:
@@ -112,7 +112,8 @@ def test_settings_unknown_to_an_earlier_version_have_their_defaults(
     place = description["settings"]
     for name in table:
         place = place[name]
-    del place[{"han": "distances", "stage": "clip", "decoding": "length_penalty"}[table[-1]]]
+    removed = {"han": "distances", "regulariser": "negatives", "stage": "clip", "decoding": "length_penalty"}
+    del place[removed[table[-1]]]
     write_json(run.description, description)
     stages.train_recipe(tiny.recipe(), store, run.path.parent, stages=["sentence"])
     assert said[-1].endswith("finished already, kept")

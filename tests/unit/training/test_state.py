@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from docaps.batches.sampling import StreamPosition
 from docaps.training.state import Sums, TrainerState, parse_trainer_state
@@ -19,6 +19,13 @@ STATE = TrainerState(
 
 def test_a_state_is_read_as_it_was_written() -> None:
     assert parse_trainer_state(json.dumps(asdict(STATE))) == STATE
+
+
+def test_a_state_without_newer_fields_can_be_resumed() -> None:
+    """As docaps 0.2 wrote it."""
+    values = asdict(replace(STATE, collapsed=5))
+    del values["collapsed"]
+    assert parse_trainer_state(json.dumps(values)) == STATE
 
 
 def test_docaps_0_1_called_the_position_place() -> None:

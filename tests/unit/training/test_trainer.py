@@ -11,6 +11,7 @@ import torch
 from tests.invariants import tiny
 from tests.unit.training.tiny_training import Row, Rows, batches, corpus, fresh, losses, step_data, train
 
+from docaps import progress
 from docaps.batches.batch import collate
 from docaps.batches.prefetch import StepData
 from docaps.batches.windows import Window
@@ -100,6 +101,74 @@ def test_training_continues_after_a_validation_in_inference_mode() -> None:
     rows = train(model, itertools.repeat(step_data(batches()[0])), validate=validate, steps=3, validate_every=1)
     assert model.training is False
     assert [row["step"] for row in rows if "loss" in row] == [1, 2, 3]
+
+
+APART = {"dev_pcc": 0.42, "dev_pcc_mismatched": 0.11, "retrieval": 0.5, "retrieval_chance": 0.125}
+TOGETHER = {**APART, "dev_pcc": 0.993, "dev_pcc_mismatched": 0.992, "retrieval": 0.125}
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "say", lines.append)
+    return lines
+
+
+def collapses(said: list[str]) -> list[str]:
+    return [line for line in said if "does not tell pairs apart" in line]
+
+
+@pytest.mark.parametrize(
+    ("validations", "warmup", "reported"),
+    [
+        ([TOGETHER, TOGETHER, TOGETHER], 0, 2),  # once, not at each validation
+        ([TOGETHER, TOGETHER, TOGETHER], 3, 4),  # not during warm-up
+        ([APART, APART, TOGETHER], 0, 6),
+        ([APART, APART, APART], 0, 0),
+        ([{}, {}, {}], 0, 0),  # without a regulariser
+    ],
+)
+def test_a_collapse_of_the_regulariser_is_reported_once(
+    said: list[str], validations: list[dict[str, float]], warmup: int, reported: int
+) -> None:
+    saved, found = list[TrainerState](), iter(validations)
+    train(
+        fresh(),
+        validate=lambda: {"dev_loss": 1.0, **next(found)},
+        save=saved.append,
+        steps=6,
+        validate_every=2,
+        schedule="linear",
+        warmup=warmup,
+    )
+    assert len(collapses(said)) == bool(reported)
+    assert saved[-1].collapsed == reported
+
+
+def test_a_resumed_training_does_not_repeat_the_report(said: list[str]) -> None:
+    saved = list[TrainerState]()
+    settings = {"validate": lambda: {"dev_loss": 1.0, **TOGETHER}, "save": saved.append, "validate_every": 2}
+    train(fresh(), steps=4, **settings)
+    assert saved[-1].collapsed == 2
+    train(fresh(), steps=6, state=saved[-1], **settings)
+    assert saved[-1].step == 6
+    assert len(collapses(said)) == 1
+
+
+def test_progress_shows_the_retrieval_of_the_last_validation(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, found = list[str](), iter((TOGETHER, APART))
+    advance = progress.Task.advance
+
+    def keep(task: progress.Task, count: int = 1, status: str | None = None) -> None:
+        shown.append(status or "")
+        advance(task, count, status)
+
+    monkeypatch.setattr(progress.Task, "advance", keep)
+    rows = train(fresh(), validate=lambda: {"dev_loss": 1.0, **next(found)}, steps=6, validate_every=3)
+    assert ["retrieval 0.12 (chance 0.12)" in status for status in shown] == [False] * 3 + [True] * 3
+    assert all("PCC" in status and "(mismatched" in status for status in shown)
+    assert [row["retrieval"] for row in rows if "retrieval" in row] == [0.125, 0.5]
+    assert all("retrieval" not in row for row in rows if "loss" in row)
 
 
 def test_the_state_is_saved_now_and_then_and_at_the_end() -> None:

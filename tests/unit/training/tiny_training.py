@@ -53,8 +53,8 @@ def stage(**settings: Any) -> StageSettings:
     )
 
 
-def fresh(name: str = "qcn+reg", dropout: float = 0.1) -> TranslationModel:
-    return build_model(tiny.settings(name), vocabulary=tiny.VOCABULARY, dropout=dropout, seed=5)
+def fresh(name: str = "qcn+reg", dropout: float = 0.1, **options: Any) -> TranslationModel:
+    return build_model(tiny.settings(name, **options), vocabulary=tiny.VOCABULARY, dropout=dropout, seed=5)
 
 
 def learner(model: TranslationModel, device: Device = CPU, **settings: Any) -> Learner:
@@ -86,9 +86,10 @@ def train(
     save: Callable[[TrainerState], None] = lambda _: None,
     rows: Rows | None = None,
     timer: StepTimer | None = None,
+    state: TrainerState | None = None,
     **settings: Any,
 ) -> list[Row]:
-    """Train a model and return the rows of its journal."""
+    """Train a model, from a state if there is one, and return the rows of its journal."""
     rows = rows or Rows()
     chosen = stage(**{key: value for key, value in settings.items() if key != "inherited"})
     trainer = Trainer(
@@ -100,7 +101,7 @@ def train(
         timer=timer or StepTimer(),
     )
     with torch.random.fork_rng():
-        trainer.train(data or corpus(), "train")
+        trainer.train(data or corpus(), "train", state)
     return rows.rows
 
 

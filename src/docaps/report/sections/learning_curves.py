@@ -17,12 +17,12 @@ _MOST_POINTS = 150  # more than a chart of this width can show
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one chart shows: the first of `keys` that was logged; `dashed` is a second quantity of the same run."""
+    """What one chart shows: the first of `keys` that was logged; `dashed` is a second quantity, and its name."""
 
     title: str
     note: str
     keys: tuple[str, ...]
-    dashed: str | None = None
+    dashed: tuple[str, str] | None = None
     may_be_log: bool = False
 
 
@@ -31,7 +31,10 @@ _CURVES = (
     Curve("Perplexity", "of the development set", ("dev_perplexity",), may_be_log=True),
     Curve("BLEU", "of the development set, greedy search", ("dev_bleu",)),
     Curve("Right choices", "share on some contrastive items", ("choices",)),
-    Curve("Correlation (PCC)", "solid: own translation, dashed: another's", ("pcc",), "pcc_mismatched"),
+    Curve("Correlation (PCC)", "solid: own translation, dashed: another's", ("pcc",), ("pcc_mismatched", "mismatched")),
+    Curve(
+        "Retrieval", "share of development pairs found, dashed: chance", ("retrieval",), ("retrieval_chance", "chance")
+    ),
 )
 
 
@@ -83,7 +86,8 @@ def _series(results: Sequence[RunResults], labels: Sequence[str], curve: Curve) 
         rows = (*run.training, *run.validation)
         series.append(Series(label, _points(rows, curve.keys), index))
         if curve.dashed:
-            series.append(Series(f"{label}, mismatched", _points(rows, (curve.dashed,)), index, dashed=True))
+            key, name = curve.dashed
+            series.append(Series(f"{label}, {name}", _points(rows, (key,)), index, dashed=True))
     return [line for line in series if line.points]
 
 

@@ -40,6 +40,17 @@ def test_bleu_watched_in_training_is_a_curve(tmp_path: Path) -> None:
     assert f'aria-label="{said}"' in text
 
 
+def test_retrieval_is_a_curve_beside_chance(tmp_path: Path) -> None:
+    run = read_results(write_document_run(tmp_path))
+    text = str(curves_section([run]))
+    said = "Retrieval, share of development pairs found, dashed: chance, over training steps. qcn+reg ends at "
+    assert f'aria-label="{said}{run.validation[-1]["retrieval"]:.3g}"' in text
+    assert text.count("<title>qcn+reg, chance</title>") == 1
+    assert text.count("<title>qcn+reg, mismatched</title>") == 1
+    write_run(tmp_path / "plain", name="plain", system="qcn")
+    assert "Retrieval" not in str(curves_section([read_results(tmp_path / "plain")]))
+
+
 def test_sentence_models_have_curves_and_nothing_else(tmp_path: Path) -> None:
     rows = [read_results(write_document_run(tmp_path))]
     for seed in (1, 2):
@@ -53,7 +64,7 @@ def test_sentence_models_have_curves_and_nothing_else(tmp_path: Path) -> None:
     ]
     assert f"Perplexity, of the development set, over training steps. {'; '.join(ends)}" in own
     assert own.partition("</section>")[0].count("<figure>") == 2
-    assert rest.count("<figure>") == 3
+    assert rest.count("<figure>") == 4
     assert "run sentence" not in before + own.partition("</section>")[2]
     single = str(curves_section(rows, sentence_models=first[1:]))
     assert "over training steps. sentence model ends at " in single
