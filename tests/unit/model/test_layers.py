@@ -8,9 +8,18 @@ import torch
 from tests.invariants import tiny
 from torch import Tensor, nn
 
-from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual, Shape, sinusoids
+from docaps.model.layers import (
+    Attention,
+    DropoutRates,
+    FeedForward,
+    KeysAndValues,
+    Positions,
+    Residual,
+    Shape,
+    sinusoids,
+)
 
-SHAPE = Shape(size=tiny.D, heads=2, feed_forward=3, dropout=0.0, norm="pre")
+SHAPE = Shape(size=tiny.D, heads=2, feed_forward=3, dropout=DropoutRates.everywhere(0.0), norm="pre")
 
 
 def double(*shape: int, seed: int) -> Tensor:
@@ -103,7 +112,7 @@ def test_attention_to_vectors_of_another_size() -> None:
 
 
 def test_dropout_applies_to_the_sublayer_and_not_to_the_states() -> None:
-    residual = Residual(replace(SHAPE, dropout=0.5)).train()
+    residual = Residual(replace(SHAPE, dropout=replace(SHAPE.dropout, sublayers=0.5))).train()
     states = torch.ones(1, 50, tiny.D)
     found = residual(states, torch.ones_like)
     assert set(found.unique().tolist()) == {1.0, 3.0}

@@ -15,7 +15,7 @@ from docaps.model.builders import build_model
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.san import SelectiveAttention
 from docaps.model.context.states import FARTHEST, StatesTransformer, distinct, with_end_tokens
-from docaps.model.layers import Shape
+from docaps.model.layers import DropoutRates, Shape
 from docaps.training.objective import compute_loss
 
 NORMS: list[Any] = ["pre", "post"]
@@ -24,7 +24,7 @@ LENGTHS = [[4, 2, 3], [1, 0, 2], [0, 0, 0]]
 
 
 def shape(norm: Any) -> Shape:
-    return Shape(size=6, heads=2, feed_forward=5, dropout=0.0, norm=norm)
+    return Shape(size=6, heads=2, feed_forward=5, dropout=DropoutRates.everywhere(0.0), norm=norm)
 
 
 def draw(*shape: int, seed: int = 1, scale: float = 1.0) -> Tensor:
