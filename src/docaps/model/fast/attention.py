@@ -7,6 +7,7 @@ Dimensions: B batch, H heads, L queries, C keys, Dh size of a head, R rows (B x 
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,7 +15,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812
-from torch.utils.checkpoint import checkpoint
 
 from docaps.model.fast.dropout import Dropout, draw_bytes
 
@@ -105,20 +105,8 @@ def attend_with_dropout(
     if queries.device.type != "cpu":
         hidden = None if mask is None and not causal else _addend(queries, keys, mask, causal).unsqueeze(1)
         return F.scaled_dot_product_attention(queries, keys, values, attn_mask=hidden, dropout_p=dropout.p)
-    parts = queries, keys, values, _addend(queries, keys, mask, causal)
-    if keys.shape[2] <= PLAIN_KEYS:
-        return _attend_to_kept(*parts, dropout)
-    rows = max(1, GROUP_WEIGHTS // (queries.shape[1] * queries.shape[2] * keys.shape[2]))
-    groups = (part.expand(len(queries), *part.shape[1:]).split(rows) for part in parts)
-    # A group's weights are computed, and drawn, a second time for its gradient: all of them are never held at once.
-    found = [checkpoint(_attend_to_kept, *group, dropout, use_reentrant=False) for group in zip(*groups, strict=True)]
-    return torch.cat(found)
-
-
-def _attend_to_kept(
-    queries: Queries, keys: Keys, values: Keys, hidden: Float[Tensor, "#B #L #C"], dropout: Dropout
-) -> Queries:
-    return _DroppedAttention.apply(queries, keys, values, hidden, dropout)  # type: ignore[no-any-return, no-untyped-call]
+    kind = _DroppedAttention if keys.shape[2] <= PLAIN_KEYS else _GroupedAttention
+    return kind.apply(queries, keys, values, _addend(queries, keys, mask, causal), dropout)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _DroppedAttention(torch.autograd.Function):
@@ -151,6 +139,36 @@ class _DroppedAttention(torch.autograd.Function):
         of_queries = _multiply(of_scores, keys, scale)
         of_keys = _multiply(of_scores.transpose(1, 2), queries, scale)
         return *(one.unflatten(0, (-1, ctx.heads)) for one in (of_queries, of_keys, of_values)), None, None
+
+
+class _GroupedAttention(torch.autograd.Function):
+    """The same, a group of rows at a time; a group's weights are computed, and drawn, again for its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, hidden: Tensor, dropout: Dropout) -> Tensor:
+        parts = queries, keys, values, hidden.expand(len(queries), -1, -1)
+        ctx.save_for_backward(*parts)
+        ctx.dropout, ctx.generator = dropout, torch.get_rng_state()
+        return torch.cat([_DroppedAttention.apply(*group, dropout) for group in _groups(*parts)])  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        found = []
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.generator)
+            for *group, hidden, slopes in _groups(*ctx.saved_tensors, gradient):
+                inputs = [part.detach().requires_grad_() for part in group]
+                attended = _DroppedAttention.apply(*inputs, hidden, ctx.dropout)  # type: ignore[no-untyped-call]
+                found.append(torch.autograd.grad(attended, inputs, slopes))
+        return *(torch.cat(parts) for parts in zip(*found, strict=True)), None, None
+
+
+def _groups(queries: Queries, keys: Keys, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Cut the batch into groups of rows with few weights each."""
+    _, heads, length, _ = queries.shape
+    rows = max(1, GROUP_WEIGHTS // (heads * length * keys.shape[2]))
+    return zip(*(part.split(rows) for part in (queries, keys, *others)), strict=True)
 
 
 def _multiply(left: Float[Tensor, "R X Y"], right: Float[Tensor, "R Y Z"], scale: float) -> Float[Tensor, "R X Z"]:

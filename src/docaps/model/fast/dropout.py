@@ -4,8 +4,8 @@ Departure from torch: on CPUs the rate is rounded to 256ths (0.1 becomes 26/256)
 rounded rate. A training step draws millions of numbers; torch's own dropout spends 32 or more random bits on each, on a
 single core. `docaps.training.learner` seeds torch's generator for each batch (`_seed_dropout`).
 
-Bytes are compared as numbers of the values' format, by the kernel of ReLU's gradient: a mask of booleans takes five times
-as long to make and to apply. The backward pass keeps the bytes, or needs no mask at all (`Dropout.relu`).
+Bytes are compared as numbers of the values' format, by the kernel of ReLU's gradient: a mask of booleans takes five
+times as long to make and to apply. The backward pass keeps the bytes, or needs no mask at all (`Dropout.relu`).
 """
 
 from typing import Any
