@@ -86,11 +86,13 @@ class StageSettings(Settings):
     weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="AdamW's weight decay, for matrices only")
     schedule: Literal["fixed", "inverse-sqrt", "linear"] = "fixed"
     warmup: Annotated[int, Field(ge=0)] = Field(0, description="steps in which the learning rate rises to its peak")
-    dropout: Share = Field(0.1, description="dropout rate of all parts that have none of their own:")
-    dropout_embeddings: Share | None = Field(None, description="inputs of encoder and decoder")
-    dropout_sublayers: Share | None = Field(None, description="outputs of sub-layers")
-    dropout_attention: Share | None = Field(None, description="attention weights")
-    dropout_feed_forward: Share | None = Field(None, description="feed-forward networks, inside, after the ReLU")
+    dropout: Share = Field(0.1, description="dropout rate of all parts; the next four change it for one part")
+    dropout_embeddings: Share | None = Field(None, description="of the inputs of encoder and decoder; none: `dropout`")
+    dropout_sublayers: Share | None = Field(None, description="of the outputs of sub-layers; none: `dropout`")
+    dropout_attention: Share | None = Field(None, description="of attention weights; none: `dropout`")
+    dropout_feed_forward: Share | None = Field(
+        None, description="inside feed-forward networks, after the ReLU; none: `dropout`"
+    )
     label_smoothing: Share = 0.1
     clip: Annotated[float, Field(gt=0)] = Field(5.0, description="gradients are clipped to this norm")
     log_every: Count = Field(50, description="steps between two rows of the log")

@@ -119,8 +119,9 @@ class _DroppedAttention(torch.autograd.Function):
         batch, heads, length, size = queries.shape
         rows = [part.flatten(0, 1) for part in (queries, keys, values)]  # (R, L, Dh) and (R, C, Dh)
         scores = _multiply(rows[0], rows[1].transpose(1, 2), 1 / math.sqrt(size))  # (R, L, C)
-        scores.view(batch, heads, length, -1).add_(hidden.unsqueeze(1))
-        weights = torch.softmax(scores, dim=-1)
+        # Written out for all queries: a mask of one row for each sentence is added more slowly.
+        masks = hidden.expand(batch, length, keys.shape[2]).contiguous().unsqueeze(1)
+        weights = torch.softmax(scores.view(batch, heads, length, -1).add_(masks), dim=-1).flatten(0, 1)
         drawn = draw_bytes(weights)
         ctx.save_for_backward(*rows, weights, drawn)
         ctx.heads, ctx.dropout = heads, dropout
