@@ -8,6 +8,7 @@ Bytes are compared as numbers of the values' format, by the kernel of ReLU's gra
 times as long to make and to apply. The backward pass keeps the bytes, or needs no mask at all (`Dropout.relu`).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -65,7 +66,8 @@ class Dropout(nn.Module):
         """Return the values whose byte is not below the threshold, 0 elsewhere: not scaled, without gradient."""
         numbers = drawn.to(values.dtype)  # exact in every format
         # The gradient of a threshold: `values` where `numbers` exceed it, in one vectorised pass.
-        return torch.ops.aten.threshold_backward.grad_input(values, numbers, self.threshold - 1, grad_input=numbers)
+        select: Callable[..., Tensor] = torch.ops.aten.threshold_backward.grad_input
+        return select(values, numbers, self.threshold - 1, grad_input=numbers)
 
     def _drop(self, values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
         """Drop some of the values and do not scale the others."""
