@@ -1,7 +1,8 @@
 """The peers of a training step: the same Transformer by torch.nn.Transformer and by Hugging Face, on the same batches.
 
 All have the same sizes, one table of word vectors for source, target and output, the norm after each sub-layer, ReLU,
-dropout on embeddings and sub-layers, label smoothing, gradient clipping and fused Adam.
+dropout on embeddings, sub-layers, attention weights and inside feed-forward networks (torch.nn.Transformer has one rate
+for the last three), label smoothing, gradient clipping and fused Adam.
 """
 
 import importlib.util
@@ -103,6 +104,8 @@ class Marian(nn.Module):
             vocab_size=sizes.vocabulary,
             d_model=sizes.size,
             dropout=sizes.dropout,
+            attention_dropout=sizes.dropout,
+            activation_dropout=sizes.dropout,
             activation_function="relu",
             scale_embedding=True,
             max_position_embeddings=LONGEST,

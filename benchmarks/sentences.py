@@ -36,7 +36,7 @@ def find_corpus(data: Path, scratch: Path) -> Path:
     return scratch / "prepared"
 
 
-def draw_split(sentences: int = 50_000) -> Split:
+def draw_split(vocabulary: int = VOCABULARY, sentences: int = 50_000) -> Split:
     """Draw random sentences whose lengths are spread like those of Europarl in pieces."""
     generator = np.random.default_rng(1)
     source = np.exp(generator.normal(3.13, 0.48, sentences)).clip(2, 60)
@@ -44,7 +44,7 @@ def draw_split(sentences: int = 50_000) -> Split:
 
     def fill(lengths: np.typing.NDArray[np.float64]) -> TokenArray:
         starts = starts_of(lengths.astype(np.int64))
-        tokens = generator.integers(UNK + 1, VOCABULARY, starts[-1], dtype=np.int32)
+        tokens = generator.integers(UNK + 1, vocabulary, starts[-1], dtype=np.int32)
         tokens[starts[1:] - 1] = EOS
         return TokenArray(tokens, starts)
 
@@ -52,19 +52,21 @@ def draw_split(sentences: int = 50_000) -> Split:
     return Split(fill(source), fill(target), documents)
 
 
-def make_batches(corpus: Path | None, tokens: int, count: int) -> tuple[list[Batch], float]:
+def make_batches(
+    corpus: Path | None, tokens: int, count: int, vocabulary: int = VOCABULARY
+) -> tuple[list[Batch], float]:
     """Return some batches of about this many target tokens, and the share of padding in a whole epoch of them."""
-    split = draw_split() if corpus is None else open_store(corpus).split("train")
+    split = draw_split(vocabulary) if corpus is None else open_store(corpus).split("train")
     epoch = LengthSampler(split, budget=2 * tokens, seed=1).epoch(0)
     batches = [collate([window_of(split, int(number), HISTORY) for number in one], HISTORY) for one in epoch[:count]]
-    return [_within_vocabulary(batch) for batch in batches], measure_padding(split, epoch)
+    return [_within_vocabulary(batch, vocabulary) for batch in batches], measure_padding(split, epoch)
 
 
-def _within_vocabulary(batch: Batch) -> Batch:
+def _within_vocabulary(batch: Batch, vocabulary: int) -> Batch:
     """Let the rarest words of a larger vocabulary be one word."""
     assert batch.target_input is not None
     parts = batch.source, batch.history, batch.target_input, batch.translations
-    return Batch(*(part.clamp(max=VOCABULARY - 1) for part in parts))
+    return Batch(*(part.clamp(max=vocabulary - 1) for part in parts))
 
 
 def measure_padding(split: Split, epoch: Sequence[Indices]) -> float:

@@ -17,7 +17,7 @@ from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import Window
 from docaps.config import StageSettings, SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import EOS, UNK
-from docaps.model.builders import build_model
+from docaps.model.builders import build_model, dropout_rates
 from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.training.learner import Learner
 from docaps.training.objective import Device
@@ -50,7 +50,7 @@ def make_learner(system: SystemName, settings: StageSettings, precision: torch.d
     """Build a model of the paper's sizes, and its learner."""
     recipe = load_recipe(bundled_recipes()["paper"], [f"qcn.capsules={capsules}"])
     chosen = recipe.system("document").model_copy(update={"name": system})
-    model = build_model(chosen, vocabulary=VOCABULARY, dropout=settings.dropout, seed=1)
+    model = build_model(chosen, vocabulary=VOCABULARY, dropout=dropout_rates(settings), seed=1)
     return Learner(model, settings=settings, regulariser_weight=1.0, device=Device(CPU, precision))
 
 

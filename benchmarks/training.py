@@ -27,7 +27,7 @@ from docaps.batches.batch import Batch
 from docaps.config import SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import PAD
 from docaps.memory import LARGE_PAGES, keep_pages, limit_kernel_caches
-from docaps.model.builders import build_model
+from docaps.model.builders import build_model, dropout_rates
 from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.training.learner import Learner
 from docaps.training.objective import Device
@@ -47,7 +47,7 @@ def make_our_step(system: SystemName, precision: torch.dtype) -> Step:
     keep_pages()
     stage = RECIPE.stage["sentence"]
     chosen = RECIPE.system("document").model_copy(update={"name": system})
-    model = build_model(chosen, vocabulary=VOCABULARY, dropout=stage.dropout, seed=1)
+    model = build_model(chosen, vocabulary=VOCABULARY, dropout=dropout_rates(stage), seed=1)
     learner = Learner(model, settings=stage, regulariser_weight=1.0, device=Device(CPU, precision))
     return lambda batch: learner.step(1, batch)
 

@@ -201,11 +201,23 @@ def multi_head(weights: Weights, name: str, heads: int, query: Tensor, memory: l
     return linear(weights, f"{name}.output", torch.cat(found))
 
 
-def feed_forward(weights: Weights, name: str, x: Tensor) -> Tensor:
-    """Two linear maps with a ReLU between them."""
+def attention_with_dropout(q: Tensor, k: Tensor, v: Tensor, visible: Tensor, kept: Tensor, rate: float) -> Tensor:
+    """Eq. 10 for one head, query by query; a weight that is kept is divided by 1 - rate, the others are 0."""
+    rows = []
+    for place, query in enumerate(q):
+        seen = [c for c in range(len(k)) if visible[place, c]]
+        shares = softmax([query @ k[c] / math.sqrt(len(query)) for c in seen])
+        rows.append(sum(share / (1 - rate) * v[c] * int(kept[place, c]) for share, c in zip(shares, seen, strict=True)))
+    return torch.stack(rows)
+
+
+def feed_forward(weights: Weights, name: str, x: Tensor, kept: Tensor | None = None, rate: float = 0.0) -> Tensor:
+    """Two linear maps with a ReLU between them; inner numbers that are kept are divided by 1 - rate."""
     inner = linear(weights, f"{name}.inner", x)
     zero = torch.zeros((), dtype=x.dtype)
-    return linear(weights, f"{name}.output", torch.stack([value if value > 0 else zero for value in inner]))
+    kept = torch.ones(len(inner)) if kept is None else kept
+    positive = [inner[i] / (1 - rate) if inner[i] > 0 and kept[i] else zero for i in range(len(inner))]
+    return linear(weights, f"{name}.output", torch.stack(positive))
 
 
 def gate(weights: Weights, name: str, h: Tensor, d: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD, UNK
 from docaps.model.builders import build_model
 from docaps.model.interface import Prediction, TranslationModel
+from docaps.model.layers import DropoutRates
 from docaps.translation.trained_model import TrainedModel
 
 SYSTEMS = tuple(SYSTEM_PARTS)
@@ -139,7 +140,7 @@ def compares_pairs(system: SystemSettings) -> bool:
 
 
 def build(
-    system: SystemSettings, *, vocabulary: int = VOCABULARY, dropout: float = 0.0, seed: int = 3
+    system: SystemSettings, *, vocabulary: int = VOCABULARY, dropout: DropoutRates | float = 0.0, seed: int = 3
 ) -> TranslationModel:
     """A model in float64 whose biases and norms are random, too, so that all of them matter."""
     model = build_model(system, vocabulary=vocabulary, dropout=dropout, seed=seed).double().eval()

@@ -8,7 +8,7 @@ from docaps.config import Recipe, load_recipe, parse_duration, recipe_path
 from docaps.errors import ConfigError
 from docaps.experiments import DOCUMENTS, PHENOMENA, RECIPE
 from docaps.experiments.estimate import corpus_to_measure, steps_within
-from docaps.experiments.grid import CorpusSource, Grid, check_request, read_request, shape
+from docaps.experiments.grid import CorpusSource, Grid, as_begun, check_request, read_request, shape
 from docaps.experiments.rows import LAYOUTS, SENTENCE
 
 
@@ -74,7 +74,7 @@ def build_grid(options: GridOptions) -> Grid:
         source = source if options.corpus is None else CorpusSource(options.corpus)
         grid = Grid(options.folder, layout, recipe, source, options.seeds, options.only, extra)
     else:
-        grid = _new_grid(options)
+        grid = as_begun(_new_grid(options))
     check_request(grid)
     return grid
 

@@ -1,6 +1,7 @@
 """Settings of a model's parts: sizes, history, and the tables of the built-in context systems."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -14,6 +15,11 @@ class Settings(BaseModel):
     """Base of all settings: frozen; unknown keys are refused; `true` or `"1"` is not a number; numbers are finite."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def complete(cls, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return stored settings with what an older version did, where the default of a new setting does more."""
+        return stored
 
 
 class ModelSettings(Settings):

@@ -32,9 +32,12 @@ def load_recipe(path: Path | None, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def upgrade_settings(kind: type[Settings], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Complete stored settings with the defaults of keys that the version that wrote them did not know."""
+    """Complete stored settings so that they mean what they meant to the version that wrote them.
+
+    Keys that it did not know have their defaults, or (`Settings.complete`) whatever does what that version did.
+    """
     try:
-        return kind.model_validate(stored).model_dump()
+        return kind.model_validate(kind.complete(stored)).model_dump()
     except ValidationError:
         return dict(stored)  # written by a version with other keys: they equal no settings of this version
 

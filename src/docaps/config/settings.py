@@ -1,7 +1,8 @@
 """The settings of an experiment, frozen and validated; every default is here or in systems.py."""
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_serializer, model_validator
 
@@ -87,7 +88,13 @@ class StageSettings(Settings):
     warmup: Annotated[int, Field(ge=0, lt=2**31)] = Field(
         0, description="steps in which the learning rate rises to its peak"
     )
-    dropout: Share = 0.1
+    dropout: Share = Field(0.1, description="dropout rate of all parts; the next four change it for one part")
+    dropout_embeddings: Share | None = Field(None, description="of the inputs of encoder and decoder; none: `dropout`")
+    dropout_sublayers: Share | None = Field(None, description="of the outputs of sub-layers; none: `dropout`")
+    dropout_attention: Share | None = Field(None, description="of attention weights; none: `dropout`")
+    dropout_feed_forward: Share | None = Field(
+        None, description="inside feed-forward networks, after the ReLU; none: `dropout`"
+    )
     label_smoothing: Share = 0.1
     clip: Annotated[float, Field(gt=0)] = Field(5.0, description="gradients are clipped to this norm")
     log_every: Count = Field(50, description="steps between two rows of the log")
@@ -100,6 +107,18 @@ class StageSettings(Settings):
         "best", description="the stage's model: that of the best validation or of the last step, or an average"
     )
     averaged: Count = Field(5, description="models in the average, one from each of the last validations")
+
+    @classmethod
+    def unknown_to(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings that the version which stored a stage did not know, as far as they would change it."""
+        # Before 0.3 only embeddings and sub-layers had dropout.
+        later = {"dropout_attention": 0.0, "dropout_feed_forward": 0.0} if stored.get("dropout", 0.1) else {}
+        return {name: value for name, value in later.items() if name not in stored}
+
+    @classmethod
+    def complete(cls, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a stored stage without the dropout of parts that had none."""
+        return {**stored, **cls.unknown_to(stored)}
 
     @field_serializer("inherited_exempt", "freeze")
     def _as_in_json(self, names: tuple[str, ...]) -> list[str]:
@@ -152,6 +171,19 @@ class Recipe(SystemTables):
     stage: dict[str, StageSettings] = Field(default_factory=dict)
     decoding: DecodingSettings = DecodingSettings()
 
+    @classmethod
+    def complete(cls, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a stored recipe whose stages mean what they meant."""
+        found = _stages_in(stored)
+        changed = {name: StageSettings.complete(stage) for name, stage in found.items()}
+        return {**stored, "stage": {**stored["stage"], **changed}} if found else stored
+
+    def as_begun(self, stored: Any) -> "Recipe":
+        """Return this recipe as the version that stored another form of it understands it."""
+        unknown = {name: StageSettings.unknown_to(stage) for name, stage in _stages_in(stored).items()}
+        stages = {name: stage.model_copy(update=unknown.get(name, {})) for name, stage in self.stage.items()}
+        return self.model_copy(update={"stage": stages})
+
     @model_validator(mode="after")
     def _stages_are_in_order(self) -> "Recipe":
         names = list(self.stage)
@@ -166,3 +198,10 @@ class Recipe(SystemTables):
     def system(self, stage: str) -> SystemSettings:
         """Return the settings of a stage's model."""
         return self.for_system(self.stage[stage].system)
+
+
+def _stages_in(stored: Any) -> dict[str, Mapping[str, Any]]:
+    """Return the stages of a stored recipe, whatever else it may be."""
+    stages = stored.get("stage") if isinstance(stored, Mapping) else None
+    found = stages.items() if isinstance(stages, Mapping) else ()
+    return {name: stage for name, stage in found if isinstance(stage, Mapping)}

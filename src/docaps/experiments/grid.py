@@ -11,7 +11,7 @@ EXPERIMENT.json, .md       the numbers of all rows, and the same as a table
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json import dumps, loads
 from pathlib import Path
 from typing import Any
@@ -218,6 +218,15 @@ def describe_differences(differences: Sequence[str]) -> str:
     return "; ".join([*differences[:SHOWN], *([f"and {more} more"] if more > 0 else [])])
 
 
+def as_begun(grid: Grid) -> Grid:
+    """Return a grid with the recipe as the version that began it understood it, if it was begun."""
+    if not grid.request.exists():
+        return grid
+    stored = read_json(grid.request, error=RunError)
+    recipe = stored.get("recipe") if isinstance(stored, dict) else None
+    return replace(grid, recipe=grid.recipe.as_begun(recipe))
+
+
 def check_request(grid: Grid) -> None:
     """Refuse to mix grids of different kinds in one folder."""
     folder, wanted = grid.directory, _without_path(grid.describe())
@@ -254,7 +263,7 @@ def read_request(directory: Path) -> tuple[Recipe, CorpusSource, dict[str, Any]]
     path = directory / "grid.json"
     found = read_json(path, error=RunError)
     try:
-        recipe, corpus = Recipe.model_validate(found.pop("recipe"), strict=False), found.pop("corpus")
+        recipe, corpus = Recipe.model_validate(Recipe.complete(found.pop("recipe")), strict=False), found.pop("corpus")
         known = {"corpus": corpus["path"], "hash": corpus["hash"]} if "path" in corpus else corpus
         source = TypeAdapter(CorpusSource).validate_python(known)
         TypeAdapter(list[str]).validate_python(found.get("options", []), strict=True)

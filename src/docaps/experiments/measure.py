@@ -32,7 +32,7 @@ from docaps.evaluation.significance import score_of
 from docaps.evaluation.translation_metrics import bleu
 from docaps.experiments.assess import Labels, assess, translate_part
 from docaps.files import replacing_directory, write_json
-from docaps.model.builders import build_model
+from docaps.model.builders import build_model, dropout_rates
 from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.runs.directory import HELD_OUT_FILES, Run
@@ -189,7 +189,7 @@ class _Pace:
 
     def __init__(self, recipe: Recipe, system: SystemSettings, stage: str, store: Store) -> None:
         place, settings = choose_device(), recipe.stage[stage]
-        model = build_model(system, vocabulary=len(store.codec.vocabulary), dropout=settings.dropout)
+        model = build_model(system, vocabulary=len(store.codec.vocabulary), dropout=dropout_rates(settings))
         device = Device(place, choose_precision(recipe.precision, place))
         weight, kind = recipe.regulariser.weight, settings.sampling or model.sampling
         self._learner = Learner(model, settings=settings, regulariser_weight=weight, device=device)

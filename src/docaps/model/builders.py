@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 import torch
 
 from docaps.batches.windows import WHOLE
-from docaps.config import SYSTEMS, SystemSettings
+from docaps.config import SYSTEMS, StageSettings, SystemSettings
 from docaps.config.model_settings import QcnSettings
 from docaps.errors import ConfigError
 from docaps.model.context.concat import ConcatTransformer
@@ -21,21 +21,24 @@ from docaps.model.context.states import StatesTransformer
 from docaps.model.context.sublayer import Context
 from docaps.model.context.zhang import ContextEncoder
 from docaps.model.interface import TranslationModel
-from docaps.model.layers import Backbone, Embeddings, Shape
+from docaps.model.layers import Backbone, DropoutRates, Embeddings, Shape
 from docaps.model.regulariser import Regulariser, RegulariserOptions
 from docaps.model.routing.algorithm import RoutingOptions
 from docaps.model.routing.layer import CapsuleRouting
 from docaps.model.transformer import Transformer
 
 
-def build_model(settings: SystemSettings, *, vocabulary: int, dropout: float = 0.0, seed: int = 0) -> TranslationModel:
-    """Build the model of a system with fresh weights drawn from `seed`."""
+def build_model(
+    settings: SystemSettings, *, vocabulary: int, dropout: DropoutRates | float = 0.0, seed: int = 0
+) -> TranslationModel:
+    """Build the model of a system with fresh weights drawn from `seed`; a single dropout rate is that of all parts."""
     system, model = SYSTEMS[settings.name], settings.model
+    rates = dropout if isinstance(dropout, DropoutRates) else DropoutRates.everywhere(dropout)
     build = system.load_builder()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         shape = Shape(
-            size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=dropout, norm=model.norm
+            size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=rates, norm=model.norm
         )
         embeddings = Embeddings(vocabulary=vocabulary, size=model.size, shared=model.embeddings == "shared")
         backbone = Backbone(shape, model.encoder_layers, model.decoder_layers, embeddings)
@@ -55,6 +58,12 @@ def sketch_model(settings: SystemSettings, *, vocabulary: int) -> TranslationMod
     """Build a model without values, which takes hardly any memory: its weights have names and shapes only."""
     with torch.device("meta"):
         return build_model(settings, vocabulary=vocabulary)
+
+
+def dropout_rates(stage: StageSettings) -> DropoutRates:
+    """Return the dropout rates of a stage: those of the parts, where set, or else the rate of all."""
+    own = {part.name: getattr(stage, f"dropout_{part.name}") for part in fields(DropoutRates)}
+    return DropoutRates(**{name: stage.dropout if rate is None else rate for name, rate in own.items()})
 
 
 def build_transformer(settings: SystemSettings, backbone: Backbone) -> None:

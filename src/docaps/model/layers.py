@@ -50,14 +50,33 @@ class Memory(Protocol):
         """Averaged by attention."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropoutRates:
+    """The dropout rates of a model's parts."""
+
+    embeddings: float
+    """Of the inputs of encoder and decoder: word vectors with positions."""
+    sublayers: float
+    """Of what a sub-layer returns."""
+    attention: float
+    """Of attention weights."""
+    feed_forward: float
+    """Inside feed-forward networks, after the ReLU."""
+
+    @classmethod
+    def everywhere(cls, rate: float) -> "DropoutRates":
+        """Return one rate for all parts."""
+        return cls(embeddings=rate, sublayers=rate, attention=rate, feed_forward=rate)
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The dimensions that all layers of a Transformer share."""
+    """The dimensions and dropout rates that all layers of a Transformer share."""
 
     size: int
     heads: int
     feed_forward: int
-    dropout: float
+    dropout: DropoutRates
     norm: Literal["pre", "post"]
 
     def projection(self) -> nn.Linear:
@@ -88,6 +107,7 @@ class Attention(nn.Module):
         self.value, self.output = nn.Linear(memory_size, size), nn.Linear(size, size)
         for projection in (self.query, self.key, self.value, self.output):
             initialised(projection)
+        self.dropout = Dropout(shape.dropout.attention)
         self.joint: nn.Module | None = None
         """Packed models only: one product for queries (of self-attention), keys and values."""
 
@@ -115,7 +135,7 @@ class Attention(nn.Module):
         self, queries: Float[Tensor, "B H L Dh"], memory: Memory, mask: Mask | None = None, causal: bool = False
     ) -> Float[Tensor, "B L D"]:
         """Attend with projected queries."""
-        attended = attend(queries, memory.keys, memory.values, mask, causal)  # (B, H, L, Dh)
+        attended = attend(queries, memory.keys, memory.values, mask, causal, self.dropout)  # (B, H, L, Dh)
         return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
     def weights(self, states: Float[Tensor, "B L D"], memory: Memory, mask: Visible) -> Float[Tensor, "B H L C"]:
@@ -129,7 +149,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a ReLU between them, applied to each position."""
+    """Two linear maps with a ReLU (and dropout) between them, applied to each position."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -137,6 +157,7 @@ class FeedForward(nn.Module):
         self.output = nn.Linear(shape.feed_forward, shape.size)
         self.packed: nn.Module | None = None
         """Packed models only: both maps."""
+        self.dropout = Dropout(shape.dropout.feed_forward)
         for projection in (self.inner, self.output):
             initialised(projection)
 
@@ -144,8 +165,7 @@ class FeedForward(nn.Module):
         """Transform each position."""
         if self.packed is not None:
             return self.packed(states)  # type: ignore[no-any-return]
-        inner = F.relu(self.inner(states), inplace=not torch.is_grad_enabled())
-        return self.output(inner)  # type: ignore[no-any-return]
+        return self.output(self.dropout.relu(self.inner(states)))  # type: ignore[no-any-return]
 
 
 class Gate(nn.Module):
@@ -171,7 +191,7 @@ class Residual(nn.Module):
     def __init__(self, shape: Shape, *, gate: bool = False) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(shape.size)
-        self.dropout = Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout.sublayers)
         self.gate = Gate(size=shape.size) if gate else None
         self.norm_first = shape.norm == "pre"
 

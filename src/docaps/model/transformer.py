@@ -135,7 +135,7 @@ class Transformer(TranslationModel):
         self.shuffled = context is not None and context.shuffled
         self.embeddings = backbone.embeddings
         self.positions = Positions(size=shape.size)
-        self.dropout = Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout.embeddings)
         self.scale = math.sqrt(shape.size)
         self.encoder = nn.ModuleList(
             EncoderLayer(shape, context.sublayer(shape) if context else None) for _ in range(backbone.encoder_layers)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from docaps.config import StageSettings
 from docaps.runs.card import flatten
 from docaps.runs.grid_results import Grid
 from docaps.runs.results import RunResults
@@ -58,6 +59,7 @@ PAPER_SETTINGS: Mapping[str, Any] = {
     "stage.schedule": "fixed",
     "stage.warmup": 0,
     "stage.dropout": 0.2,
+    **{f"stage.dropout_{part}": 0.2 for part in ("embeddings", "sublayers", "attention", "feed_forward")},  # "all"
     "stage.inherited_rate": 1.0,
     "stage.optimizer": "adam",
     "stage.beta2": 0.999,  # Adam's default
@@ -133,14 +135,23 @@ def state_differences(grid: Grid, results: Sequence[RunResults]) -> list[str]:
 def _settings(run: RunResults) -> dict[str, Any]:
     """Return the settings of a run and of the preparation of its corpus, where known."""
     data = run.measured["data"] if run.measured else {}
-    return flatten({"preparation": data.get("preparation") or {}, **run.settings})
+    return flatten({"preparation": data.get("preparation") or {}, **_resolved(run.settings)})
+
+
+def _resolved(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with the dropout rates of a stage's parts only where they differ from that of all parts."""
+    stage = settings.get("stage", {})
+    stage = StageSettings.complete(stage) if "dropout" in stage else stage
+    same = {name for name in stage if name.startswith("dropout_") and stage[name] in (None, stage.get("dropout"))}
+    return {**settings, "stage": {name: value for name, value in stage.items() if name not in same}}
 
 
 def _paper_settings(system: str, corpus: str | None) -> dict[str, Sequence[Any]]:
     """Return the paper's values for the settings that a system has."""
     found = _of_system(PAPER_SETTINGS, system)
     found["stage.batch_tokens"] = [BATCHES[corpus]] if corpus else sorted(set(BATCHES.values()))
-    return found if sees_context(system) else {**found, "stage.dropout": [DROPOUT_WITHOUT_CONTEXT]}
+    rates = () if sees_context(system) else [name for name in found if name.startswith("stage.dropout")]
+    return {**found, **{name: [DROPOUT_WITHOUT_CONTEXT] for name in rates}}
 
 
 def _of_system(values: Mapping[str, Any], system: str) -> dict[str, Sequence[Any]]:
@@ -166,7 +177,7 @@ def _sentence_models(grid: Grid, corpus: str | None) -> list[Compared]:
     known = [model for model in grid.get("sentence_models") or [] if "settings" in model]
     papers = _paper_settings("transformer", corpus)
     wanted = {name: values for name, values in papers.items() if name.startswith("stage.")}
-    return [(f"seed {model['seed']}", flatten(model["settings"]), wanted) for model in known]
+    return [(f"seed {model['seed']}", flatten(_resolved(model["settings"])), wanted) for model in known]
 
 
 def _list_others(compared: Sequence[Compared], whose: str) -> list[str]:

@@ -86,7 +86,7 @@ def _right_choices(on: str, items: int, history: str, chance: float, accuracy: f
 def _settings(run: RunResults) -> str:
     flat = flatten(run.settings)
     shown = {name: value for name, value in flat.items() if name.removeprefix("system.").startswith(_MAIN_SETTINGS)}
-    rows = [[f"`{name}`", f"`{value}`"] for name, value in shown.items()]
+    rows = [[f"`{name}`", f"`{value}`"] for name, value in shown.items() if value is not None]
     return "The main ones; `run.json` has all:\n\n" + markdown_table(["setting", "value"], rows)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,17 @@ from docaps.batches.sampling import Sampler, make_sampler
 from docaps.config import Recipe, StageSettings
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError
-from docaps.model.builders import build_model, count_parameters
+from docaps.model.builders import build_model, count_parameters, dropout_rates
 from docaps.model.checkpoint import fill, read_weights, write_tensors
 from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.runs.directory import Run, open_run, versions
+from docaps.runs.wording import listing
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.journal import StepTimer, measure_peak, open_journal
 from docaps.training.learner import Learner
 from docaps.training.objective import Device, Probe, validate
-from docaps.training.resume import RunRecord, StageDirectory
+from docaps.training.resume import RunRecord, StageDirectory, unknown_settings
 from docaps.training.retrieval import measure_retrieval
 from docaps.training.state import SavedState, Snapshots, TrainerState, save_state
 from docaps.training.trainer import Trainer, TrainerOutput
@@ -80,6 +81,8 @@ class Stage:
     """A finished run to start from, instead of the stage that the settings name."""
     probe: Probe | None = None
     group: ProcessGroup = SINGLE_PROCESS
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that the older version which began the run did not know: they stay as they were, and out of run.json."""
 
     def __post_init__(self) -> None:
         if self.settings.best_by == "dev_bleu" and self.probe is None:
@@ -90,7 +93,7 @@ class Stage:
     @property
     def settings(self) -> StageSettings:
         """Return the settings of this stage."""
-        return self.recipe.stage[self.name]
+        return self.recipe.stage[self.name].model_copy(update=dict(self.unknown))
 
     @property
     def run(self) -> Run:
@@ -105,6 +108,13 @@ class Stage:
 
     def train(self) -> Run:
         """Train the stage unless the same one is finished."""
+        unknown = {} if self.overwrite else self.group.run_on_main(lambda: unknown_settings(self.run))
+        if unknown:
+            were = listing([f"{name} = {value}" for name, value in unknown.items()])
+            progress.say(f"{self.run.path}: begun by an older version, with {were}")
+        return replace(self, unknown=unknown)._train_or_keep()
+
+    def _train_or_keep(self) -> Run:
         identity = self._identity()
         directory = StageDirectory(self.run, identity, self.overwrite)
         with directory.lock() if self.group.is_main else nullcontext():
@@ -122,7 +132,7 @@ class Stage:
         settings = {
             "recipe": self.recipe.name,
             "system": self.recipe.system(self.name).model_dump(),
-            "stage": self.settings.model_dump(),
+            "stage": self.settings.model_dump(exclude=set(self.unknown)),
             "decoding": self.recipe.decoding.model_dump(),
         }
         return {
@@ -185,7 +195,7 @@ class Stage:
         """Build the stage's model with the weights of its initial run; return the names of those weights too."""
         vocabulary = len(self.store.codec.vocabulary)
         system, stage, path = self.recipe.system(self.name), self.settings, self._initial_run
-        model = build_model(system, vocabulary=vocabulary, dropout=stage.dropout, seed=self.recipe.seed)
+        model = build_model(system, vocabulary=vocabulary, dropout=dropout_rates(stage), seed=self.recipe.seed)
         if path is None:
             return model, ()
         report = fill(model, self.group.run_on_main(lambda: read_weights(open_run(path).weights)))

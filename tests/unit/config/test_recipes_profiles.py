@@ -10,6 +10,8 @@ from pydantic import BaseModel
 from docaps.config import Recipe, StageSettings, bundled_recipes, load_recipe
 from docaps.config.recipes import merge
 from docaps.errors import ConfigError
+from docaps.model.builders import dropout_rates
+from docaps.model.layers import DropoutRates
 
 # The decisions about what the paper says and leaves open, once more, by hand.
 PAPER: dict[str, Any] = {
@@ -46,6 +48,11 @@ PAPER: dict[str, Any] = {
     "stage.document.dropout": 0.2,
     "stage.document.label_smoothing": 0.0,
     "stage.document.inherited_rate": 1.0,
+    **{
+        f"stage.{stage}.dropout_{part}": None  # that is, as `dropout`: "all dropout rates"
+        for stage in ("sentence", "document")
+        for part in ("embeddings", "sublayers", "attention", "feed_forward")
+    },
     "decoding.beam": 4,
     "decoding.length_penalty": 0.6,
 } | {
@@ -191,6 +198,15 @@ def test_the_corpora_of_the_paper_differ_in_batch_and_length_only(name: str, bat
         own = {"steps", "batch_tokens", "validate_every"}
         assert settings.model_dump(exclude=own) == paper.stage[stage].model_dump(exclude=own)
         assert settings.batch_tokens == batch
+
+
+@pytest.mark.parametrize("name", bundled_recipes())
+def test_every_recipe_drops_all_parts_at_one_rate(name: str) -> None:
+    """Those that were tuned without dropout have a rate of 0."""
+    for stage in load_recipe(bundled_recipes()[name]).stage.values():
+        rates = dropout_rates(stage)
+        assert rates == DropoutRates.everywhere(stage.dropout)
+        assert (stage.dropout == 0) == (name == "minidocs" or name.endswith("-small"))
 
 
 @pytest.mark.parametrize("name", CORPORA)

@@ -1,6 +1,7 @@
 """The request of a grid: what may share a folder, and what is refused."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from docaps.errors import RunError
 from docaps.experiments.grid import (
     CorpusSource,
     Grid,
+    as_begun,
     check_request,
     describe_differences,
     list_differences,
@@ -20,6 +22,7 @@ from docaps.experiments.grid import (
     write_request,
 )
 from docaps.experiments.rows import LAYOUTS
+from docaps.files import read_json, write_json
 
 pytestmark = pytest.mark.usefixtures("small")
 RECIPE = load_recipe(recipe_path("minidocs"))
@@ -126,3 +129,24 @@ def test_grids_keep_the_best_model_and_checks_of_choices_keep_the_recipes() -> N
     assert {stage.result for stage in checked.stage.values()} == {"last"}
     assert [stage.validate_every for stage in usual.stage.values()] == [200, 200]
     assert [stage.validate_every for stage in checked.stage.values()] == [200, 100]
+
+
+def test_a_grid_begun_before_attention_had_dropout_goes_on_without(tmp_path: Path) -> None:
+    off = {"dropout_attention": 0.0, "dropout_feed_forward": 0.0}
+    stages = {name: stage.model_copy(update={"dropout": 0.1}) for name, stage in RECIPE.stage.items()}
+    grid = replace(toy(tmp_path / "grid"), recipe=RECIPE.model_copy(update={"stage": stages}))
+    assert as_begun(grid) is grid
+    write_request(grid)
+    assert as_begun(grid) == grid
+    request = read_json(grid.request, error=RunError)
+    for stage in request["recipe"]["stage"].values():
+        for key in off:
+            del stage[key]
+    write_json(grid.request, request)
+    with pytest.raises(RunError, match="a grid with other settings is here"):
+        check_request(grid)
+    older = as_begun(grid)
+    check_request(older)
+    assert read_request(grid.directory)[0].stage == older.recipe.stage
+    for name, stage in stages.items():
+        assert older.recipe.stage[name] == stage.model_copy(update=off)

@@ -1,5 +1,6 @@
 """The name of a system decides its parts; the seed decides its weights."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,9 +9,10 @@ from tests.invariants import tiny
 from torch import Tensor
 
 from docaps.batches.windows import WHOLE
-from docaps.config import SYSTEMS
-from docaps.model.builders import build_model, count_parameters
+from docaps.config import SYSTEMS, StageSettings
+from docaps.model.builders import build_model, count_parameters, dropout_rates
 from docaps.model.context.states import FARTHEST
+from docaps.model.layers import DropoutRates
 from docaps.training.objective import compute_loss
 
 
@@ -52,6 +54,15 @@ def test_the_spread_of_first_weights_reaches_all_capsule_networks() -> None:
         (plain.regulariser.target, spread.regulariser.target),
     ):
         torch.testing.assert_close(other.weight, one.weight * 0.5 * tiny.D**0.5)  # the same draws, on another scale
+
+
+def test_the_dropout_of_a_part_is_that_of_the_stage_unless_it_has_its_own() -> None:
+    plain = StageSettings(dropout=0.25)
+    assert dropout_rates(plain) == DropoutRates.everywhere(0.25)
+    for part in ("embeddings", "sublayers", "attention", "feed_forward"):
+        for rate in (0.0, 0.5):
+            own = StageSettings.model_validate({"dropout": 0.25, f"dropout_{part}": rate})
+            assert dropout_rates(own) == replace(DropoutRates.everywhere(0.25), **{part: rate})
 
 
 def test_every_option_reaches_the_model() -> None:

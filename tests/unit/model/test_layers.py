@@ -5,12 +5,23 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests import oracles
 from tests.invariants import tiny
 from torch import Tensor, nn
 
-from docaps.model.layers import Attention, FeedForward, KeysAndValues, Positions, Residual, Shape, sinusoids
+from docaps.model.fast.dropout import draw_bytes
+from docaps.model.layers import (
+    Attention,
+    DropoutRates,
+    FeedForward,
+    KeysAndValues,
+    Positions,
+    Residual,
+    Shape,
+    sinusoids,
+)
 
-SHAPE = Shape(size=tiny.D, heads=2, feed_forward=3, dropout=0.0, norm="pre")
+SHAPE = Shape(size=tiny.D, heads=2, feed_forward=3, dropout=DropoutRates.everywhere(0.0), norm="pre")
 
 
 def double(*shape: int, seed: int) -> Tensor:
@@ -103,10 +114,41 @@ def test_attention_to_vectors_of_another_size() -> None:
 
 
 def test_dropout_applies_to_the_sublayer_and_not_to_the_states() -> None:
-    residual = Residual(replace(SHAPE, dropout=0.5)).train()
+    residual = Residual(replace(SHAPE, dropout=replace(SHAPE.dropout, sublayers=0.5))).train()
     states = torch.ones(1, 50, tiny.D)
     found = residual(states, torch.ones_like)
     assert set(found.unique().tolist()) == {1.0, 3.0}
+
+
+def test_dropout_inside_the_feed_forward_network_equals_plain_loops() -> None:
+    network = FeedForward(replace(SHAPE, dropout=replace(SHAPE.dropout, feed_forward=0.3))).double().train()
+    states = double(2, 4, tiny.D, seed=5).requires_grad_()
+    torch.manual_seed(3)
+    found = network(states)
+    torch.manual_seed(3)
+    kept = draw_bytes(torch.empty(2, 4, 3)) >= 77
+    assert 0 < kept.sum() < kept.numel()
+    weights = {f"network.{name}": weight for name, weight in network.named_parameters()}
+    places = [(row, place) for row in range(2) for place in range(4)]
+    rows = [oracles.feed_forward(weights, "network", states[place], kept[place], 77 / 256) for place in places]
+    expected = torch.stack(rows).view_as(found)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+    slopes, asked = double(2, 4, tiny.D, seed=6), [states, *network.parameters()]
+    ours, theirs = (torch.autograd.grad((one * slopes).sum(), asked) for one in (found, expected))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+    assert torch.equal(network.eval()(states), network.output(torch.relu(network.inner(states))))
+
+
+def test_attention_drops_weights_at_the_rate_of_attention() -> None:
+    """Half of the weights, each of them doubled: one of two equal keys, both or none."""
+    attention = Attention(replace(SHAPE, dropout=replace(SHAPE.dropout, attention=0.5))).train()
+    with torch.no_grad():
+        for part in (attention.query, attention.key, attention.value, attention.output):
+            part.weight.copy_(torch.eye(tiny.D))
+        torch.manual_seed(1)
+        found = attention(torch.ones(1, 50, tiny.D), attention.project(torch.ones(1, 2, tiny.D)))
+    assert set(found.unique().tolist()) == {0.0, 1.0, 2.0}
 
 
 def test_positions_are_sines_and_cosines() -> None:

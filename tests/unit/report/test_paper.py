@@ -22,12 +22,16 @@ def test_a_corpus_of_the_paper_is_known_by_its_sizes() -> None:
     assert find_corpus({}) is None
 
 
+ALIKE = {f"dropout_{part}": None for part in ("embeddings", "sublayers", "attention", "feed_forward")}
+"""Rates of parts that are that of all."""
+
+
 def test_exactly_the_differences_from_the_paper_are_listed(grids: list[Grid], results: list[RunResults]) -> None:
     said = state_differences(grids[0], results)
     assert [text.split(":")[0] for text in said] == ["Other data", "Long sentences", "Other metrics"]
     assert "the authors left them out for lack of memory; our recipes keep them all." in said[1]
     run = next(run for run in results if run.system == "qcn+reg")
-    flat = {"system": {"model": {"size": 128}, "history": {"sentences": 3}}, "stage": {"dropout": 0.2}}
+    flat = {"system": {"model": {"size": 128}, "history": {"sentences": 3}}, "stage": {"dropout": 0.2, **ALIKE}}
     other = replace(run, description={**run.description, "settings": flat})
     assert "Other settings than the paper's: model.size 128 (paper: 512)." in state_differences(grids[0], [other])
     parts = {part: {"documents": 1, "sentences": row[0][0], "average": 1.0} for part, row in TABLE1.items()}
@@ -71,11 +75,11 @@ OTHER = "Other settings than the paper's"
 def test_other_settings_are_listed_for_all_runs(grids: list[Grid], results: list[RunResults]) -> None:
     one = {system: next(run for run in results if run.system == system) for system in ("transformer", "qcn", "zhang")}
     model, stage = {"model": {"size": 128}, "history": {"sentences": 1}}, {"batch_tokens": 3000, "beta2": 0.98}
-    plain = described(one["transformer"], system=model, stage=stage | {"dropout": 0.2, "accumulate": 4})
+    plain = described(one["transformer"], system=model, stage=stage | {"dropout": 0.2, **ALIKE, "accumulate": 4})
     alone = "model.size 128 (paper: 512), stage.dropout 0.2 (paper: 0.1), stage.beta2 0.98 (paper: 0.999), "
     alone += "stage.accumulate 4 (paper: 1) and stage.batch_tokens 3000 (paper: 900 or 1500)."
     assert said_of(OTHER, grids[0], [plain]) == alone
-    context = described(one["qcn"], system=model, stage={"dropout": 0.2, "accumulate": 1, "batch_tokens": 900})
+    context = described(one["qcn"], system=model, stage={"dropout": 0.2, **ALIKE, "accumulate": 1, "batch_tokens": 900})
     both = "model.size 128 (paper: 512), stage.dropout 0.2 (paper: 0.1; only in transformer), "
     both += "stage.beta2 0.98 (paper: 0.999), stage.accumulate 4 (paper: 1; only in transformer), "
     both += "stage.batch_tokens 3000 (paper: 900 or 1500; only in transformer) and history.sentences 1 (paper: 3)."
@@ -83,8 +87,21 @@ def test_other_settings_are_listed_for_all_runs(grids: list[Grid], results: list
     none = [described(run, stage={"dropout": 0.0, "inherited_rate": 0.0}) for run in one.values()]
     same = "stage.dropout 0.0 (paper: 0.1 or 0.2) and stage.inherited_rate 0.0 (paper: 1.0)."
     assert said_of(OTHER, grids[0], none) == same
-    rival = described(one["zhang"], system={"qcn": {"capsules": 9}}, stage={"inherited_rate": 0.0, "dropout": 0.2})
+    rival = described(
+        one["zhang"], system={"qcn": {"capsules": 9}}, stage={"inherited_rate": 0.0, "dropout": 0.2, **ALIKE}
+    )
     assert said_of(OTHER, grids[0], [rival]) == ""
+
+
+def test_dropout_rates_of_parts_are_compared_where_they_are_not_that_of_all(
+    grids: list[Grid], results: list[RunResults]
+) -> None:
+    run = next(run for run in results if run.system == "qcn")
+    own = described(run, stage={"dropout": 0.2, **ALIKE, "dropout_attention": 0.1, "dropout_sublayers": 0.2})
+    assert said_of(OTHER, grids[0], [own]) == "stage.dropout_attention 0.1 (paper: 0.2)."
+    older = described(run, stage={"dropout": 0.2})  # by a version that dropped embeddings and sub-layers only
+    said = "stage.dropout_attention 0.0 (paper: 0.2) and stage.dropout_feed_forward 0.0 (paper: 0.2)."
+    assert said_of(OTHER, grids[0], [older]) == said
 
 
 def test_the_weight_of_the_regulariser_is_compared_where_there_is_one(
@@ -155,7 +172,7 @@ def test_the_settings_of_the_sentence_models_are_compared_where_they_are_known(
     grids: list[Grid], results: list[RunResults]
 ) -> None:
     models = [
-        {"seed": seed, "steps": 1, "seconds": 1.0, "perplexity": 2.0, "settings": {"stage": stage}}
+        {"seed": seed, "steps": 1, "seconds": 1.0, "perplexity": 2.0, "settings": {"stage": {**stage, **ALIKE}}}
         for seed, stage in ((1, {"dropout": 0.2, "accumulate": 4}), (2, {"dropout": 0.1, "accumulate": 4}))
     ]
     said = said_of("Other settings of the sentence models", {**grids[0], "sentence_models": models}, results)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from tests.invariants import tiny
 
+from docaps import progress
 from docaps.batches.prefetch import StepData
 from docaps.corpus.store import Store
 from docaps.errors import CheckpointError, RunError
@@ -247,3 +248,60 @@ def test_a_stage_may_start_from_any_run(store: Store, tmp_path: Path) -> None:
     (second,) = train_recipe(frozen, store, tmp_path / "second", stages=["document"], init_from=first.path)
     later = read_weights(second.weights)
     assert all(torch.equal(later[name], weight) for name, weight in read_weights(first.weights).items())
+
+
+OFF = {"dropout_attention": 0.0, "dropout_feed_forward": 0.0}
+
+
+def make_older(run: Run) -> None:
+    """Remove from run.json what an older version did not write."""
+    description = run.read()
+    stage = {key: value for key, value in description["settings"]["stage"].items() if key not in OFF}
+    run.write({**description, "settings": {**description["settings"], "stage": stage}})
+
+
+FEW = {"steps": 6, "save_every": 2}
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "say", lines.append)
+    return lines
+
+
+def test_a_run_begun_before_attention_had_dropout_goes_on_without(
+    store: Store, tmp_path: Path, said: list[str]
+) -> None:
+    whole, older = train(store, tmp_path / "whole", **OFF, **FEW), Run(tmp_path / "older" / "sentence")
+    stop(store, tmp_path / "older", 3, Interrupted(2), **OFF, **FEW)
+    make_older(older)
+    assert not any("older version" in line for line in said)
+    stop(store, tmp_path / "older", 5, Interrupted(2), **FEW)  # resumes with a recipe that says nothing of the two
+    train(store, tmp_path / "older", **FEW)
+    assert sha256(older.weights) == sha256(whole.weights)
+    line = f"{older.path}: begun by an older version, with dropout_attention = 0.0 and dropout_feed_forward = 0.0"
+    assert said.count(line) == 2
+    assert not older.read()["settings"]["stage"].keys() & OFF.keys()
+    train(store, tmp_path / "older", **FEW)
+    assert said[-1] == f"{older.path}: finished already, kept"
+    (new,) = train_recipe(recipe(**FEW), store, tmp_path / "older", stages=["sentence"], overwrite=True)
+    assert sha256(new.weights) != sha256(whole.weights)
+    assert said.count(line) == 3
+
+
+def test_a_run_begun_before_attention_had_dropout_may_have_had_none_at_all(
+    store: Store, tmp_path: Path, said: list[str]
+) -> None:
+    stop(store, tmp_path, 3, Interrupted(2), dropout=0.0, **FEW)
+    make_older(Run(tmp_path / "sentence"))
+    run = train(store, tmp_path, dropout=0.0, **FEW)
+    assert said[0] == f"{run.path}: resumes after step 2"
+    assert run.read()["settings"]["stage"]["dropout_attention"] is None
+
+
+def test_an_older_run_that_saved_no_state_starts_anew_with_all_dropouts(store: Store, tmp_path: Path) -> None:
+    stop(store, tmp_path, 2, Killed(), **OFF, **FEW)
+    make_older(Run(tmp_path / "sentence"))
+    run = train(store, tmp_path, **FEW)
+    assert sha256(run.weights) == sha256(train(store, tmp_path / "new", **FEW).weights)

@@ -40,7 +40,7 @@ class HierarchicalAttention(StateAttention):
         self.word_query, self.sentence_query = shape.projection(), shape.projection()  # f_w, f_s
         self.words, self.sentences = Attention(shape), Attention(shape)
         self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
-        self.dropout = Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout.sublayers)
         self.gate = Gate(size=shape.size)
 
     def project(self, words: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"]) -> DecoderState:

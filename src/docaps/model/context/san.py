@@ -48,7 +48,7 @@ class SelectiveAttention(StateAttention):
         hierarchical = attention == "hierarchical"
         self.sentence_query, self.sentence_key = (shape.projection() if hierarchical else None for _ in range(2))
         self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
-        self.dropout = Dropout(shape.dropout)
+        self.dropout, self.weight_dropout = Dropout(shape.dropout.sublayers), Dropout(shape.dropout.attention)
         self.gate = Gate(size=shape.size)
 
     def project(self, words: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"]) -> DecoderState:
@@ -62,7 +62,7 @@ class SelectiveAttention(StateAttention):
     def forward(self, states: Float[Tensor, "B L D"], memory: DecoderState) -> Float[Tensor, "B L D"]:
         """Mix each state with its context; rows without context are unchanged."""
         memory = cast(SanMemory, memory)
-        weights = self._weigh(states, memory).flatten(3)  # (B, H, L, K N)
+        weights = self.weight_dropout(self._weigh(states, memory).flatten(3))  # (B, H, L, K N)
         found = weights.to(memory.values.dtype) @ memory.values.flatten(2, 3)  # (B, H, L, Dh)
         context = self.dropout(self.output(found.transpose(1, 2).flatten(2)))
         mixed = self.gate(states, self.feed_forward_residual(context, self.feed_forward))

@@ -25,7 +25,7 @@ class ContextEncoder(nn.Module):
     def __init__(self, *, shape: Shape, layers: int) -> None:
         super().__init__()
         self.positions = Positions(size=shape.size)
-        self.dropout = Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout.embeddings)
         self.layers = nn.ModuleList(EncoderLayer(shape, None) for _ in range(layers))
         self.norm = shape.last_norm()
         self.scale = math.sqrt(shape.size)

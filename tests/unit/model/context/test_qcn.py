@@ -17,7 +17,7 @@ from docaps.corpus.text.vocabulary import PAD
 from docaps.model.builders import build_model
 from docaps.model.context.qcn import HistoryCapsules
 from docaps.model.context.sublayer import ContextMemory, ContextSublayer
-from docaps.model.layers import Attention, Residual, Shape, sinusoids
+from docaps.model.layers import Attention, DropoutRates, Residual, Shape, sinusoids
 from docaps.training.objective import compute_loss
 
 K, M, R, D = tiny.K, tiny.M, tiny.R, tiny.D
@@ -315,7 +315,7 @@ def test_a_silent_context_has_the_same_other_weights() -> None:
 @pytest.mark.parametrize("gate", [True, False])
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_the_sublayer_passes_rows_without_history_through(norm: Any, gate: bool) -> None:
-    shape = Shape(size=D, heads=2, feed_forward=3, dropout=0.0, norm=norm)
+    shape = Shape(size=D, heads=2, feed_forward=3, dropout=DropoutRates.everywhere(0.0), norm=norm)
     sublayer = ContextSublayer(attention=Attention(shape), residual=Residual(shape, gate=gate)).double()
     states, vectors = double(2, 3, D, seed=5), double(2, 4, D, seed=6)
     mask = torch.tensor([[True, True, False, False], [False] * 4])

@@ -1,6 +1,7 @@
 """Hierarchical and selective attention against plain loops, with gradients; the states that they attend to."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from docaps.model.builders import build_model
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.san import SelectiveAttention
 from docaps.model.context.states import FARTHEST, StatesTransformer, distinct, with_end_tokens
-from docaps.model.layers import Shape
+from docaps.model.fast.dropout import draw_bytes
+from docaps.model.layers import DropoutRates, Shape
 from docaps.training.objective import compute_loss
 
 NORMS: list[Any] = ["pre", "post"]
@@ -24,7 +26,7 @@ LENGTHS = [[4, 2, 3], [1, 0, 2], [0, 0, 0]]
 
 
 def shape(norm: Any) -> Shape:
-    return Shape(size=6, heads=2, feed_forward=5, dropout=0.0, norm=norm)
+    return Shape(size=6, heads=2, feed_forward=5, dropout=DropoutRates.everywhere(0.0), norm=norm)
 
 
 def draw(*shape: int, seed: int = 1, scale: float = 1.0) -> Tensor:
@@ -152,3 +154,18 @@ def test_distances_differ_up_to_the_farthest() -> None:
     assert isinstance(fresh, StatesTransformer)
     assert fresh.distances is not None
     assert not fresh.distances.weight.any()  # at first, the order of sentences is unknown
+
+
+@pytest.mark.parametrize("how", ["hierarchical", "flat"])
+def test_selective_attention_drops_the_weights_of_words(how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The product of a sentence's and a word's weight, scaled up where it is kept."""
+    own = replace(shape("pre"), dropout=replace(shape("pre").dropout, attention=0.3))
+    module = randomised(SelectiveAttention(shape=own, attention=how, sentences="softmax", words="softmax"))
+    states, memory = draw(B, L, D, seed=3), module.project(*histories())
+    torch.manual_seed(4)
+    found = module.train()(states, memory)
+    torch.manual_seed(4)
+    kept = (draw_bytes(torch.empty(B, 2, L, K * N)) >= 77).view(B, 2, L, K, N)
+    weights = module._weigh(states, memory)
+    monkeypatch.setattr(module, "_weigh", lambda *_: weights * kept * (256 / 179))
+    torch.testing.assert_close(found, module.eval()(states, memory))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from docaps.model.fast.dropout import Dropout
+from docaps.model.fast.dropout import Dropout, draw_bytes
 
 
 def drop(rate: float, *shape: int, seed: int = 1) -> torch.Tensor:
@@ -76,6 +76,53 @@ def test_adding_to_states_is_dropping_and_then_adding(dtype: torch.dtype) -> Non
     gradients = [torch.autograd.grad(one.sum(), [states, found]) for one in (together, apart)]
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=0.01, atol=0)
+
+
+def test_a_dropped_relu_is_a_relu_that_is_dropped() -> None:
+    """Also its gradient, which is computed from the result alone."""
+    module, values = Dropout(0.3), torch.randn(70, 90, dtype=torch.float64, requires_grad=True)
+    torch.manual_seed(1)
+    found = module.relu(values)
+    torch.manual_seed(1)
+    kept = draw_bytes(values) >= 77
+    expected = torch.relu(values) * kept * (256 / 179)
+    torch.testing.assert_close(found, expected)
+    saved = found.grad_fn.saved_tensors  # type: ignore[union-attr]
+    assert [one.data_ptr() for one in saved] == [found.data_ptr()]
+    slopes = torch.randn(70, 90, dtype=torch.float64)
+    for one, other in zip(*(torch.autograd.grad((x * slopes).sum(), values) for x in (found, expected)), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_share_and_the_mean_of_a_dropped_relu_are_right(dtype: torch.dtype) -> None:
+    torch.manual_seed(1)
+    found = Dropout(0.1).relu(torch.ones(1000, 1000, dtype=dtype)).double()
+    assert (found == 0).double().mean().item() == pytest.approx(26 / 256, abs=0.002)
+    assert found.mean().item() == pytest.approx(1, abs=0.003 if dtype == torch.float32 else 0.006)
+
+
+def test_without_dropout_a_relu_is_a_relu() -> None:
+    values, state = torch.randn(3, 5), torch.get_rng_state()
+    for module in (Dropout(0.5).eval(), Dropout(0.0)):
+        assert torch.equal(module.relu(values), values.clamp_min(0))
+    assert values.min() < 0  # not overwritten
+    assert torch.equal(torch.get_rng_state(), state)
+    with torch.no_grad():
+        assert Dropout(0.0).relu(values) is values
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_every_byte_is_compared_exactly_in_every_format(dtype: torch.dtype) -> None:
+    drawn = torch.arange(256, dtype=torch.uint8)
+    for rate, level in ((0.1, 26), (0.5, 128), (0.001, 1), (0.999, 255)):
+        found = Dropout(rate).keep(torch.full((256,), -2.0, dtype=dtype), drawn)
+        assert found.tolist() == [0.0] * level + [-2.0] * (256 - level)
+
+
+def test_the_backward_pass_keeps_a_byte_for_each_number() -> None:
+    found = Dropout(0.3)._drop(torch.randn(5, 7, requires_grad=True))
+    assert [one.dtype for one in found.grad_fn.saved_tensors] == [torch.uint8]  # type: ignore[union-attr]
 
 
 @torch.inference_mode()
