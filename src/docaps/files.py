@@ -21,16 +21,38 @@ from docaps.errors import DocapsError
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which replaces `path` if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        with naming(path):
-            yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    _remove_leftover_files(path)
+    with _own_file(path) as temporary:
+        try:
+            with naming(path):
+                yield temporary
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _remove_leftover_files(path: Path) -> None:
+    """Remove temporary files of `path` that killed processes left behind."""
+    with os.scandir(path.parent) as found:
+        names = [one.name for one in found if one.name.endswith(".partial") and one.is_file(follow_symlinks=False)]
+    for name in names:
+        if name.startswith(f".{path.name}.") and len(name) == len(f".{path.name}.12345678.partial"):
+            with _locked(path.parent / name, wait=False) as acquired:
+                if acquired:
+                    (path.parent / name).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _own_file(path: Path) -> Iterator[Path]:
+    """Make a temporary file beside `path`, locked as long as this process lives."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+        os.close(handle)
+        with _locked(Path(name), wait=True):
+            if Path(name).exists():  # else another process removed it as a leftover before it was locked
+                yield Path(name)
+                return
 
 
 @contextlib.contextmanager
@@ -78,17 +100,19 @@ def _own_directory(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _locked(directory: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold a lock on a directory, which ends with the process at the latest; yield whether it was acquired.
+def _locked(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Hold a lock on a directory or file, which ends with the process at the latest; yield whether it was acquired.
 
-    It is not if the directory is gone, if another process holds the lock, or if the system has no such locks.
+    It is not if the path is gone, if another process holds the lock, or if the system has no such locks. Windows has
+    none here: it could not rename what is open.
     """
     acquired = False
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            handle = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-            stack.callback(os.close, handle)
-            acquired = lock_descriptor(handle, blocking=wait)
+            if os.name == "posix":
+                handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                stack.callback(os.close, handle)
+                acquired = lock_descriptor(handle, blocking=wait)
         yield acquired
 
 

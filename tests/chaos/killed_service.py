@@ -61,6 +61,7 @@ class Load:
     refused: int = 0
     cut_off: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    signalled: float = 0.0
     _stopped: bool = False
     _clients: list[threading.Thread] = field(default_factory=list)
 
@@ -79,19 +80,20 @@ class Load:
     def _send(self, chance: Random) -> None:
         texts = documents()
         while not self._stopped:
-            number = chance.randrange(len(texts))
+            number, begin = chance.randrange(len(texts)), time.monotonic()
             try:
                 status, found = ask(self.port, texts[number])
             except ConnectionRefusedError:
                 self.refused += 1
                 return
             except (OSError, http.client.HTTPException, ValueError) as error:
-                self.cut_off.append(repr(error))
+                self.cut_off.append(f"{error!r}, sent {begin - self.signalled:.3f} s after the signal")
                 return
             if status == 200 and found == self.expected[number]:
                 self.answered += 1
             elif status == 503:
                 self.refused += 1
+                time.sleep(0.1)  # it asks for seconds; at full speed, one would meet the moment when the port is closed
             else:
                 self.wrong.append(f"status {status}, {len(found)} translations")
 
@@ -137,6 +139,7 @@ def kill_service(campaign: Campaign, launcher: Launcher, expected: list[list[str
         load.start()
     launched.wait_at_most(chance.uniform(0, 1.5))
     begun = STARTED in launched.err
+    load.signalled = time.monotonic()
     launched.signal(number, group=chance.random() < 0.5)
     ended = launched.wait(PATIENCE)
     load.stop()

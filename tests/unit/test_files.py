@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,41 @@ def test_a_directory_keeps_its_old_content_when_writing_fails(tmp_path: Path, fa
         fail_while_writing(replacing_directory(path), fault)
     assert names(tmp_path) == ["store"]
     assert names(path) == ["old"]
+
+
+def test_what_a_killed_process_was_writing_is_removed_when_the_file_is_written_again(tmp_path: Path) -> None:
+    others = [".b.txt.abcd1234.partial", ".a.txt.old.partial", ".a.txt.abcd1234.old"]
+    for name in (".a.txt.abcd1234.partial", *others):
+        (tmp_path / name).write_text("half")
+    (tmp_path / ".a.txt.abcd5678.partial").symlink_to("elsewhere")
+    write_text_atomically(tmp_path / "a.txt", "new")
+    assert names(tmp_path) == sorted([".a.txt.abcd5678.partial", *others, "a.txt"])
+
+
+def test_what_another_process_is_writing_is_kept(tmp_path: Path) -> None:
+    with replacing(tmp_path / "a") as slow:
+        write_text_atomically(tmp_path / "a", "fast")
+        slow.write_text("slow")
+    assert (tmp_path / "a").read_text() == "slow"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_temporary_file_that_is_taken_for_a_leftover_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    make = files.tempfile.mkstemp
+
+    def lose_the_first(**options: Any) -> tuple[int, str]:
+        handle, name = make(**options)
+        if not made:
+            Path(name).unlink()  # by another process, before it was locked
+        made.append(name)
+        return handle, name
+
+    monkeypatch.setattr(files.tempfile, "mkstemp", lose_the_first)
+    write_text_atomically(tmp_path / "a", "new")
+    assert (names(tmp_path), len(made)) == (["a"], 2)
 
 
 def test_nothing_appears_under_the_name_before_the_end(tmp_path: Path) -> None:

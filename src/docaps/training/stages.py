@@ -94,10 +94,10 @@ class Stage:
         with directory.lock() if self.group.is_main else nullcontext():
             if self.group.run_on_main(directory.is_finished):
                 progress.say(f"{self.run.path}: finished already, kept")
-                return self.run
-            saved = self.group.run_on_main(directory.resume_or_clear)
-            self._train(saved, identity)
-            if self.group.is_main:
+            else:
+                saved = self.group.run_on_main(directory.resume_or_clear)
+                self._train(saved, identity)
+            if self.group.is_main:  # also those of a process that was killed when it had just finished
                 directory.remove_training_files()
         return self.run
 

@@ -51,6 +51,19 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return lines
 
 
+def test_a_process_that_was_killed_when_it_had_just_finished_leaves_nothing(
+    trained: Path, store: Store, tmp_path: Path
+) -> None:
+    run = Run(Path(shutil.copytree(trained, tmp_path / "runs")) / "sentence")
+    run.snapshots.mkdir()
+    for path in (run.state, run.snapshots / "step-00000002.safetensors"):
+        shutil.copy(run.weights, path)
+    stages.train_recipe(tiny.recipe(), store, tmp_path / "runs", stages=["sentence"])
+    assert not run.state.exists()
+    assert not run.snapshots.exists()
+    assert sha256(run.weights) == sha256(trained / "sentence" / "model.safetensors")
+
+
 def test_a_finished_run_describes_itself_and_can_be_loaded(trained: Path, store: Store) -> None:
     run = open_run(trained / "document")
     description = run.read()
