@@ -71,8 +71,9 @@ def test_what_a_killed_process_was_writing_is_removed_when_the_file_is_written_a
 
 def test_what_another_process_is_writing_is_kept(tmp_path: Path) -> None:
     with replacing(tmp_path / "a") as slow:
-        write_text_atomically(tmp_path / "a", "fast")
         slow.write_text("slow")
+        write_text_atomically(tmp_path / "a", "fast")
+        assert slow.read_text() == "slow"
     assert (tmp_path / "a").read_text() == "slow"
     assert names(tmp_path) == ["a"]
 
