@@ -78,9 +78,7 @@ def finish(*arguments: str | Path, cwd: Path | None = None, threads: int | None 
 
 
 @contextmanager
-def running_service(
-    *arguments: str | Path, threads: int | None = 1
-) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+def running_service(*arguments: str | Path, threads: int | None = 1) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """Run `docaps serve` on a free port while the block lasts; yield its process and its URL."""
     process = start("serve", *arguments, "--port", "0", threads=threads)
     try:

@@ -41,6 +41,9 @@ def test_the_project_itself_is_covered() -> None:
     script = [sys.executable, str(ROOT / "tests" / "packaging" / "lowest.py")]
     lines = subprocess.run(script, capture_output=True, text=True, check=True).stdout.splitlines()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    declared = [
+        *project["dependencies"],
+        *(one for extra in project["optional-dependencies"].values() for one in extra),
+    ]
     assert len(lines) == sum(not one.startswith("docaps[") for one in declared)
     assert all("==" in line and ">" not in line for line in lines)
