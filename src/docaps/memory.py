@@ -21,8 +21,8 @@ LARGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Torch reads this variable when it allocates its first tensor."""
 KERNEL_CACHES = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
 """Torch and oneDNN read these variables at the first product."""
-CACHED_KERNELS = 256
-"""The kernels of a few steps; translation, where shapes do recur, needs some."""
+CACHED_KERNELS = 128
+"""The kernels of a few steps: each takes some 0.7 MB, and compiling one again about as long as a few small products."""
 
 
 def limit_kernel_caches() -> None:

@@ -29,6 +29,7 @@ from docaps.model.checkpoint import weights_of, write_tensors
 from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.runs.directory import FINISHED, Run
 from docaps.web.client import Client
+from docaps.web.schemas import TranslationResponse
 
 pytest.importorskip("fastapi", reason="fastapi is not installed (docaps[serve])")
 
@@ -77,15 +78,14 @@ class Load:
         while time.monotonic() < end:
             document = [self._sentence(draw) for _ in range(draw.choice((1, 1, 1, 2, 3, 5, 8, 13, 20, 30)))]
             options = self._options(draw)
-            kind = "stream" if draw.random() < 0.3 else "whole"
+            streamed = draw.random() < 0.3
             try:
-                translate = client.stream if kind == "stream" else client.translate
-                found = translate(document, **options)
-                found = getattr(found, "translations", found)
-                assert [one.source for one in found] == document
+                found = client.stream(document, **options) if streamed else client.translate(document, **options)
+                sentences = found.translations if isinstance(found, TranslationResponse) else found
+                assert [one.source for one in sentences] == document
             except (DocapsError, AssertionError) as fault:
                 self.faults.append(repr(fault))
-            self.answered.update({kind: 1, "sentences": len(document)})
+            self.answered.update({"streamed" if streamed else "whole": 1, "sentences": len(document)})
 
     def _options(self, draw: random.Random) -> dict[str, Any]:
         options: dict[str, Any] = {"beam": draw.choice((1, 4)), "context": draw.random() < 0.7}
@@ -147,18 +147,20 @@ def test_a_service_keeps_few_kernels_for_batches_of_ever_new_shapes(
 
 @pytest.mark.stress
 @pytest.mark.parametrize(("precision", "minutes"), [("bfloat16", 12), ("int8", 4)])
-def test_under_mixed_load_a_service_soon_stops_growing(tmp_path: Path, precision: str, minutes: int) -> None:
+def test_under_mixed_load_a_service_soon_stops_growing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], precision: str, minutes: int
+) -> None:
     words = write_run(tmp_path / "run")
     found: dict[int, list[float]] = {}
     with running_service(tmp_path / "run", "--precision", precision, threads=None) as (_, url):
-        load = Load(url, words, 60 * minutes)
-        print(f"\n{precision}, seed {SEED}, {CLIENTS} clients; MB at the start: {resident(url):.0f}")
-        print("minute  MB (median)")
+        load, before = Load(url, words, 60 * minutes), resident(url)
         for seconds, memory in load.run():
             found.setdefault(min(minutes, 1 + int(seconds // 60)), []).append(memory)
-    for minute, memory in found.items():
-        print(f"{minute:6}  {median(memory):7.0f}   {' '.join(f'{one:.0f}' for one in memory)}")
-    print(f"answered: {dict(load.answered)}, faults: {len(load.faults)}")
-    assert load.faults == []
     medians = {minute: median(memory) for minute, memory in found.items()}
+    with capsys.disabled():
+        print(f"\n{precision}, seed {SEED}, {CLIENTS} clients, {before:.0f} MB before\nminute  MB")
+        for minute, memory in found.items():
+            print(f"{minute:6}  {medians[minute]:.0f} (every 10 s: {' '.join(f'{one:.0f}' for one in memory)})")
+        print(f"answered {dict(load.answered)}, faults {len(load.faults)}")
+    assert load.faults == []
     assert max(medians.values()) <= GROWTH * medians[SETTLED]
