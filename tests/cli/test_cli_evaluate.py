@@ -139,6 +139,8 @@ def test_pronouns_are_counted_from_english_to_german_only(desk: Path) -> None:
     source = copy("source.fr", "source.en")
     found = json.loads(succeed("evaluate", *BOTH, "--source", source, "--draws", "10", "--json").out)
     assert "pronouns" not in found["systems"][0]
+    noted = succeed("evaluate", *BOTH, "--source", source, "--draws", "10").err
+    assert "lexical consistency: no list of function words for 'fr', so any word of four letters or more" in noted
 
 
 def test_one_document_has_no_interval(desk: Path) -> None:

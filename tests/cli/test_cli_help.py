@@ -13,10 +13,11 @@ from typing import get_args
 
 import pytest
 from tests.cli.calling import docaps, start, succeed
+from typer.testing import CliRunner
 
 import docaps as package
 from docaps import __version__
-from docaps.cli.main import COMMANDS
+from docaps.cli.main import COMMANDS, build_app
 
 HEAVY = ["torch", "numpy", "sacrebleu", "sacremoses", "subword_nmt", "pydantic_core", "safetensors"]
 HELP_AND_MODULES = f"""
@@ -143,6 +144,37 @@ def test_an_option_is_not_taken_for_the_second_value_of_another(words: list[str]
     result = docaps("prepare", *words, "--out", "new")
     assert result.code == 2
     assert message in result.err
+
+
+def test_the_beginning_of_an_option_is_answered_with_the_options() -> None:
+    result = docaps("evaluate", "--hyp", "x")
+    assert result.code == 2
+    assert "No such option: --hyp" in result.err
+    assert "--hypothesis" in result.err.partition("--hyp ")[2]
+
+
+COMPLETIONS = [
+    ("docaps tr", ["train", "translate"]),
+    ("docaps train mini", ["minidocs"]),
+    ("docaps prepare --recipe europarl-s", ["europarl-small", "europarl-strong"]),
+    ("docaps translate run --format j", ["jsonl"]),
+    ("docaps translate run --precision b", ["bfloat16"]),
+    ("docaps contrast run --set mini", ["minidocs"]),
+    ("docaps fetch ", ["ted", "news", "europarl"]),
+    ("docaps experiment r", ["rounds", "routing", "rivals"]),
+    ("docaps evaluate --hyp", ["--hypothesis"]),
+]
+
+
+@pytest.mark.parametrize(("typed", "wanted"), COMPLETIONS, ids=[typed for typed, _ in COMPLETIONS])
+def test_the_shell_completes_commands_options_and_values(
+    typed: str, wanted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_DOCAPS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split(" ")) - 1))
+    result = CliRunner().invoke(build_app([]), [], prog_name="docaps")
+    assert result.stdout.split() == wanted
 
 
 def test_the_version_is_printed() -> None:

@@ -4,7 +4,7 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,31 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+
+def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return a function that completes what was typed to some names."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+def _list_recipes() -> Iterable[str]:
+    from docaps.config import bundled_recipes
+
+    return bundled_recipes()
+
+
+def _list_formats() -> Iterable[str]:
+    from docaps.corpus.formats import NAMES
+
+    return NAMES
+
+
+complete_recipe = completing(_list_recipes)
+
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
 FormatOption = Annotated[
@@ -21,6 +46,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
+        autocompletion=completing(_list_formats),
         help="Format of the documents, if it is not detected from their content: lines (one sentence a line, <d> "
         "before each document), blank (empty lines between documents), tags (IWSLT), sgml and xml (WMT), jsonl, tsv "
         "(id, source, target), starts (with --starts), bars (id ||| sentence), text (running text) or directory (a "

@@ -10,12 +10,19 @@ import typer
 from docaps.cli import console
 
 
-def _check_set(name: str) -> str:
-    """Refuse the name of an unknown set; packages may add sets."""
+def _list_sets() -> list[str]:
+    """List all sets; packages may add some."""
     from docaps.config import plugins
     from docaps.corpus.contrastive.sets import GROUP, SETS
 
-    known = [*SETS, *(plugins.entries(GROUP) if name not in SETS else ())]
+    return [*SETS, *plugins.entries(GROUP)]
+
+
+def _check_set(name: str) -> str:
+    """Refuse the name of an unknown set."""
+    from docaps.corpus.contrastive.sets import SETS
+
+    known = list(SETS) if name in SETS else _list_sets()
     if name not in known:
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}? There" if near else "there"
@@ -29,6 +36,7 @@ SetOption = Annotated[
         "--set",
         metavar="NAME",
         callback=_check_set,
+        autocompletion=console.completing(_list_sets),
         help="Which set it is: contrapro, mt-geneval, ctxpro, minidocs, jsonl or that of a plug-in.",
     ),
 ]

@@ -64,7 +64,7 @@ def evaluate(
     options = EvaluationOptions(
         metrics=tuple(metrics.split(",")) if metrics else None,
         language=choose_language("--language", "the translation", language, [reference, *hypothesis]),
-        source_language=_source_language(source, reference, source_language),
+        source_language=_source_language(source, reference, source_language, terms),
         paraphrases=meteor_paraphrases,
         terms=frozenset(line.strip().lower() for line in read_lines(terms) if line.strip()) if terms else None,
         comet=find_comet(comet) if comet else None,
@@ -76,12 +76,18 @@ def evaluate(
     (print_json if json else _print)({"reference": str(reference), "baseline": str(first), **found})
 
 
-def _source_language(source: Path | None, reference: Path, given: str | None) -> str | None:
-    """Return the language of the source, if there is one."""
+def _source_language(source: Path | None, reference: Path, given: str | None, terms: Path | None) -> str | None:
+    """Return the language of the source, if there is one; say if it has no list of function words."""
+    from docaps import progress
+
     if source is None:
         return None
     names = [] if source == reference else [source]  # a file with both sides is not named by one
-    return choose_language("--source-language", "the source", given, names)
+    language = choose_language("--source-language", "the source", given, names)
+    if language != "en" and terms is None:
+        what = f"no list of function words for {language!r}"
+        progress.say(f"lexical consistency: {what}, so any word of four letters or more is a term (--terms)")
+    return language
 
 
 def _check_options(

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from docaps.cli.console import JsonOption, SetOption, command_name, print_json, print_next, print_table, typed
+from docaps.cli.console import (
+    JsonOption,
+    SetOption,
+    command_name,
+    complete_recipe,
+    print_json,
+    print_next,
+    print_table,
+    typed,
+)
 from docaps.experiments import DOCUMENTS, RECIPE
 from docaps.memory import prepare_memory
 from docaps.progress import in_words
@@ -36,7 +45,12 @@ CorpusOption = Annotated[
     Path | None, typer.Option(help="A prepared corpus (default: mini-documents); not for routing and rivals.")
 ]
 ProfileOption = Annotated[
-    str | None, typer.Option(help="A recipe with the stages sentence and document.", show_default=RECIPE)
+    str | None,
+    typer.Option(
+        autocompletion=complete_recipe,
+        help="A recipe with the stages sentence and document.",
+        show_default=RECIPE,
+    ),
 ]
 BudgetOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m: chooses the steps, once.")

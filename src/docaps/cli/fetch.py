@@ -5,14 +5,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docaps.cli.console import JsonOption, OverwriteOption, print_json, print_next, print_table, typed
+from docaps.cli.console import JsonOption, OverwriteOption, completing, print_json, print_next, print_table, typed
 
 if TYPE_CHECKING:
     from docaps.corpus.fetch import Collection
 
 
+CORPORA = ("ted", "news", "europarl")
+CorpusArgument = Annotated[
+    str, typer.Argument(autocompletion=completing(lambda: CORPORA), help=f"One of {', '.join(CORPORA)}.")
+]
+
+
 def fetch(
-    corpus: Annotated[str, typer.Argument(metavar="CORPUS", help="One of ted, news, europarl.")],
+    corpus: CorpusArgument,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Directory for it (default: data/CORPUS).")] = None,
     pattern: Annotated[
         str | None,

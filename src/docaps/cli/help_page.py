@@ -100,7 +100,11 @@ class HelpfulCommand(TyperCommand):
             if (option := needed.get(word)) and len(values := _values_after(position, args)) < option.nargs:
                 what = f"{word} needs {option.nargs} values, {option.metavar}"
                 ctx.fail(f"{what}: found {' '.join(values) or 'none'}")
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as fault:
+            _suggest_longer(fault, [name for param in self.params for name in param.opts])
+            raise
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """Write how to call it, with what is required."""
@@ -117,6 +121,13 @@ class HelpfulCommand(TyperCommand):
         parts, column = (("Arguments", arguments), ("Options", options)), _column([*arguments, *options])
         blocks += [_section(title, rows, width, column) for title, rows in parts if rows]
         formatter.write("\n\n".join(blocks) + "\n")
+
+
+def _suggest_longer(fault: Exception, options: Sequence[str]) -> None:
+    """Suggest the options that an unknown one is the beginning of, as `--hyp` of `--hypothesis`."""
+    typed = getattr(fault, "option_name", None)
+    if typed and hasattr(fault, "possibilities"):
+        fault.possibilities = [name for name in options if name.startswith(typed)] or fault.possibilities
 
 
 def _values_after(position: int, args: Sequence[str]) -> list[str]:

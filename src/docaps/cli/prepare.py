@@ -13,6 +13,7 @@ from docaps.cli.console import (
     FormatOption,
     JsonOption,
     SetOption,
+    complete_recipe,
     languages_of,
     print_json,
     print_next,
@@ -31,6 +32,10 @@ StartsOption = Annotated[
 ]
 
 
+RecipeOption = Annotated[
+    str | None,
+    typer.Option(autocompletion=complete_recipe, help="Take the preparation settings of a recipe (a file or a name)."),
+]
 SourceLanguageOption = Annotated[
     str | None,
     typer.Option(
@@ -53,7 +58,7 @@ def prepare(
         typer.Option(metavar="SOURCE TARGET", help="More sentence pairs, without documents, for stages that use them."),
     ] = None,
     contrastive: Annotated[Path | None, typer.Option(help="Contrastive items (JSON Lines) that go with it.")] = None,
-    recipe: Annotated[str | None, typer.Option(help="Take the preparation settings of a recipe.")] = None,
+    recipe: RecipeOption = None,
     source_language: SourceLanguageOption = None,
     target_language: TargetLanguageOption = None,
     merges: Annotated[int | None, typer.Option(help="Joint BPE merge operations (default: 30000).")] = None,
@@ -147,6 +152,7 @@ def _print(out: Path, manifest: Mapping[str, Any], built: bool, recipe: str) -> 
     rows = [[name, *(f"{part[key]:,}" for key in keys)] for name, part in manifest["counts"].items()]
     state = "prepared" if built else "was prepared already: nothing to do"
     print_table(f"{out} {state}; vocabulary {manifest['vocabulary']:,}", ["part", *keys], rows)
-    for name, dropped in manifest["filters"].items():
-        typer.echo(f"not trained on, {name}: {', '.join(f'{count:,} of {part}' for part, count in dropped.items())}")
+    for name, counts in manifest["filters"].items():
+        if dropped := [f"{count:,} of {part}" for part, count in counts.items() if count]:
+            typer.echo(f"not trained on, {name}: {', '.join(dropped)}")
     print_next([("train", typed("train", recipe, "--corpus", out, "--out", "runs/NAME"))])

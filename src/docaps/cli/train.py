@@ -10,6 +10,7 @@ from docaps.cli.console import (
     JsonOption,
     OverwriteOption,
     SetOption,
+    complete_recipe,
     print_json,
     print_next,
     print_table,
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
     from docaps.config import Recipe
 
 
+RecipeArgument = Annotated[
+    str, typer.Argument(autocompletion=complete_recipe, help="A recipe: a TOML file, or the name of a bundled one.")
+]
+
+
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe: a TOML file, or the name of a bundled one.")],
+    recipe: RecipeArgument,
     corpus: Annotated[Path, typer.Option(help="A prepared corpus.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the run directories, one per stage.")],
     stage: Annotated[list[str] | None, typer.Option(help="Only this stage.")] = None,
