@@ -162,6 +162,8 @@ COMPLETIONS = [
     ("docaps fetch ", ["ted", "news", "europarl"]),
     ("docaps experiment r", ["rounds", "routing", "rivals"]),
     ("docaps evaluate --hyp", ["--hypothesis"]),
+    ("docaps prepare --train one other --de", ["--dev", "--dev-starts"]),
+    ("docaps prepare --recipe minidocs --train one ", []),
 ]
 
 
