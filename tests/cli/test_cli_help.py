@@ -123,7 +123,7 @@ def test_a_mistyped_command_is_answered_with_the_nearest(typed: str, meant: str)
     result = docaps(typed)
     assert result.code == 2
     assert f"No such command '{typed}'" in result.err
-    assert f"Did you mean '{meant}'" in result.err
+    assert f"'{meant}'" in result.err.partition("Did you mean")[2]
 
 
 def test_a_mistyped_option_is_refused() -> None:
@@ -149,8 +149,7 @@ def test_an_option_is_not_taken_for_the_second_value_of_another(words: list[str]
 def test_the_beginning_of_an_option_is_answered_with_the_options() -> None:
     result = docaps("evaluate", "--hyp", "x")
     assert result.code == 2
-    assert "No such option: --hyp" in result.err
-    assert "--hypothesis" in result.err.partition("--hyp ")[2]
+    assert "--hypothesis" in result.err.partition("No such option")[2]
 
 
 COMPLETIONS = [
@@ -163,6 +162,8 @@ COMPLETIONS = [
     ("docaps fetch ", ["ted", "news", "europarl"]),
     ("docaps experiment r", ["rounds", "routing", "rivals"]),
     ("docaps evaluate --hyp", ["--hypothesis"]),
+    ("docaps prepare --train one other --de", ["--dev", "--dev-starts"]),
+    ("docaps prepare --recipe minidocs --train one ", []),
 ]
 
 

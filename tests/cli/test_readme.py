@@ -56,6 +56,18 @@ def test_the_demo_installs_no_test_tools() -> None:
     assert "[dev]" in test
 
 
+def test_a_dry_run_of_make_prepares_trains_and_reports_nothing() -> None:
+    make = [shutil.which("make") or "make", "-n", "europarl", "DATA=data"]
+    usual, dry, estimate = (
+        subprocess.run([*make, *more], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        for more in ([], ["ARGS=--dry-run"], ["ARGS=--estimate"])
+    )
+    commands = ("docaps prepare", "docaps experiment", "docaps diagnose", "docaps report")
+    assert [name for name in commands if name in usual] == [*commands]
+    assert [name for name in commands if name in dry] == ["docaps experiment"]
+    assert [name for name in commands if name in estimate] == ["docaps prepare", "docaps experiment"]
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
 def test_every_docaps_command_of_a_page_runs(page: Path, tiny_demo: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_demo, tmp_path, dirs_exist_ok=True)

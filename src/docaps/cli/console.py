@@ -89,27 +89,27 @@ def choose_language(option: str, what: str, given: str | None, paths: Iterable[P
         check_language(given)
         return given
     files = list(dict.fromkeys(paths))
-    found = languages_of(files)
-    if len(found) > 1:
-        listed = ", ".join(f"{path} in {language!r}" for language, path in found.items())
-        raise ConfigError(f"which language has {what}? The names differ, {listed}: give {option}")
-    for language, path in found.items():
-        progress.say(f"language of {what}: {language}, by the name of {path} ({option})")
-        return language
+    if found := language_of_names(option, what, files):
+        progress.say(f"language of {what}: {found[0]}, by the name of {found[1]} ({option})")
+        return found[0]
     names = ", ".join(map(str, files))
     advice = f"give {option} (such as {option} de), or name a file by its language (such as story.de)"
     raise ConfigError(f"which language has {what}? The names do not tell ({names}): {advice}")
 
 
-def languages_of(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return the languages that names of files end in, each with the first such file."""
+def language_of_names(option: str, what: str, paths: Iterable[Path]) -> tuple[str, Path] | None:
+    """Return the language that names of files end in, and the first such file; refuse names that differ."""
     from docaps.corpus.text.languages import language_in_name
+    from docaps.errors import ConfigError
 
     found: dict[str, Path] = {}
     for path in paths:
         if language := language_in_name(path):
             found.setdefault(language, path)
-    return found
+    if len(found) > 1:
+        listed = ", ".join(f"{path} in {language!r}" for language, path in found.items())
+        raise ConfigError(f"which language has {what}? The names differ, {listed}: give {option}")
+    return next(iter(found.items()), None)
 
 
 def format_json(value: Mapping[str, Any]) -> str:

@@ -96,7 +96,7 @@ class HelpfulCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that has fewer values than it needs, before the next option is taken for one of them."""
         needed = {name: param for param in self.params if param.nargs > 1 for name in param.opts}
-        for position, word in enumerate(args):
+        for position, word in enumerate(() if ctx.resilient_parsing else args):  # a shell completes unfinished commands
             if (option := needed.get(word)) and len(values := _values_after(position, args)) < option.nargs:
                 what = f"{word} needs {option.nargs} values, {option.metavar}"
                 ctx.fail(f"{what}: found {' '.join(values) or 'none'}")

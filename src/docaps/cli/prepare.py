@@ -14,7 +14,7 @@ from docaps.cli.console import (
     JsonOption,
     SetOption,
     complete_recipe,
-    languages_of,
+    language_of_names,
     print_json,
     print_next,
     print_table,
@@ -101,19 +101,14 @@ def prepare(
 def _with_languages(settings: "PreparationSettings", pairs: Sequence[Pair]) -> "PreparationSettings":
     """Complete languages that neither recipe nor option says: by the names of the files, or else the defaults."""
     from docaps import progress
-    from docaps.errors import ConfigError
 
     changed, said = {}, []
     for number, side in enumerate(("source", "target")):
-        key, option = f"{side}_language", f"--{side}-language"
-        if key in settings.model_fields_set:
+        if (key := f"{side}_language") in settings.model_fields_set:
             continue
-        # A file that holds both sides is not named by one of them.
-        found = languages_of(pair[number] for pair in pairs if pair[0] != pair[1])
-        if len(found) > 1:
-            listed = ", ".join(f"{path} in {language!r}" for language, path in found.items())
-            raise ConfigError(f"which language has the {side}? The names differ, {listed}: give {option}")
-        changed[key] = next(iter(found), getattr(settings, key))
+        names = [pair[number] for pair in pairs if pair[0] != pair[1]]  # a file with both sides is not named by one
+        found = language_of_names(f"--{side}-language", f"the {side}", names)
+        changed[key] = found[0] if found else getattr(settings, key)
         said.append(f"{side} {changed[key]}{'' if found else ' (default)'}")
     if said:
         progress.say(f"languages: {', '.join(said)} (others: --source-language, --target-language)")
