@@ -1,5 +1,6 @@
 """Every benchmark ends with one line of JSON; `make stress` checks the figures against their documented values."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from docaps.model.mixed_precision import has_native_bfloat16
 
@@ -49,6 +51,25 @@ def test_decoding_prints_its_ratios() -> None:
     ratios = run("decoding.py", *sizes, "--ours", threads=1)
     assert ratios["qcn_keeps"] > 0
     assert ratios["beam4_vs_ctranslate2_int8"] is None
+
+
+def test_dropout_prints_its_ratios() -> None:
+    sizes = ["--sizes", "small", "--dtypes", "bfloat16", "--tokens", "40", "--batches", "1", "--threads", "1"]
+    assert run("dropout.py", *sizes, threads=1).keys() == {"small_bfloat16"}
+
+
+def test_peers_drop_the_same_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    peers = importlib.import_module("peers")
+    shared = {"vocabulary": 9, "layers": 1, "size": 8, "feed_forward": 16, "heads": 2, "smoothing": 0.1}
+    sizes = peers.Sizes(**shared, dropout=0.3, clip=1.0, rate=1e-3)
+    model = peers.TorchTransformer(sizes)
+    rates = [module.p for module in model.modules() if isinstance(module, nn.Dropout)]
+    rates += [module.dropout for module in model.modules() if isinstance(module, nn.MultiheadAttention)]
+    assert set(rates) == {0.3}
+    if peers.has_marian():
+        config = peers.Marian(sizes).model.config
+        assert [config.dropout, config.attention_dropout, config.activation_dropout] == [0.3] * 3
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
@@ -100,6 +121,12 @@ def test_a_training_step_keeps_its_promises() -> None:
 @pytest.mark.stress
 def test_readings_of_the_regulariser_cost_nothing() -> None:
     ratios = run("readings.py")
+    assert min(ratios.values()) >= 0.95
+
+
+@pytest.mark.stress
+def test_dropout_everywhere_keeps_its_promises() -> None:
+    ratios = run("dropout.py", "--dtypes", "bfloat16")
     assert min(ratios.values()) >= 0.95
 
 

@@ -15,8 +15,7 @@ from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.grid_locks import PARENT, heartbeat
 from docaps.experiments.minicorpus import provide_corpora
 from docaps.experiments.rows import SENTENCE
-from docaps.experiments.runner import TRIES, CellState, clear_attempts, state_of, work
-from docaps.runs.measured_results import read_attempts
+from docaps.experiments.runner import TRIES, CellState, clear_attempts, read_attempts, state_of, work
 
 REFRESH = 1.0
 """Seconds between two looks at the runs."""
@@ -72,7 +71,7 @@ class GridWorkers:
     def _count_death(self) -> None:
         """Distinguish deaths in a run, which its tries bound, from those of workers that cannot even start one."""
         cells = list(self.grid.cells())
-        now = sum(len(read_attempts(self.grid.attempts(cell))) + TRIES * self.grid.is_done(cell) for cell in cells)
+        now = sum(len(read_attempts(self.grid, cell)) + TRIES * self.grid.is_done(cell) for cell in cells)
         self.fruitless = self.fruitless + 1 if now == self.progress else 0
         self.progress = now
 
@@ -168,7 +167,7 @@ def failures(grid: Grid) -> dict[str, str]:
     found = {}
     for cell in grid.cells():
         if state_of(grid, cell) is CellState.FAILED:
-            found[cell.key] = read_attempts(grid.attempts(cell))[-1].get("error", "?")
+            found[cell.key] = read_attempts(grid, cell)[-1].get("error", "?")
         elif state_of(grid, cell) is CellState.BLOCKED:
             found[cell.key] = "the run it starts from failed"
     return found

@@ -6,20 +6,21 @@ import traceback
 from collections.abc import Iterator
 from enum import StrEnum
 
+from pydantic import TypeAdapter, ValidationError
+
 from docaps import progress
 from docaps.config import Recipe
 from docaps.corpus.store import Store
 from docaps.diagnosis.ablation import measure_likelihoods
-from docaps.errors import DocapsError
+from docaps.errors import DocapsError, RunError
 from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.grid_locks import POLL
 from docaps.experiments.measure import measure, relative_speed, watch_bleu, watch_choices
 from docaps.experiments.minicorpus import provide_corpora, read_labels
 from docaps.experiments.rows import SENTENCE
-from docaps.files import write_json
+from docaps.files import read_json, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import now
-from docaps.runs.measured_results import read_attempts
 from docaps.training.objective import Probe
 from docaps.training.stages import train_recipe
 
@@ -48,12 +49,23 @@ def state_of(grid: Grid, cell: Cell) -> CellState:
         return CellState.DONE
     if grid.locks.owner(cell.key) is not None:
         return CellState.RUNNING
-    if len(read_attempts(grid.attempts(cell))) >= TRIES:
+    if len(read_attempts(grid, cell)) >= TRIES:
         return CellState.FAILED
     first = grid.predecessor(cell)
     if first is not None and state_of(grid, first) in (CellState.FAILED, CellState.BLOCKED):
         return CellState.BLOCKED
     return CellState.UNSCORED if grid.is_measured(cell) else CellState.OPEN
+
+
+def read_attempts(grid: Grid, cell: Cell) -> list[dict[str, str]]:
+    """Return the attempts at a cell that did not finish, each with its time and error."""
+    path = grid.attempts(cell)
+    if not path.exists():
+        return []
+    try:
+        return TypeAdapter(list[dict[str, str]]).validate_python(read_json(path, error=RunError), strict=True)
+    except ValidationError as fault:
+        raise RunError(f"not a list of attempts: {fault.errors()[0]['msg']}: remove it", path=path) from None
 
 
 def clear_attempts(grid: Grid) -> None:
@@ -82,7 +94,7 @@ def _candidates(grid: Grid) -> Iterator[Cell]:
         for cell in cells:
             first = grid.predecessor(cell)
             ready = first is None or grid.is_done(first)
-            if ready and len(read_attempts(grid.attempts(cell))) == tried and not grid.is_done(cell):
+            if ready and len(read_attempts(grid, cell)) == tried and not grid.is_done(cell):
                 yield cell
 
 
@@ -91,7 +103,7 @@ def attempt(grid: Grid, cell: Cell, store: Store) -> bool:
     with grid.locks.hold(cell.key) as ours:
         if not ours or grid.is_done(cell):
             return False
-        earlier = read_attempts(grid.attempts(cell))
+        earlier = read_attempts(grid, cell)
         entry = {"at": now(), "error": "ended without notice"}
         write_json(grid.attempts(cell), [*earlier, entry])
         progress.say(f"{cell.key}: started" + (", second try" if earlier else ""))

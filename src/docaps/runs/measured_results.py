@@ -1,4 +1,4 @@
-"""The numbers that experiments store as JSON, and their forms: results.json, speed, counts and attempts of runs."""
+"""The numbers that experiments store as JSON, and their forms: results.json, speed and counts of runs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,13 +85,3 @@ def read_tables(path: Path) -> dict[str, list[list[float]]]:
         if len({len(row) for row in table}) != 1:
             raise RunError(f"not in the expected form: {name}: the rows must have one length", path=path)
     return tables
-
-
-def read_attempts(path: Path) -> list[dict[str, str]]:
-    """Return the attempts that did not finish, each with its time and error; none if there is no such file."""
-    if not path.exists():
-        return []
-    try:
-        return TypeAdapter(list[dict[str, str]]).validate_python(read_json(path, error=RunError), strict=True)
-    except ValidationError as fault:
-        raise RunError(f"not a list of attempts: {fault.errors()[0]['msg']}: remove it", path=path) from None
