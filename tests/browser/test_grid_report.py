@@ -33,7 +33,7 @@ def test_tables_charts_and_links_are_there(open_page: Any) -> None:
     assert page.locator("#history svg.chart .dot").count() == 12
     assert page.locator("#data table tbody tr").count() == 3
     assert page.locator("#trials table tbody tr").count() == 3
-    assert page.locator("#curves svg.chart").count() == 4 + 2
+    assert page.locator("#curves svg.chart").count() == 4 + 2 + 1  # the retrieval of the regulariser
     for link in page.locator("nav a").all():
         target = link.get_attribute("href")
         assert page.locator(target).count() == 1, target

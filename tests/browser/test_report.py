@@ -31,7 +31,7 @@ def test_table_samples_maps_and_curves_are_there(open_page: Any) -> None:
     assert page.locator("table#results tfoot th").first.inner_text() == "Chance"
     assert page.locator("#samples table").count() == 5
     assert page.locator("#samples mark.right[title]").first.is_visible()
-    assert page.locator("#curves svg.chart").count() == 3
+    assert page.locator("#curves svg.chart").count() == 4
     maps = page.locator("#routing details").first.locator("svg.heatmap")
     assert maps.count() == 2 * 2 * 4  # history sentences, kinds, iterations
     assert maps.first.locator("rect.cell").count() == 4 * 8

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.calling import docaps, listing, succeed
 from tests.cli.conftest import Chain
 
-from docaps.cli.histogram import draw_histogram
+from docaps.cli.histogram import BAR_WIDTH, draw_histogram
 
 
 @pytest.fixture
@@ -156,8 +156,8 @@ def test_the_histogram_fits_eighty_columns_and_ends_with_the_last_sentence() -> 
     lines = draw_histogram(BINS)
     assert max(map(len, lines)) <= 80
     assert [line.split()[0] for line in lines] == ["tokens", "0", "1-10", "11-20"]
-    assert lines[2].count("█") == 22
-    assert lines[3].count("█") == 11
+    assert lines[2].count("█") == BAR_WIDTH
+    assert lines[3].count("█") == BAR_WIDTH // 2
     assert lines[2].endswith(" 1  ▏")
     assert draw_histogram([*BINS[:3], make_bin(201, None, 2, 0)])[-1].split()[:2] == [">200", "2"]
     assert {line.index(end) + len(end) for line, end in zip(lines[1:3], ("3  ▏", "1  ▏"), strict=True)} == {
@@ -169,4 +169,4 @@ def test_a_terminal_without_block_characters_gets_plain_ones(monkeypatch: pytest
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     lines = draw_histogram(BINS)
     assert all(line.isascii() for line in lines)
-    assert lines[2].count("#") == 23
+    assert lines[2].count("#") == BAR_WIDTH + 1

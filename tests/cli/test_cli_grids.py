@@ -285,7 +285,7 @@ FAULTS = [
     (["--corpus", "nowhere"], "nowhere: no such prepared corpus"),
     (["--documents", "5", "--corpus", "x"], "--documents and --phenomena are about mini-documents"),
     (["--only", "qnc"], "no row 'qnc': there are sentence, transformer, transformer+reg, qcn,"),
-    (["--profile", "papr", "--dir", "new"], "papr: no such recipe. Bundled recipes: "),
+    (["--profile", "papr", "--dir", "new"], "papr: no such recipe; did you mean 'paper'? Bundled recipes: "),
     (["--seeds", "x"], "--seeds x: expected whole numbers"),
     (["--dir", "."], ".: exists and is not a grid: choose another --dir"),
 ]

@@ -214,7 +214,7 @@ def test_a_directory_of_a_living_process_is_no_leftover(tmp_path: Path) -> None:
     with replacing_directory(tmp_path / "it") as first, replacing_directory(tmp_path / "it") as second:
         assert not others[0].exists()  # its maker is gone
         assert others[1].exists()  # it was to be something else
-        assert others[2].exists()  # this is no directory
+        assert not others[2].exists()  # nor does its maker live
         assert others[3].exists()  # and this is not a name that docaps makes
         for directory in (first, second):
             (directory / "file").touch()

@@ -71,7 +71,7 @@ def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: 
             there = ", ".join(name for name, done in folder.state().items() if done) or "nothing finished"
             message = f"an unfinished demo is here ({there}). Go on: --resume; start over: --overwrite"
             raise RunError(message, path=folder.path)
-    elif folder.path.exists() and not (folder.path.is_dir() and not any(folder.path.iterdir())):
+    elif folder.path.is_file() or (folder.path.is_dir() and any(folder.path.iterdir())):
         raise RunError("exists and is not a demo: choose another --dir", path=folder.path)
     if not folder.request.exists():
         write_json(folder.request, {"recipe": recipe.model_dump(), "documents": documents})

@@ -153,7 +153,8 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with open_regular(path) as file:
             header = int.from_bytes(file.read(8), "little")
-            if not 2 <= header <= (limit := min(LARGEST_HEADER, os.fstat(file.fileno()).st_size)):
+            limit = min(LARGEST_HEADER, os.fstat(file.fileno()).st_size)
+            if not 2 <= header <= limit:
                 raise SafetensorError(f"a header of {header:,} bytes, expected 2 to {limit:,}")
         with safe_open(path, framework="pt") as tensors:
             yield tensors

@@ -233,6 +233,8 @@ def test_a_run_of_no_grid_has_all_scores_and_its_data_once_for_each_corpus(
     date = run.results.stat().st_mtime_ns
     measure_test_part(run, store)
     assert run.results.stat().st_mtime_ns == date
-    run.results.write_text(json.dumps({**found, "data": {"hash": "of another corpus"}}), encoding="utf-8")
+    run.results.write_text(
+        json.dumps({**found, "data": {**found["data"], "hash": "of another corpus"}}), encoding="utf-8"
+    )
     measure_test_part(run, store)
     assert json.loads(run.results.read_text(encoding="utf-8")) == found

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -325,6 +326,7 @@ def test_system_errors_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "text").write_text("one\n")
     monkeypatch.setattr(Path, "open", refuse)
     monkeypatch.setattr(Path, "iterdir", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     assert fault(tmp_path / "text") == f"{tmp_path}/text: cannot be opened: Permission denied"
     assert fault(tmp_path) == f"{tmp_path}: the directory cannot be read: Permission denied"
     with pytest.raises(CorpusError, match="text: cannot be read: Permission denied"):
