@@ -130,7 +130,7 @@ PAGES = (
 ATTACKS: Sequence[Attack] = (*ENDLESS, *FRAMING, *HEADERS, *PAGES)
 
 
-def send(address: tuple[str, int], attack: Attack, seconds: float = 30) -> bytes:
+def send(address: tuple[str, int], attack: Attack, seconds: float = 60) -> bytes:
     """Send an attack, then nothing more; return all that comes back until the service closes the connection."""
     received = bytearray()
     with socket.create_connection(address, timeout=seconds) as raw:
