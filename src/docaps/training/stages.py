@@ -106,7 +106,7 @@ class Stage:
         settings = {
             "recipe": self.recipe.name,
             "system": self.recipe.system(self.name).model_dump(),
-            "stage": self.settings.model_dump(),
+            "stage": self.settings.training(),  # changes of tables are in the system's
             "decoding": self.recipe.decoding.model_dump(),
         }
         return {
@@ -155,7 +155,7 @@ class Stage:
         learner = Learner(
             model,
             settings=self.settings,
-            regulariser_weight=self.recipe.regulariser.weight,
+            regulariser_weight=self.recipe.system(self.name).regulariser.weight,
             device=device,
             inherited=inherited,
             seed=self.recipe.seed,
