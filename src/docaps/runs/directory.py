@@ -33,8 +33,20 @@ from filelock import FileLock, Timeout
 from docaps.errors import CorpusError, RunError
 from docaps.files import read_json, write_json
 
-FORMAT = 2
+FORMAT = 3
 """Version of the run format, in run.json; runs of docaps 0.1 have none, which means 1."""
+EARLIER_FORMS: Mapping[str, Mapping[str, Any]] = {
+    "han": {
+        "queries": "linear",
+        "query_gradient": True,
+        "marks": True,
+        "norm_summaries": False,
+        "feed_forward_norm": "model",
+        "gate_bias": False,
+        "norm_output": False,
+    },
+}
+"""The form that systems had before format 3, in settings that did not exist then."""
 FINISHED = "finished"
 TRAINING = "training"
 INTERRUPTED = "interrupted"
@@ -112,7 +124,7 @@ class Run:
 
 
 def migrate(description: Any, path: Path) -> dict[str, Any]:
-    """Return the content of run.json in the current format; nothing but the number has changed since format 1."""
+    """Return the content of run.json in the current format, in which the form of every system is written out."""
     if not isinstance(description, dict):
         raise RunError("not in the expected form: expected a JSON object", path=path)
     found = description.get("format", 1)
@@ -121,7 +133,17 @@ def migrate(description: Any, path: Path) -> dict[str, Any]:
             f"run format {found!r} is not known to this version, which reads formats 1 to {FORMAT}: update docaps",
             path=path,
         )
+    settings = description.get("settings")
+    if found < 3 and isinstance(settings, dict) and isinstance(settings.get("system"), dict):
+        description = {**description, "settings": {**settings, "system": _with_form(settings["system"])}}
     return {**description, "format": FORMAT}
+
+
+def _with_form(system: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the settings that the system's own table lacks; tables of other systems do not matter."""
+    name = str(system.get("name"))
+    earlier = EARLIER_FORMS.get(name, {})
+    return {**system, name: {**earlier, **system.get(name, {})}} if earlier else dict(system)
 
 
 @contextlib.contextmanager
