@@ -36,6 +36,7 @@ from docaps.files import read_json, write_json
 FORMAT = 3
 """Version of the run format, in run.json; runs of docaps 0.1 have none, which means 1."""
 EARLIER_FORMS: Mapping[str, Mapping[str, Any]] = {
+    "zhang": {"end_mark": False, "dropout": "all"},
     "han": {
         "queries": "linear",
         "query_gradient": True,
