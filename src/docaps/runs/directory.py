@@ -46,6 +46,14 @@ EARLIER_FORMS: Mapping[str, Mapping[str, Any]] = {
         "gate_bias": False,
         "norm_output": False,
     },
+    "san": {
+        "projection_bias": True,
+        "marks": True,
+        "residual": True,
+        "memory": "current",
+        "keys": "last",
+        "translations": "given",
+    },
 }
 """The form that systems had before format 3, in settings that did not exist then."""
 FINISHED = "finished"
