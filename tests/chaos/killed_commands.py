@@ -25,13 +25,14 @@ class KilledTraining(KilledCommand):
 
     name = "train"
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, folder: Path, steps: int) -> None:
+        self._corpus = Path(shutil.copytree(FIXTURE / "prepared", folder))  # training records that it is verified
         stage = {"steps": steps, "save_every": 2, "validate_every": steps // 4, "result": "average", "dropout": 0.3}
         changes = [f"stage.{name}.{key}={value}" for name in ("sentence", "document") for key, value in stage.items()]
         self._settings = [word for setting in (*TINY, *changes) for word in ("--set", setting)]
 
     def words(self) -> list[str | Path]:
-        return ["train", "minidocs", "--corpus", FIXTURE / "prepared", "--out", OUT, *self._settings]
+        return ["train", "minidocs", "--corpus", self._corpus, "--out", OUT, *self._settings]
 
     def broken(self, folder: Path) -> list[str]:
         found = []

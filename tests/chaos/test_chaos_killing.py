@@ -20,7 +20,7 @@ Trial = Callable[[Campaign, Path], None]
 def trials(launcher: Launcher, folder: Path, *, long: bool) -> list[Trial]:
     """Return what can be tried: each command, and the service, killed in a folder."""
     commands: list[KilledCommand] = [
-        KilledTraining(16 if long else 8),
+        KilledTraining(folder / "corpus", 16 if long else 8),
         KilledPreparation(launcher, folder / "preparation", 120 if long else 30),
         KilledTranslation(folder / "file", 60 if long else 20, files=False),
         KilledTranslation(folder / "files", 60 if long else 20, files=True),
