@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_serializer, model_validator
+from pydantic import AfterValidator, Field, ValidationError, create_model, field_serializer, model_validator
 
 from docaps.config.model_settings import Count, Settings
-from docaps.config.systems import SystemName, SystemSettings, SystemTables, check_system
+from docaps.config.systems import StageTables, SystemName, SystemSettings, SystemTables, changes_of
 
 Precision = Literal["auto", "float32", "bfloat16"]
 TranslationPrecision = Literal["auto", "float32", "bfloat16", "int8"]
@@ -56,8 +56,11 @@ class PreparationSettings(Settings):
     cleaning: CleaningSettings = CleaningSettings()
 
 
-class StageSettings(Settings):
-    """One training stage, which makes one run directory."""
+class StageSettings(StageTables):
+    """One training stage, which makes one run directory.
+
+    A table of a system below it, such as [stage.NAME.han], changes that table's settings for this stage.
+    """
 
     system: SystemName = "transformer"
     init_from: str | None = Field(None, description="name of an earlier stage whose weights this one starts from")
@@ -132,6 +135,17 @@ class StageSettings(Settings):
             raise ValueError('weight_decay needs optimizer = "adamw"')
         return self
 
+    @property
+    def changes(self) -> dict[str, dict[str, Any]]:
+        """Return the changes of each of the system's tables that the stage changes."""
+        tables = {name: value for name, value in self.__dict__.items() if isinstance(value, Settings)}
+        return {name: table.model_dump(exclude_none=True) for name, table in tables.items()}
+
+    def training(self) -> dict[str, Any]:
+        """Return the settings of the training itself, without those of the system."""
+        own = StageSettings.model_fields.keys() - StageTables.model_fields.keys()
+        return self.model_dump(include=set(own))
+
 
 class DecodingSettings(Settings):
     """Settings of the search for translations."""
@@ -192,12 +206,31 @@ class Recipe(SystemTables):
                 raise ValueError(f"stage name {name!r} must consist of letters, digits, '_', '-', '+' and '.'")
             if stage.init_from is not None and stage.init_from not in names[:position]:
                 raise ValueError(f"stage {name!r} starts from {stage.init_from!r}, which is not an earlier stage")
-            check_system(stage.system, self)
+            self._check_system(name)
         return self
 
+    def _check_system(self, stage: str) -> None:
+        """Refuse a stage whose system has settings that contradict each other."""
+        try:
+            self.system(stage)
+        except ValidationError as fault:
+            faults = [(*error["loc"], error["msg"].removeprefix("Value error, ")) for error in fault.errors()]
+            raise ValueError("; ".join(": ".join(map(str, (f"stage {stage!r}", *parts))) for parts in faults)) from None
+
     def system(self, stage: str) -> SystemSettings:
-        """Return the settings of a stage's model."""
-        return self.for_system(self.stage[stage].system)
+        """Return the settings of a stage's model: the recipe's tables with the changes of the stage."""
+        return self.for_system(self.stage[stage].system, self.stage[stage].changes)
+
+    @classmethod
+    def _with_plugins(cls, tables: Mapping[str, type[Settings]]) -> dict[str, Any]:
+        """Add the tables of plug-ins to the recipe and to its stages."""
+        stage = create_model("StageSettings", __base__=StageSettings, __module__=__name__, **changes_of(tables))
+        stages: Any = (dict[str, stage], Field(default_factory=dict))
+        return {**super()._with_plugins(tables), "stage": stages}
+
+    @classmethod
+    def _taken_names(cls) -> dict[str, Any]:
+        return {**dict.fromkeys(StageSettings.model_fields), **super()._taken_names()}
 
 
 def _stages_in(stored: Any) -> dict[str, Mapping[str, Any]]:

@@ -191,7 +191,7 @@ class _Pace:
         place, settings = choose_device(), recipe.stage[stage]
         model = build_model(system, vocabulary=len(store.codec.vocabulary), dropout=dropout_rates(settings))
         device = Device(place, choose_precision(recipe.precision, place))
-        weight, kind = recipe.regulariser.weight, settings.sampling or model.sampling
+        weight, kind = system.regulariser.weight, settings.sampling or model.sampling
         self._learner = Learner(model, settings=settings, regulariser_weight=weight, device=device)
         data = store.split("train")
         sampler = make_sampler(kind, data, budget=settings.batch_tokens, seed=recipe.seed)

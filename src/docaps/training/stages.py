@@ -132,7 +132,7 @@ class Stage:
         settings = {
             "recipe": self.recipe.name,
             "system": self.recipe.system(self.name).model_dump(),
-            "stage": self.settings.model_dump(exclude=set(self.unknown)),
+            "stage": {key: value for key, value in self.settings.training().items() if key not in self.unknown},
             "decoding": self.recipe.decoding.model_dump(),
         }
         return {
@@ -181,7 +181,7 @@ class Stage:
         learner = Learner(
             model,
             settings=self.settings,
-            regulariser_weight=self.recipe.regulariser.weight,
+            regulariser_weight=self.recipe.system(self.name).regulariser.weight,
             device=device,
             inherited=inherited,
             seed=self.recipe.seed,
