@@ -221,7 +221,7 @@ def feed_forward(weights: Weights, name: str, x: Tensor, kept: Tensor | None = N
 
 
 def gate(weights: Weights, name: str, h: Tensor, d: Tensor) -> Tensor:
-    """lambda h + (1 - lambda) d, with lambda = sigmoid(W_h h + W_d d)."""
+    """lambda h + (1 - lambda) d, with lambda = sigmoid(W_h h + W_d d), and a bias if there is one."""
     scores = linear(weights, f"{name}.states", h) + linear(weights, f"{name}.found", d)
     share = torch.stack([1 / (1 + torch.exp(-score)) for score in scores])
     return torch.stack([share[i] * h[i] + (1 - share[i]) * d[i] for i in range(len(h))])
@@ -249,11 +249,33 @@ def gated_context(weights: Weights, name: str, heads: int, h: Tensor, context: l
     return gate(weights, f"{name}.residual.gate", h, found)
 
 
-def hierarchical_attention(weights: Weights, heads: int, h: Tensor, sentences: list[list[Tensor]], norm: str) -> Tensor:
-    """Miculicich et al. (2018) for one state: words of each sentence, then sentences, then the gate."""
-    q_w, q_s = linear(weights, "word_query", h), linear(weights, "sentence_query", h)
-    s = [multi_head(weights, "words", heads, q_w, words) for words in sentences]
-    return gate(weights, "gate", h, forward_sublayer(weights, multi_head(weights, "sentences", heads, q_s, s), norm))
+def hierarchical_attention(
+    weights: Weights,
+    heads: int,
+    h: Tensor,
+    sentences: list[list[Tensor]],
+    *,
+    norm: str,
+    queries: str,
+    query_gradient: bool,
+    norm_summaries: bool,
+    norm_output: bool,
+) -> Tensor:
+    """Miculicich et al. (2018) for one state: words of each sentence, then sentences, then the gate.
+
+    Without sentences the state is only normalised, if a norm follows the gate.
+    """
+    mixed = h
+    if sentences:
+        asking = h if query_gradient else h.detach()
+        f = layer_norm if queries == "norm" else linear
+        q_w, q_s = f(weights, "word_query", asking), f(weights, "sentence_query", asking)
+        s = [multi_head(weights, "words", heads, q_w, words) for words in sentences]
+        if norm_summaries:
+            s = [layer_norm(weights, "summary_norm", one) for one in s]
+        d = forward_sublayer(weights, multi_head(weights, "sentences", heads, q_s, s), norm)
+        mixed = gate(weights, "gate", h, d)
+    return layer_norm(weights, "norm", mixed) if norm_output else mixed
 
 
 def selective_attention(
@@ -266,6 +288,8 @@ def selective_attention(
     norm: str,
 ) -> Tensor:
     """Maruf et al. (2019) for one state; without `by_sentence`, over all words at once (flat)."""
+    if not sentences:
+        return h
     weigh = {"sparsemax": sparsemax, "softmax": lambda z: torch.stack(softmax(list(z)))}
     q_w = heads_of(linear(weights, "word_query", h), heads)
     root = math.sqrt(len(q_w[0]))

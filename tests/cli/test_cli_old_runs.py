@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 from tests.cli.calling import docaps, succeed
+from tests.invariants import tiny
 
-from docaps.errors import RunError
+from docaps.corpus.documents import Document
+from docaps.errors import CheckpointError, RunError
 from docaps.files import read_json, write_json
-from docaps.runs.directory import FORMAT, open_run
+from docaps.runs.directory import EARLIER_FORMS, FORMAT, open_run
+from docaps.training.stages import train_recipe
+from docaps.translation.trained_model import load_trained
+from docaps.translation.translator import Translator
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "run-0.1"
 EXPECTED: dict[str, Any] = json.loads((FIXTURE / "expected.json").read_text(encoding="utf-8"))
@@ -59,6 +64,27 @@ def test_it_is_reported_as_it_was(old: Path, tmp_path: Path) -> None:
     assert f" {EXPECTED['bleu']:.2f} " in row
     assert f" {100 * EXPECTED['accuracy']:.1f} " in row
     assert page.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", EARLIER_FORMS)
+def test_a_rival_of_an_earlier_version_is_loaded_as_it_was_trained(name: str, tmp_path: Path) -> None:
+    """Its run.json lacks the settings of the published form; its weights would not fit that form."""
+    store = tiny.prepared(tmp_path)
+    tables = {name: dict(EARLIER_FORMS[name])}
+    recipe = tiny.recipe(stage__document={**tiny.recipe().stage["document"].model_dump(), "system": name, **tables})
+    _, run = train_recipe(recipe, store, tmp_path / "runs")
+    sentences = ["the cat sat here", "it was old", "it slept"]
+    expected = [one.text for one in Translator(load_trained(run.path)).translate([Document(sentences)])[0]]
+    description = read_json(run.description, error=RunError)
+    table = description["settings"]["system"][name]
+    for key in EARLIER_FORMS[name]:
+        del table[key]
+    write_json(run.description, {**description, "format": 2})
+    found = [one.text for one in Translator(load_trained(run.path)).translate([Document(sentences)])[0]]
+    assert found == expected
+    write_json(run.description, {**description, "format": 3})  # as if it had the published form
+    with pytest.raises(CheckpointError, match="the weights belong to another model"):
+        load_trained(run.path)
 
 
 def test_a_run_of_a_later_format_is_refused(old: Path) -> None:

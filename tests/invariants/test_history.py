@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 import torch
 from tests.invariants import tiny
-from torch import Tensor
+from torch import Tensor, nn
 
 from docaps.config import SystemSettings
 from docaps.corpus.text.vocabulary import PAD
 from docaps.model.builders import build_model
+from docaps.model.context.han import HierarchicalAttention
 from docaps.model.interface import TranslationModel
 
 
@@ -81,7 +82,10 @@ def test_the_distance_of_a_history_sentence_matters(model: TranslationModel, sys
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_a_row_without_history_is_translated_by_the_sentence_model(system: SystemSettings, norm: Any) -> None:
-    """Bit for bit, in float32, next to rows with a history and in a batch without any."""
+    """Bit for bit, in float32, next to rows with a history and in a batch without any.
+
+    Where hierarchical attention ends with a norm, the sentence model's last states pass through that norm.
+    """
     if tiny.context_of(system) == "none":
         pytest.skip("a sentence model")
     system = system.model_copy(update={"model": system.model.model_copy(update={"norm": norm})})
@@ -95,6 +99,7 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
     report = context_model.load_state_dict(sentence_model.state_dict(), strict=False)
     assert not report.unexpected_keys
     assert all("context" in name or name == "distances.weight" for name in report.missing_keys)
+    _norm_as_after_gates(sentence_model, context_model)
     batch = tiny.sample_batch()
     none = tiny.with_history(batch, torch.zeros(len(batch.source), tiny.K, 0, dtype=torch.long))
     with torch.inference_mode():
@@ -106,6 +111,17 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
     same = [bool((one[:length] - other[:length]).abs().max() <= near) for one, other, length in rows]
     silent = system.qcn.silent and norm == "pre"  # then a fresh model is the sentence model, whatever the history
     assert same == [silent, True, silent, silent, True]
+
+
+def _norm_as_after_gates(sentence_model: Any, context_model: Any) -> None:
+    """Let the last states of a sentence model pass through the norms that follow the gates of another model."""
+    for side in ("encoder", "decoder"):
+        attention = getattr(context_model, f"{side}_context", None)
+        if isinstance(attention, HierarchicalAttention):
+            with torch.no_grad():  # a fresh norm does little
+                attention.norm.apply(lambda norm: [weight.add_(0.3) for weight in norm.parameters(recurse=False)])
+            norms = nn.Sequential(getattr(sentence_model, f"{side}_norm"), attention.norm)
+            setattr(sentence_model, f"{side}_norm", norms)
 
 
 def test_the_qcn_without_p_is_a_plain_capsule_network() -> None:

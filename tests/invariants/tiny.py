@@ -86,6 +86,25 @@ MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "han-decoder": ("han", {"han": {"side": "decoder"}}),
     "han-gradient": ("han", {"han": {"gradient": True}}),
     "han-distances": ("han", {"han": {"distances": True}}),
+    "han-linear-queries": ("han", {"han": {"queries": "linear"}}),
+    "han-query-gradient": ("han", {"han": {"query_gradient": True}}),
+    "han-marks": ("han", {"han": {"marks": True}}),
+    "han-raw-summaries": ("han", {"han": {"norm_summaries": False}}),
+    "han-raw-output": ("han", {"han": {"norm_output": False}}),
+    "han-plain": (
+        "han",
+        {
+            "han": {
+                "queries": "linear",
+                "query_gradient": True,
+                "marks": True,
+                "norm_summaries": False,
+                "feed_forward_norm": "model",
+                "gate_bias": False,
+                "norm_output": False,
+            }
+        },
+    ),
     "san-offline": ("san", {"san": {"mode": "offline"}}),
     "san-decoder": ("san", {"san": {"side": "decoder"}}),
     "san-decoder-offline": ("san", {"san": {"side": "decoder", "mode": "offline"}}),

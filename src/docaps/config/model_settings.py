@@ -92,11 +92,27 @@ class ZhangSettings(Settings):
 
 
 class HanSettings(Settings):
-    """Hierarchical attention (`han`): over the words of each earlier sentence, then over the sentences."""
+    """Hierarchical attention (`han`): over the words of each earlier sentence, then over the sentences.
+
+    Defaults are the published form.
+    """
 
     side: Literal["encoder", "decoder", "joint"] = Field(
         "joint",
         description="encoder: source sentences, at its last layer; decoder: their translations, likewise; joint: both",
+    )
+    queries: Literal["norm", "linear"] = Field(
+        "norm", description="what turns a state into the queries of both attentions: layer norms or linear maps"
+    )
+    query_gradient: bool = Field(False, description="let gradients through the queries into the states")
+    marks: bool = Field(False, description="attend to end, begin and unknown tokens, too")
+    norm_summaries: bool = Field(True, description="layer-normalise what the attention to a sentence's words returns")
+    feed_forward_norm: Literal["pre", "model"] = Field(
+        "pre", description="norm of the feed-forward network: before it, whatever the model's, or as in the model"
+    )
+    gate_bias: bool = Field(True, description="give the gate a bias")
+    norm_output: bool = Field(
+        True, description="layer-normalise what the gate returns, and the states of sentences without context"
     )
     gradient: bool = Field(False, description="let gradients into the states of the earlier sentences")
     distances: bool = Field(False, description="add a vector for the distance of each sentence")

@@ -31,7 +31,8 @@ from docaps.runs.card import flatten
 from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
 
-VERSION = 1
+VERSION = 2
+"""Version of grid.json; in version 1 the rivals had other forms, and `han` a single stage."""
 SHOWN = 6
 """Differences of settings that an error lists."""
 
@@ -231,7 +232,7 @@ def check_request(grid: Grid) -> None:
     """Refuse to mix grids of different kinds in one folder."""
     folder, wanted = grid.directory, _without_path(grid.describe())
     if grid.request.exists():
-        stored = _without_path(read_json(grid.request, error=RunError))
+        stored = _upgrade(_without_path(read_json(grid.request, error=RunError)), grid)
         others = {name: value for name, value in wanted.items() if name != "recipe"}
         if differences := list_differences(stored, grid.recipe.model_copy(update={"seed": 0}), others):
             what = describe_differences(differences)
@@ -240,6 +241,16 @@ def check_request(grid: Grid) -> None:
         raise RunError("a comparison of docaps 0.1, which cannot be continued: choose another --dir", path=folder)
     elif folder.exists() and (not folder.is_dir() or any(path != grid.locks.folder for path in folder.iterdir())):
         raise RunError("exists and is not a grid: choose another --dir", path=folder)
+
+
+def _upgrade(request: Any, grid: Grid) -> Any:
+    """Return a stored request in the current version; refuse to add rows whose systems had another form before."""
+    if not isinstance(request, dict) or request.get("version") != 1:
+        return request
+    if changed := [row.name for row in grid.rows if row.system in EARLIER_FORMS]:
+        what = f"a grid of docaps 0.2 is here, in which {', '.join(changed)} had other forms"
+        raise RunError(f"{what}: choose another --dir, or other rows with --only", path=grid.directory)
+    return {**request, "version": VERSION}
 
 
 def _without_path(request: Any) -> Any:

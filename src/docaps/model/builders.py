@@ -6,12 +6,14 @@ network, regulariser, layers.
 """
 
 from dataclasses import fields, replace
+from typing import Any
 
 import torch
 
 from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, StageSettings, SystemSettings
 from docaps.config.model_settings import QcnSettings
+from docaps.corpus.text.vocabulary import BOS, EOS, UNK
 from docaps.errors import ConfigError
 from docaps.model.context.concat import ConcatTransformer
 from docaps.model.context.han import HierarchicalAttention
@@ -108,11 +110,19 @@ def build_zhang(settings: SystemSettings, backbone: Backbone) -> Context:
 
 def build_han(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     """Build a Transformer with hierarchical attention at the last layer of encoder, decoder or both."""
-    han, shape, sentences = settings.han, backbone.shape, settings.history.sentences
-    encoder = HierarchicalAttention(shape=shape) if han.side != "decoder" else None
-    decoder = HierarchicalAttention(shape=shape) if han.side != "encoder" else None
-    options = {"gradient": han.gradient, "distances": han.distances}
-    return StatesTransformer(backbone, (encoder, decoder), history=sentences, future=0, **options)
+    han, form = settings.han, ("queries", "query_gradient", "norm_summaries", "feed_forward_norm", "gate_bias")
+    parts: dict[str, Any] = {name: getattr(han, name) for name in (*form, "norm_output")}
+    encoder = HierarchicalAttention(shape=backbone.shape, **parts) if han.side != "decoder" else None
+    decoder = HierarchicalAttention(shape=backbone.shape, **parts) if han.side != "encoder" else None
+    return StatesTransformer(
+        backbone,
+        (encoder, decoder),
+        history=settings.history.sentences,
+        future=0,
+        gradient=han.gradient,
+        distances=han.distances,
+        hidden=() if han.marks else (BOS, EOS, UNK),
+    )
 
 
 def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
@@ -122,9 +132,15 @@ def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
         shape=backbone.shape, attention=san.attention, sentences=san.sentences, words=san.words
     )
     attentions = (attention, None) if san.side == "encoder" else (None, attention)
-    history, options = san.reach or WHOLE, {"gradient": san.gradient, "distances": san.distances}
-    future = history if san.mode == "offline" else 0
-    return StatesTransformer(backbone, attentions, history=history, future=future, **options)
+    history = san.reach or WHOLE
+    return StatesTransformer(
+        backbone,
+        attentions,
+        history=history,
+        future=history if san.mode == "offline" else 0,
+        gradient=san.gradient,
+        distances=san.distances,
+    )
 
 
 def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationModel:

@@ -169,15 +169,15 @@ class FeedForward(nn.Module):
 
 
 class Gate(nn.Module):
-    """An elementwise gate between two vectors (Zhang et al. 2018)."""
+    """An elementwise gate between two vectors (Zhang et al. 2018); that of Miculicich et al. (2018) has a bias."""
 
-    def __init__(self, *, size: int) -> None:
+    def __init__(self, *, size: int, bias: bool = False) -> None:
         super().__init__()
         self.states = nn.Linear(size, size, bias=False)
-        self.found = nn.Linear(size, size, bias=False)
+        self.found = nn.Linear(size, size, bias=bias)
         # Start with half of each: a random gate would discard much of what a trained sentence model computes.
-        for projection in (self.states, self.found):
-            nn.init.zeros_(projection.weight)
+        for weight in (*self.states.parameters(), *self.found.parameters()):
+            nn.init.zeros_(weight)
 
     def forward(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Mix the states with what attention found."""

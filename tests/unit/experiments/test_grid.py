@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.experiments.toy_grid import toy
+from tests.unit.experiments.toy_grid import read, toy
 
 from docaps.config import load_recipe, recipe_path
 from docaps.errors import RunError
@@ -100,6 +100,18 @@ def test_an_unknown_setting_makes_another_request() -> None:
     assert list_differences(found, RECIPE, OTHERS) == ["qcn.magic is true, asked for: null"]
 
 
+def test_a_grid_of_version_1_continues_only_without_the_rows_whose_systems_had_other_forms(tmp_path: Path) -> None:
+    grid = toy(tmp_path / "grid", only=("transformer", "qcn"))
+    write_request(grid)
+    write_json(grid.request, {**read(grid.request), "version": 1})
+    check_request(grid)
+    with pytest.raises(RunError, match=r"in which han-first, han had other forms: choose another --dir, or other rows"):
+        check_request(replace(grid, only=("qcn", "han")))
+    write_json(grid.request, {**read(grid.request), "version": 3})
+    with pytest.raises(RunError, match="a grid with other settings is here"):
+        check_request(grid)
+
+
 def test_a_folder_of_the_old_comparisons_is_refused(tmp_path: Path) -> None:
     (tmp_path / "request.json").write_text("{}", encoding="utf-8")
     with pytest.raises(RunError, match=r"a comparison of docaps 0\.1, which cannot be continued: choose another --dir"):
@@ -118,9 +130,9 @@ def test_grids_with_documents_of_each_seed_share_no_folder_with_others(tmp_path:
 def test_a_row_brings_the_row_that_it_starts_from() -> None:
     grid = toy(Path("nowhere"), layout=LAYOUTS["rivals"], seeds=(1,), only=("han-joint",))
     sentence, encoder, joint = grid.cells()
-    assert [cell.name for cell in (sentence, encoder, joint)] == ["sentence", "han-encoder", "han-joint"]
+    assert [cell.name for cell in (sentence, encoder, joint)] == ["sentence", "han-joint-first", "han-joint"]
     first = [grid.predecessor(cell) for cell in (sentence, encoder, joint)]
-    assert [cell and cell.name for cell in first] == [None, "sentence", "han-encoder"]
+    assert [cell and cell.name for cell in first] == [None, "sentence", "han-joint-first"]
 
 
 def test_grids_keep_the_best_model_and_checks_of_choices_keep_the_recipes() -> None:

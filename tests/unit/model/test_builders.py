@@ -156,9 +156,10 @@ def test_modes_have_the_weights_they_need() -> None:
     plain = count_parameters(build_model(tiny.settings("transformer"), vocabulary=11))
     attention, forward, norm, matrix, linear = 288, 212, 16, 64, 72
     ending = forward + norm + 2 * matrix
-    hierarchical = 2 * linear + 2 * attention + ending
+    hierarchical = 4 * norm + 2 * attention + ending + 8  # the bias of the gate
     counts = {
         "han": 2 * hierarchical,
+        "han-plain": 2 * (2 * linear + 2 * attention + ending),
         "han-encoder": hierarchical,
         "han-decoder": hierarchical,
         "han-distances": 2 * hierarchical + FARTHEST * 8,

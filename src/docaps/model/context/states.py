@@ -8,6 +8,7 @@ sentences in view and their translations.
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -35,7 +36,11 @@ class StateAttention(nn.Module):
 
     @abstractmethod
     def forward(self, states: Float[Tensor, "B L D"], memory: DecoderState) -> Float[Tensor, "B L D"]:
-        """Mix each state with its context; rows without context are unchanged."""
+        """Mix each state with its context; rows without context are as `alone` returns them."""
+
+    def alone(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        """Return the states of sentences without context: by default unchanged."""
+        return states
 
 
 Attentions = tuple[StateAttention | None, StateAttention | None]
@@ -45,18 +50,27 @@ Attentions = tuple[StateAttention | None, StateAttention | None]
 class StatesTransformer(Transformer):
     """A Transformer whose last layers attend to the states of the other sentences in view.
 
-    `gradient` lets gradients into these states; `distances` adds the vector of a sentence's distance to its states.
+    `gradient` lets gradients into these states; `distances` adds the vector of a sentence's distance to its states;
+    the states of `hidden` tokens are not attended to.
     """
 
     sampling = "documents"
 
     def __init__(
-        self, backbone: Backbone, attentions: Attentions, *, history: int, future: int, gradient: bool, distances: bool
+        self,
+        backbone: Backbone,
+        attentions: Attentions,
+        *,
+        history: int,
+        future: int,
+        gradient: bool,
+        distances: bool,
+        hidden: Sequence[int] = (),
     ) -> None:
         super().__init__(backbone)
         self.encoder_context, self.decoder_context = attentions
         self.history, self.future, self.translations = history, future, self.decoder_context is not None
-        self.gradient = gradient
+        self.gradient, self.hidden = gradient, tuple(hidden)
         self.distances = nn.Embedding(FARTHEST, backbone.shape.size) if distances else None
         if self.distances is not None:  # at first the order of sentences is unknown
             nn.init.zeros_(self.distances.weight)
@@ -69,6 +83,8 @@ class StatesTransformer(Transformer):
         if self.encoder_context is not None and bool(batch.history_mask.any()):
             memory = self.encoder_context.project(*self._with_distances(*self._source_states(batch.history)))
             encoding = replace(encoding, states=self.encoder_context(encoding.states, memory))
+        else:
+            encoding = self._without_context(encoding)
         if self.decoder_context is not None and batch.target_history is not None:
             states = self._target_states(batch.history, batch.target_history)
             encoding = replace(encoding, target_context=self.decoder_context.project(*self._with_distances(*states)))
@@ -76,9 +92,17 @@ class StatesTransformer(Transformer):
 
     def _finish(self, states: Float[Tensor, "B T D"], state: TransformerState) -> Float[Tensor, "B T D"]:
         """Attend from the decoder's last states to those of other translations."""
-        if self.decoder_context is None or state.target_context is None:
+        if self.decoder_context is None:
             return states
+        if state.target_context is None:
+            return self.decoder_context.alone(states)
         return self.decoder_context(states, state.target_context)  # type: ignore[no-any-return]
+
+    def _without_context(self, encoding: Encoding) -> Encoding:
+        """Return what the decoder reads of sentences without context."""
+        if self.encoder_context is None:
+            return encoding
+        return replace(encoding, states=self.encoder_context.alone(encoding.states))
 
     def _with_distances(
         self, words: Float[Tensor, "B K M D"], mask: Bool[Tensor, "B K M"]
@@ -95,7 +119,7 @@ class StatesTransformer(Transformer):
         sentences, index = distinct(with_end_tokens(history))
         with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
             states = self._encode_alone(sentences).states
-        return states[index], (sentences != PAD)[index] & _worded(history)
+        return states[index], self._shown(sentences)[index] & _worded(history)
 
     def _target_states(
         self, history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]
@@ -106,9 +130,13 @@ class StatesTransformer(Transformer):
         pairs, index = distinct(torch.cat((source, begun), dim=-1))
         sentences, written = pairs.split((source.shape[-1], begun.shape[-1]), dim=1)
         with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
-            state = cast(TransformerState, self.start(self._encode_alone(sentences)))
+            state = cast(TransformerState, self.start(self._without_context(self._encode_alone(sentences))))
             states, _ = self._decode(self._with_positions(self.embeddings.target(written)), state)
-        return states[index], (written != PAD)[index] & _worded(translations)
+        return states[index], self._shown(written)[index] & _worded(translations)
+
+    def _shown(self, words: Int[Tensor, "U M"]) -> Bool[Tensor, "U M"]:
+        """Return which words may be attended to."""
+        return (words != PAD) & ~torch.isin(words, torch.tensor(self.hidden, dtype=words.dtype, device=words.device))
 
     def _encode_alone(self, sentences: Int[Tensor, "U M"]) -> Encoding:
         """Encode sentences as the sentence model does."""

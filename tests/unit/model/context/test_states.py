@@ -56,7 +56,7 @@ def loops(
     rows = []
     for b, lengths in enumerate(LENGTHS):
         sentences = [[words[b, k, n] for n in range(length)] for k, length in enumerate(lengths) if length]
-        rows.append(torch.stack([attend(weights, h, sentences) if sentences else h for h in states[b]]))
+        rows.append(torch.stack([attend(weights, h, sentences) for h in states[b]]))
     return torch.stack(rows)
 
 
@@ -74,10 +74,34 @@ def assert_equal_with_gradients(module: nn.Module, attend: Callable[[dict[str, T
         torch.testing.assert_close(one, torch.zeros_like(one) if other is None else other, atol=1e-9, rtol=0)
 
 
+PUBLISHED: dict[str, Any] = {
+    "queries": "norm",
+    "query_gradient": False,
+    "norm_summaries": True,
+    "feed_forward_norm": "pre",
+    "gate_bias": True,
+    "norm_output": True,
+}
+PLAIN: dict[str, Any] = {
+    "queries": "linear",
+    "query_gradient": True,
+    "norm_summaries": False,
+    "feed_forward_norm": "model",
+    "gate_bias": False,
+    "norm_output": False,
+}
+
+
 @pytest.mark.parametrize("norm", NORMS)
-def test_hierarchical_attention_equals_the_loops_with_gradients(norm: Any) -> None:
-    module = randomised(HierarchicalAttention(shape=shape(norm)))
-    assert_equal_with_gradients(module, lambda weights, h, s: oracles.hierarchical_attention(weights, 2, h, s, norm))
+@pytest.mark.parametrize("changed", [(), *((key,) for key in PUBLISHED), tuple(PUBLISHED)], ids=" ".join)
+def test_hierarchical_attention_equals_the_loops_with_gradients(norm: Any, changed: tuple[str, ...]) -> None:
+    """In the published form, with one point changed at a time, and with all of them changed."""
+    form = PUBLISHED | {key: PLAIN[key] for key in changed}
+    module = randomised(HierarchicalAttention(shape=shape(norm), **form))
+    own = {key: form[key] for key in ("queries", "query_gradient", "norm_summaries", "norm_output")}
+    own["norm"] = norm if form["feed_forward_norm"] == "model" else "pre"
+    assert_equal_with_gradients(module, lambda weights, h, s: oracles.hierarchical_attention(weights, 2, h, s, **own))
+    assert ("gate.found.bias" in dict(module.named_parameters())) == form["gate_bias"]
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -99,7 +123,8 @@ def test_history_states_are_those_of_the_sentence_model_each_encoded_once() -> N
     for row, place, words in ((0, 1, [10, 11, 12]), (3, 0, [14, 15]), (2, 0, [5, 6, 7, 8, 9])):
         alone = Batch(torch.tensor([[*words, EOS]]), batch.history[:1, :0])
         torch.testing.assert_close(states[row, place, : len(words) + 1], plain.encode(alone).states[0])
-        assert mask[row, place].tolist() == [n <= len(words) for n in range(mask.shape[-1])]
+        assert mask[row, place].tolist() == [n < len(words) for n in range(mask.shape[-1])]
+    assert mask[3, 2].tolist()[:4] == [True, True, False, False]  # an unknown word
     assert not mask[1].any()
     assert not mask[3, 1].any()
     sentences, places = distinct(torch.tensor([[[4, 5], [6, PAD]], [[6, PAD], [6, PAD]]]))
@@ -118,8 +143,32 @@ def test_states_of_translations_are_those_of_the_sentence_model() -> None:
     source, begun = torch.tensor([[10, 11, 12, EOS]]), torch.tensor([[BOS, 9, 8]])
     pair = Batch(source, batch.history[:1, :0], begun, begun)
     torch.testing.assert_close(states[0, 1, :3], plain(pair).states[0])
-    assert mask[0].sum(dim=-1).tolist() == [2, 3, 4]
-    assert mask[3].sum(dim=-1).tolist() == [2, 0, 3]
+    assert mask[0, 1].tolist() == [False, True, True, False, False]  # not the begin token
+    assert mask[0].sum(dim=-1).tolist() == [1, 2, 3]
+    assert mask[3].sum(dim=-1).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("name", ["han-marks", "san-marks"])
+def test_marks_are_attended_to_if_asked_for(name: str) -> None:
+    model, batch = tiny.build(tiny.mode(name)), tiny.sample_batch()
+    source, target = (
+        model._source_states(batch.history)[1],
+        model._target_states(batch.history, batch.target_history)[1],
+    )
+    assert source.sum(dim=-1)[[0, 3]].tolist() == [[3, 4, 2], [3, 0, 4]]  # words and an end token
+    assert target.sum(dim=-1)[[0, 3]].tolist() == [[2, 3, 4], [2, 0, 3]]  # words and a begin token
+
+
+def test_the_decoder_reads_earlier_sentences_as_it_reads_a_sentence_without_context() -> None:
+    """With a norm after the encoder's gate, through that norm."""
+    model, batch = tiny.build(tiny.mode("han")), tiny.sample_batch()
+    plain = tiny.build(tiny.settings("transformer"))
+    plain.load_state_dict(model.state_dict(), strict=False)
+    plain.encoder_norm = nn.Sequential(plain.encoder_norm, model.encoder_context.norm)
+    source, begun = torch.tensor([[10, 11, 12, EOS]]), torch.tensor([[BOS, 9, 8]])
+    pair = Batch(source, batch.history[:1, :0], begun, begun)
+    states, _ = model._target_states(batch.history, batch.target_history)
+    torch.testing.assert_close(states[0, 1, :3], plain(pair).states[0])
 
 
 @pytest.mark.parametrize("name", ["han", "san", "san-decoder"])
