@@ -8,8 +8,9 @@ import torch
 from tests.invariants import tiny
 from torch import Tensor, nn
 
+from docaps.batches.batch import collate
 from docaps.config import SystemSettings
-from docaps.corpus.text.vocabulary import PAD
+from docaps.corpus.text.vocabulary import EOS, PAD
 from docaps.model.builders import build_model
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.interface import TranslationModel
@@ -88,6 +89,8 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
     """
     if tiny.context_of(system) == "none":
         pytest.skip("a sentence model")
+    if tiny.sees_end_mark(system):
+        pytest.skip("see test_a_row_without_history_sees_an_end_mark_alone")
     system = system.model_copy(update={"model": system.model.model_copy(update={"norm": norm})})
     sentence_system = system.model_copy(
         update={"name": "transformer+reg" if tiny.SYSTEM_PARTS[system.name].regulariser else "transformer"}
@@ -111,6 +114,29 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
     same = [bool((one[:length] - other[:length]).abs().max() <= near) for one, other, length in rows]
     silent = system.qcn.silent and norm == "pre"  # then a fresh model is the sentence model, whatever the history
     assert same == [silent, True, silent, silent, True]
+
+
+def test_a_row_without_history_sees_an_end_mark_alone(model: TranslationModel, system: SystemSettings) -> None:
+    """Where an end mark closes the context, and every other row sees that mark after the words of its history."""
+    if not tiny.sees_end_mark(system):
+        pytest.skip("no end mark closes the context")
+    without = tiny.build(system.model_copy(update={"zhang": system.zhang.model_copy(update={"end_mark": False})}))
+    without.load_state_dict(model.state_dict())
+    windows = tiny.sample_windows()
+    nearest = [window.history[:1] or ([],) for window in windows]
+    closed = [
+        replace(one, history=([*near[0], EOS], *one.history[1:])) for one, near in zip(windows, nearest, strict=True)
+    ]
+    batch, expected = tiny.sample_batch(), without(collate(closed, tiny.VIEW)).logits
+    torch.testing.assert_close(model(batch).logits, expected)
+    none = tiny.with_history(batch, torch.zeros(len(batch.source), 0, 0, dtype=torch.long))
+    mark = replace(none, history=torch.full((len(batch.source), 1, 1), EOS))
+    torch.testing.assert_close(model(none).logits, without(mark).logits)
+    sentence_model = tiny.build(
+        tiny.settings("transformer", norm=system.model.norm, embeddings=system.model.embeddings)
+    )
+    sentence_model.load_state_dict(model.state_dict(), strict=False)
+    assert (model(none).logits - sentence_model(none).logits).abs().amax() > 1e-3
 
 
 def _norm_as_after_gates(sentence_model: Any, context_model: Any) -> None:

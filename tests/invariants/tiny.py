@@ -82,6 +82,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "zhang-encoder": ("zhang", {"zhang": {"decoder": False}}),
     "zhang-two-layers": ("zhang", {"zhang": {"layers": 2}}),
+    "zhang-without-mark": ("zhang", {"zhang": {"end_mark": False}}),
     "han-encoder": ("han", {"han": {"side": "encoder"}}),
     "han-decoder": ("han", {"han": {"side": "decoder"}}),
     "han-gradient": ("han", {"han": {"gradient": True}}),
@@ -133,6 +134,11 @@ def context_of(system: SystemSettings) -> str:
 def reads_history(system: SystemSettings) -> bool:
     """Whether the words of the history matter: some systems have none, and one only counts sentences."""
     return context_of(system) not in {"none", "qcn-noise"}
+
+
+def sees_end_mark(system: SystemSettings) -> bool:
+    """Whether a sentence without history has a context all the same, an end mark."""
+    return context_of(system) == "zhang" and system.zhang.end_mark
 
 
 def is_plugin(system: SystemSettings) -> bool:

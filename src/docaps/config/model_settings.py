@@ -85,10 +85,20 @@ class QcnSettings(Settings):
 
 
 class ZhangSettings(Settings):
-    """Context attention with gates (`zhang`); `inherited_rate = 0` in the stage trains only the new weights."""
+    """Context attention with gates (`zhang`); `inherited_rate = 0` in the stage trains only the new weights.
+
+    Defaults are the published form.
+    """
 
     layers: LayerCount = Field(1, description="layers of the context encoder")
     decoder: bool = Field(True, description="let the decoder's layers attend to the context, too")
+    end_mark: bool = Field(
+        True, description="close the context with an end mark, which is all that a first sentence then sees"
+    )
+    dropout: Literal["layers", "all"] = Field(
+        "layers",
+        description="layers: only in the layers of the context encoder; all: also on its inputs and before the gates",
+    )
 
 
 class HanSettings(Settings):

@@ -103,9 +103,16 @@ def build_qcn_noise(settings: SystemSettings, backbone: Backbone) -> Context:
 
 def build_zhang(settings: SystemSettings, backbone: Backbone) -> Context:
     """Build the context encoder and gates of Zhang et al. (2018)."""
-    network = ContextEncoder(shape=backbone.shape, layers=settings.zhang.layers)
-    sentences, size = settings.history.sentences, backbone.shape.size
-    return Context(network, history=sentences, size=size, gate=True, decoder=settings.zhang.decoder)
+    zhang, everywhere = settings.zhang, settings.zhang.dropout == "all"
+    return Context(
+        ContextEncoder(shape=backbone.shape, layers=zhang.layers, input_dropout=everywhere),
+        history=settings.history.sentences,
+        size=backbone.shape.size,
+        gate=True,
+        decoder=zhang.decoder,
+        end_mark=zhang.end_mark,
+        dropout=everywhere,
+    )
 
 
 def build_han(settings: SystemSettings, backbone: Backbone) -> TranslationModel:

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from docaps.batches.batch import Batch
+from docaps.batches.batch import Batch, with_end_marks
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.context.sublayer import Context, ContextMemory, ContextSublayer, ContextUse
 from docaps.model.context_statistics import trace_context
@@ -133,6 +133,7 @@ class Transformer(TranslationModel):
         shape = backbone.shape
         self.history = 0 if context is None else context.history
         self.shuffled = context is not None and context.shuffled
+        self.end_mark = context is not None and context.end_mark
         self.embeddings = backbone.embeddings
         self.positions = Positions(size=shape.size)
         self.dropout = Dropout(shape.dropout.embeddings)
@@ -152,11 +153,13 @@ class Transformer(TranslationModel):
 
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
         """Read source sentences and their histories."""
+        batch = self._close(batch)
         vectors = self._look_up(replace(batch, target_input=None))
         return self._encode(batch, vectors, self._with_positions(vectors.source), trace)
 
     def trace(self, batch: Batch) -> tuple[Trace, ...]:
         """Return statistics of the context network and of each encoder layer's attention to it."""
+        batch = self._close(batch)
         vectors = self._look_up(replace(batch, target_input=None))
         context = self._read_history(batch, vectors, trace=True)
         if context is None:
@@ -168,6 +171,10 @@ class Transformer(TranslationModel):
             uses.extend(cast(EncoderLayer, layer).measure(states, mask, context))
             states = layer(states, mask, context)
         return trace_context(context, uses, batch)
+
+    def _close(self, batch: Batch) -> Batch:
+        """Close each history with an end mark, if the context network expects one."""
+        return with_end_marks(batch) if self.end_mark else batch
 
     def _look_up(self, batch: Batch) -> WordVectors:
         """Look up the words of a batch; those of its history only if there are any and a context network reads them."""
@@ -251,6 +258,7 @@ class Transformer(TranslationModel):
 
     def forward(self, batch: Batch) -> Prediction:
         """Score given translations, all positions at once."""
+        batch = self._close(batch)
         vectors, source, target = self._embed_pairs(batch)
         state = cast(TransformerState, self.start(self._encode(batch, vectors, source)))
         states = self._finish(self._decode(target, state)[0], state)
