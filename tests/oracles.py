@@ -286,30 +286,42 @@ def selective_attention(
     by_sentence: str | None,
     by_word: str,
     norm: str,
+    *,
+    query: Tensor | None = None,
+    keys: list[list[Tensor]] | None = None,
+    residual: bool,
 ) -> Tensor:
-    """Maruf et al. (2019) for one state; without `by_sentence`, over all words at once (flat)."""
+    """Maruf et al. (2019) for one state; without `by_sentence`, over all words at once (flat).
+
+    `query` and `keys` take the place of the state and of the words' states in comparisons.
+    """
     if not sentences:
         return h
     weigh = {"sparsemax": sparsemax, "softmax": lambda z: torch.stack(softmax(list(z)))}
-    q_w = heads_of(linear(weights, "word_query", h), heads)
+    asking, compared = h if query is None else query, sentences if keys is None else keys
+    q_w = heads_of(linear(weights, "word_query", asking), heads)
     root = math.sqrt(len(q_w[0]))
     found = []
     for a in range(heads):
-        scores = [[q_w[a] @ heads_of(linear(weights, "word_key", w), heads)[a] / root for w in s] for s in sentences]
+        scores = [[q_w[a] @ heads_of(linear(weights, "word_key", w), heads)[a] / root for w in s] for s in compared]
         values = [[heads_of(linear(weights, "value", w), heads)[a] for w in s] for s in sentences]
         if by_sentence is None:
             alpha = iter(weigh[by_word](torch.stack([score for row in scores for score in row])))
             found.append(sum(next(alpha) * value for row in values for value in row))
             continue
-        means = [sum(s) / len(s) for s in sentences]
-        q_s = heads_of(linear(weights, "sentence_query", h), heads)[a]
-        keys = [heads_of(linear(weights, "sentence_key", mean), heads)[a] for mean in means]
-        alpha_s = weigh[by_sentence](torch.stack([q_s @ key / root for key in keys]))
+        means = [sum(s) / len(s) for s in compared]
+        q_s = heads_of(linear(weights, "sentence_query", asking), heads)[a]
+        sentence_keys = [heads_of(linear(weights, "sentence_key", mean), heads)[a] for mean in means]
+        alpha_s = weigh[by_sentence](torch.stack([q_s @ key / root for key in sentence_keys]))
         alpha_w = [weigh[by_word](torch.stack(row)) for row in scores]
         found.append(
             sum(alpha_s[j] * alpha_w[j][i] * values[j][i] for j in range(len(sentences)) for i in range(len(values[j])))
         )
-    return gate(weights, "gate", h, forward_sublayer(weights, linear(weights, "output", torch.cat(found)), norm))
+    c = linear(weights, "output", torch.cat(found))
+    if residual:
+        return gate(weights, "gate", h, forward_sublayer(weights, c, norm))
+    inner = feed_forward(weights, "feed_forward", layer_norm(weights, "norms.0", c))
+    return gate(weights, "gate", h, layer_norm(weights, "norms.1", inner))
 
 
 def calibrated_linear(values: Tensor, weight: Tensor, bias: Tensor, largest: Tensor, levels: int) -> list[list[float]]:

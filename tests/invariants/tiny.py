@@ -16,6 +16,7 @@ from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD, UNK
 from docaps.model.builders import build_model
+from docaps.model.context.states import StatesTransformer
 from docaps.model.interface import Prediction, TranslationModel
 from docaps.model.layers import DropoutRates
 from docaps.translation.trained_model import TrainedModel
@@ -114,8 +115,27 @@ MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "san-sparse-words": ("san", {"san": {"words": "sparsemax"}}),
     "san-soft": ("san", {"san": {"sentences": "softmax"}}),
     "san-reach": ("san", {"san": {"reach": 2, "mode": "offline"}}),
-    "san-gradient": ("san", {"san": {"gradient": True}}),
+    "san-gradient": ("san", {"san": {"gradient": True, "memory": "current"}}),
     "san-distances": ("san", {"san": {"distances": True}}),
+    "san-marks": ("san", {"san": {"marks": True}}),
+    "san-bias": ("san", {"san": {"projection_bias": True}}),
+    "san-residual": ("san", {"san": {"residual": True}}),
+    "san-plain": (
+        "san",
+        {
+            "san": {
+                "projection_bias": True,
+                "marks": True,
+                "residual": True,
+                "memory": "current",
+                "keys": "last",
+                "translations": "given",
+            }
+        },
+    ),
+    "san-decoder-last": ("san", {"san": {"side": "decoder", "keys": "last"}}),
+    "san-decoder-given": ("san", {"san": {"side": "decoder", "translations": "given"}}),
+    "san-decoder-offline-given": ("san", {"san": {"side": "decoder", "mode": "offline", "translations": "given"}}),
     "concat-2-to-2": ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
 }
 """Every mode of the other systems that is not the default, one or two at a time."""
@@ -173,6 +193,8 @@ def build(
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(torch.randn(weight.shape, generator=generator, dtype=weight.dtype), alpha=0.2)
+        if isinstance(model, StatesTransformer) and model.options.drafts:  # empty drafts would be no context
+            model.embeddings.output.weight[EOS] *= 0.1
     return model
 
 

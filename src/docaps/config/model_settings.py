@@ -129,7 +129,7 @@ class HanSettings(Settings):
 
 
 class SanSettings(Settings):
-    """Selective attention (`san`) over the whole document."""
+    """Selective attention (`san`) over the whole document; defaults are the published form."""
 
     mode: Literal["online", "offline"] = Field(
         "online", description="online: earlier sentences; offline: also later ones"
@@ -142,14 +142,38 @@ class SanSettings(Settings):
     )
     sentences: Weighting = Field("sparsemax", description="how sentences are weighted (hierarchical only)")
     words: Weighting = Field("softmax", description="how words are weighted")
+    projection_bias: bool = Field(False, description="give the projections of the attention a bias")
+    marks: bool = Field(False, description="attend to end tokens, too (decoder: to the states that predict them)")
+    residual: bool = Field(
+        False,
+        description="give the feed-forward network a residual connection, and the norm of the model; false: a norm "
+        "before and after it",
+    )
+    memory: Literal["initial", "current"] = Field(
+        "initial",
+        description="which weights compute the states of other sentences in training: those that the stage starts "
+        "from, or those being trained",
+    )
+    keys: Literal["attended", "last"] = Field(
+        "attended",
+        description="queries and keys of the decoder: what its last feed-forward network reads, or its last states; "
+        "values are last states",
+    )
+    translations: Literal["drafts", "given"] = Field(
+        "drafts",
+        description="what the decoder attends to: greedy translations made without context, in training, too; or the "
+        "reference in training and its own output in translation",
+    )
     reach: Count | None = Field(None, description="at most this many sentences in each direction; none: all")
     gradient: bool = Field(False, description="let gradients into the states of the other sentences")
     distances: bool = Field(False, description="add a vector for the distance of a sentence (online only)")
 
     @model_validator(mode="after")
-    def _distances_are_known(self) -> Self:
+    def _settings_agree(self) -> Self:
         if self.distances and self.mode == "offline":
             raise ValueError('distances need mode = "online": they are counted back from the sentence')
+        if self.gradient and self.memory == "initial":
+            raise ValueError('gradient needs memory = "current": the weights that a stage starts from are not trained')
         return self
 
 

@@ -81,7 +81,8 @@ def _informed(
 ) -> GridRow:
     """Return a row of a rival that knows distances and trains the states of other sentences."""
     # Pronouns of the mini-documents need both: which of two things was mentioned last, and the gender of a thing.
-    changes = {f"{system}.{key}": value for key, value in {"gradient": True, "distances": True, **more}.items()}
+    own = {"gradient": True, "distances": True} | ({"memory": "current"} if system == "san" else {}) | more
+    changes = {f"{system}.{key}": value for key, value in own.items()}
     return GridRow(name, title, system, changes, starts_from=starts_from)
 
 
@@ -129,6 +130,7 @@ _TABLE = (
         "han", "HAN-DocNMT (Miculicich et al. 2018), two stages as published", "han", JOINT, starts_from="han-first"
     ),
     GridRow("san", "SAN-DocNMT (Maruf et al. 2019)", "san", {"san.mode": "online"}),
+    GridRow("san-drafts", "SAN-DocNMT, decoder, over drafts", "san", {"san.mode": "online", "san.side": "decoder"}),
     # Concatenation, and controls of the paper's claims.
     GridRow("concat", "concatenation, k to 1", "concat", {"concat.mode": "k-to-1"}),
     GridRow("capsnet", "plain capsules, no query", "capsnet"),
@@ -143,7 +145,7 @@ _TABLE = (
     _informed("san-online", "selective attention, sentences before", "san"),
     _informed("san-sparse", "selective attention, words by sparsemax too", "san", words="sparsemax"),
     _informed("san-flat", "selective attention, all words at once", "san", attention="flat"),
-    _informed("san-decoder", "selective attention, decoder", "san", side="decoder"),
+    _informed("san-decoder", "selective attention, decoder", "san", side="decoder", translations="given"),
     _informed("san-offline", "selective attention, after as well, a set", "san", mode="offline", distances=False),
     # Concatenation has no new weights, and longer sentences than any before: it learns as the sentence model did.
     GridRow(
@@ -239,8 +241,8 @@ _NAMES = {
     "routing": "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
     "unsquashed spread reg-flattened reg-bare reg-unmarked reg-centred reg-difference reg-infonce",
     "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-both han-at-once han-joint-first han-joint "
-    "han-first han san-online san-sparse san-flat san-decoder san-offline san concat-full-rate concat-2-to-2 "
-    "qcn-shuffled qcn-noise",
+    "han-first han san-online san-sparse san-flat san-decoder san-offline san san-drafts concat-full-rate "
+    "concat-2-to-2 qcn-shuffled qcn-noise",
 }
 """The rows of experiments, in the order of their tables."""
 

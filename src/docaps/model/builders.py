@@ -19,7 +19,7 @@ from docaps.model.context.concat import ConcatTransformer
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.qcn import FixedNoise, HistoryCapsules, HistoryWords, Query
 from docaps.model.context.san import SelectiveAttention
-from docaps.model.context.states import StatesTransformer
+from docaps.model.context.states import MemoryOptions, StatesTransformer
 from docaps.model.context.sublayer import Context
 from docaps.model.context.zhang import ContextEncoder
 from docaps.model.interface import TranslationModel
@@ -121,33 +121,36 @@ def build_han(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     parts: dict[str, Any] = {name: getattr(han, name) for name in (*form, "norm_output")}
     encoder = HierarchicalAttention(shape=backbone.shape, **parts) if han.side != "decoder" else None
     decoder = HierarchicalAttention(shape=backbone.shape, **parts) if han.side != "encoder" else None
-    return StatesTransformer(
-        backbone,
-        (encoder, decoder),
-        history=settings.history.sentences,
-        future=0,
-        gradient=han.gradient,
-        distances=han.distances,
-        hidden=() if han.marks else (BOS, EOS, UNK),
-    )
+    hidden = () if han.marks else (BOS, EOS, UNK)
+    options = MemoryOptions(gradient=han.gradient, distances=han.distances, hidden=hidden)
+    sentences = settings.history.sentences
+    return StatesTransformer(backbone, (encoder, decoder), history=sentences, future=0, options=options)
 
 
 def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     """Build a Transformer with selective attention at the last layer of encoder or decoder."""
-    san = settings.san
+    san, on_target = settings.san, settings.san.side == "decoder"
     attention = SelectiveAttention(
-        shape=backbone.shape, attention=san.attention, sentences=san.sentences, words=san.words
+        shape=backbone.shape,
+        attention=san.attention,
+        sentences=san.sentences,
+        words=san.words,
+        bias=san.projection_bias,
+        residual=san.residual,
     )
-    attentions = (attention, None) if san.side == "encoder" else (None, attention)
-    history = san.reach or WHOLE
-    return StatesTransformer(
-        backbone,
-        attentions,
-        history=history,
-        future=history if san.mode == "offline" else 0,
+    options = MemoryOptions(
         gradient=san.gradient,
         distances=san.distances,
+        hidden=() if san.marks else (EOS,),
+        hidden_outputs=True,
+        initial=san.memory == "initial",
+        attended=on_target and san.keys == "attended",
+        drafts=on_target and san.translations == "drafts",
     )
+    history = san.reach or WHOLE
+    future = history if san.mode == "offline" else 0
+    attentions = (None, attention) if on_target else (attention, None)
+    return StatesTransformer(backbone, attentions, history=history, future=future, options=options)
 
 
 def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationModel:

@@ -197,8 +197,14 @@ class Stage:
         system, stage, path = self.recipe.system(self.name), self.settings, self._initial_run
         model = build_model(system, vocabulary=vocabulary, dropout=dropout_rates(stage), seed=self.recipe.seed)
         if path is None:
+            if model.reads_initial_weights:
+                raise ConfigError(
+                    f"stage.{self.name}: {system.name} reads other sentences with the weights that the stage starts "
+                    f'from: set init_from, or {system.name}.memory = "current"'
+                )
             return model, ()
         report = fill(model, self.group.run_on_main(lambda: read_weights(open_run(path).weights)))
+        model.start_training()
         if not quiet:
             progress.say(f"{self.name} starts from {path.name}: {report}")
         return model, report.taken

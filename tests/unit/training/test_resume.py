@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.invariants import tiny
+from tests.unit.training.tiny_training import CPU
 
 from docaps import progress
 from docaps.batches.prefetch import StepData
@@ -19,7 +20,7 @@ from docaps.model.checkpoint import read_tensors, read_weights, write_tensors
 from docaps.runs.directory import Run, locked
 from docaps.runs.training_log import read_metrics
 from docaps.training.learner import Learner
-from docaps.training.stages import train_recipe
+from docaps.training.stages import Stage, train_recipe
 from docaps.training.state import TRAINER_STATE, read_state
 
 STEPS = 12
@@ -101,6 +102,46 @@ def test_stopped_and_continued_is_uninterrupted(
     pieces = train_with_stops(store, tmp_path / "pieces", stops, **settings)
     assert sha256(pieces.weights) == sha256(whole.weights)
     assert rows(pieces) == rows(whole)
+
+
+@pytest.mark.parametrize("name", ["zhang", "han", "san", "san-decoder"])
+def test_rivals_stopped_and_continued_are_uninterrupted(store: Store, tmp_path: Path, name: str) -> None:
+    """Those that read other sentences with the weights of the sentence model still do so after a stop."""
+    system, tables = tiny.MODES.get(name, (name, {}))
+    changed = {"system": system, "steps": STEPS, "dropout": 0.3, "validate_every": 3, "save_every": 5, "result": "last"}
+    chosen = tiny.recipe(stage__document={**tiny.recipe().stage["document"].model_dump(), **changed, **tables})
+    (sentence,) = train_recipe(chosen, store, tmp_path / "whole", stages=["sentence"])
+    shutil.copytree(sentence.path.parent, tmp_path / "pieces")
+    (whole,) = train_recipe(chosen, store, tmp_path / "whole", stages=["document"])
+    for step, fault in ((7, Killed()), (8, Interrupted(15))):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Learner, "compute", stop_at(step, fault))
+            with pytest.raises(type(fault)):
+                train_recipe(chosen, store, tmp_path / "pieces", stages=["document"])
+    (pieces,) = train_recipe(chosen, store, tmp_path / "pieces", stages=["document"])
+    assert sha256(pieces.weights) == sha256(whole.weights)
+    assert rows(pieces) == rows(whole)
+
+
+def test_the_weights_that_other_sentences_are_read_with_are_those_of_the_first_stage(
+    store: Store, tmp_path: Path
+) -> None:
+    """At the beginning of the stage, and when it goes on with other weights."""
+    chosen = tiny.recipe(
+        stage__document={**tiny.recipe().stage["document"].model_dump(), "system": "san", "steps": STEPS}
+    )
+    (sentence,) = train_recipe(chosen, store, tmp_path, stages=["sentence"])
+    expected = read_weights(sentence.weights)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "compute", stop_at(7, Interrupted(15)))
+        with pytest.raises(Interrupted):
+            train_recipe(chosen, store, tmp_path, stages=["document"])
+    saved = read_state(Run(tmp_path / "document").state)
+    for state in (None, saved):
+        model = Stage("document", chosen, store, tmp_path)._make_learner(CPU, state).model.train()
+        reader = dict(model._reader().named_parameters())
+        assert all(torch.equal(reader[name], weight) for name, weight in expected.items())
+    assert not any(torch.equal(weight, expected[name]) for name, weight in model.named_parameters() if name in expected)
 
 
 def test_the_optimiser_is_the_same_too(store: Store, tmp_path: Path) -> None:

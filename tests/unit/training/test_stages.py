@@ -206,6 +206,17 @@ def test_a_stage_may_change_the_weight_of_the_regulariser(store: Store, tmp_path
     assert metrics["loss"] == metrics["cross_entropy"]
 
 
+def test_a_system_that_reads_initial_weights_needs_some(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        stages.train_recipe(tiny.recipe(stage__sentence__system="san"), store, tmp_path, stages=["sentence"])
+    assert str(caught.value) == (
+        "stage.sentence: san reads other sentences with the weights that the stage starts from: set init_from, or "
+        'san.memory = "current"'
+    )
+    own = {"stage__sentence__system": "san", "stage__sentence__san": {"memory": "current"}}
+    stages.train_recipe(tiny.recipe(**own), store, tmp_path, stages=["sentence"])
+
+
 def test_a_stage_whose_beginning_is_not_there_is_refused(store: Store, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no such run") as caught:
         stages.train_recipe(tiny.recipe(), store, tmp_path, stages=["document"])

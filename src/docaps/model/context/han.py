@@ -60,19 +60,27 @@ class HierarchicalAttention(StateAttention):
         self.gate = Gate(size=size, bias=gate_bias)
         self.norm = nn.LayerNorm(size) if norm_output else nn.Identity()
 
-    def project(self, words: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"]) -> DecoderState:
-        """Return the keys and values of each sentence's words."""
+    def project(
+        self,
+        words: Float[Tensor, "B K N D"],
+        mask: Bool[Tensor, "B K N"],
+        keys: Float[Tensor, "B K N D"] | None = None,  # noqa: ARG002
+    ) -> DecoderState:
+        """Return the keys and values of each sentence's words; both are made of the same states."""
         return HanMemory(self.words.project(words.flatten(0, 1)), mask)
 
     def alone(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Normalise the states, if those with a context are."""
         return self.norm(states)  # type: ignore[no-any-return]
 
-    def forward(self, states: Float[Tensor, "B L D"], memory: DecoderState) -> Float[Tensor, "B L D"]:
+    def forward(
+        self, states: Float[Tensor, "B L D"], memory: DecoderState, queries: Float[Tensor, "B L D"] | None = None
+    ) -> Float[Tensor, "B L D"]:
         """Mix each state with its context; rows without context are only normalised."""
         memory = cast(HanMemory, memory)
         present = memory.mask.any(dim=-1)  # (B, K)
-        asking = states if self.query_gradient else states.detach()
+        asking = states if queries is None else queries
+        asking = asking if self.query_gradient else asking.detach()
         found = self.dropout(self._attend_to_sentences(asking, self._attend_to_words(asking, memory, present), present))
         mixed = self.gate(states, self.feed_forward_residual(found, self.feed_forward))
         return self.norm(torch.where(present.any(dim=-1)[:, None, None], mixed, states))  # type: ignore[no-any-return]

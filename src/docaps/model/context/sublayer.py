@@ -62,7 +62,7 @@ class ContextSublayer(nn.Module):
     def measure(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> ContextUse:
         """Return what this layer does with the context, for diagnosis."""
         memory, (_, visible) = self.project(context), _visible(context.mask)
-        inputs = self.residual.norm(states) if self.residual.norm_first else states
+        inputs = self.residual.inputs(states)
         found = self.attention(inputs, memory, visible)
         lengths = [torch.linalg.vector_norm(vectors, dim=-1) for vectors in (found, states)]
         return ContextUse(self.attention.weights(inputs, memory, visible).mean(dim=1), lengths[0] / lengths[1])

@@ -35,7 +35,7 @@ def test_context_attention_with_a_gate_equals_the_loops_with_gradients(side: str
 
 
 def test_the_context_encoder_is_a_layer_over_the_joined_history() -> None:
-    """Oldest sentence first, an end mark, positions counted over all of them, one self-attention and feed-forward layer."""
+    """Oldest sentence first, an end mark, positions counted over all, one self-attention and feed-forward layer."""
     model, batch = tiny.build(tiny.settings("zhang")), with_end_marks(tiny.sample_batch())
     network = model.context
     vectors = model.embeddings.source(batch.history)
