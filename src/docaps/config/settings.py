@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, create_model, field_serializer, model_validator
 
@@ -62,6 +62,9 @@ class StageSettings(StageTables):
     A table of a system below it, such as [stage.NAME.han], changes that table's settings for this stage.
     """
 
+    EARLIER: ClassVar[Mapping[str, Any]] = {"dropout_attention": 0.0, "dropout_feed_forward": 0.0}
+    """Before 0.3 only embeddings and sub-layers had dropout."""
+
     system: SystemName = "transformer"
     init_from: str | None = Field(None, description="name of an earlier stage whose weights this one starts from")
     freeze: Names = Field((), strict=False, description="prefixes of names of weights that are not trained")
@@ -112,16 +115,10 @@ class StageSettings(StageTables):
     averaged: Count = Field(5, description="models in the average, one from each of the last validations")
 
     @classmethod
-    def unknown_to(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings that the version which stored a stage did not know, as far as they would change it."""
-        # Before 0.3 only embeddings and sub-layers had dropout.
-        later = {"dropout_attention": 0.0, "dropout_feed_forward": 0.0} if stored.get("dropout", 0.1) else {}
-        return {name: value for name, value in later.items() if name not in stored}
-
-    @classmethod
-    def complete(cls, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a stored stage without the dropout of parts that had none."""
-        return {**stored, **cls.unknown_to(stored)}
+    def unknown_to(cls, stored: Any) -> dict[str, Any]:
+        """Return the settings that the version which stored a stage did not know; none, if it had no dropout."""
+        dropped = not isinstance(stored, Mapping) or stored.get("dropout", 0.1)
+        return super().unknown_to(stored) if dropped else {}
 
     @field_serializer("inherited_exempt", "freeze")
     def _as_in_json(self, names: tuple[str, ...]) -> list[str]:
@@ -186,17 +183,16 @@ class Recipe(SystemTables):
     decoding: DecodingSettings = DecodingSettings()
 
     @classmethod
-    def complete(cls, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a stored recipe whose stages mean what they meant."""
-        found = _stages_in(stored)
-        changed = {name: StageSettings.complete(stage) for name, stage in found.items()}
-        return {**stored, "stage": {**stored["stage"], **changed}} if found else stored
+    def unknown_to(cls, stored: Any) -> dict[str, Any]:
+        """Return the settings that the version which stored a recipe did not know, those of its stages included."""
+        stages = {name: StageSettings.unknown_to(stage) for name, stage in _stages_in(stored).items()}
+        found = {name: stage for name, stage in stages.items() if stage}
+        return super().unknown_to(stored) | ({"stage": found} if found else {})
 
-    def as_begun(self, stored: Any) -> "Recipe":
-        """Return this recipe as the version that stored another form of it understands it."""
-        unknown = {name: StageSettings.unknown_to(stage) for name, stage in _stages_in(stored).items()}
-        stages = {name: stage.model_copy(update=unknown.get(name, {})) for name, stage in self.stage.items()}
-        return self.model_copy(update={"stage": stages})
+    def as_begun(self, stored: Any) -> Self:
+        """Return this recipe as the version that stored another form of it understands it, whatever stages that has."""
+        common = {name: stage for name, stage in _stages_in(stored).items() if name in self.stage}
+        return super().as_begun({**stored, "stage": common} if isinstance(stored, Mapping) else stored)
 
     @model_validator(mode="after")
     def _stages_are_in_order(self) -> "Recipe":

@@ -32,7 +32,9 @@ from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
 
 VERSION = 2
-"""Version of grid.json; in version 1 the rivals had other forms, and `han` a single stage."""
+"""Version of grid.json."""
+CHANGED = {"han", "han-joint"}
+"""Rows that had other stages in version 1: `han` both sides at once, `han-joint` a whole stage after han-encoder."""
 SHOWN = 6
 """Differences of settings that an error lists."""
 
@@ -225,7 +227,7 @@ def as_begun(grid: Grid) -> Grid:
         return grid
     stored = read_json(grid.request, error=RunError)
     recipe = stored.get("recipe") if isinstance(stored, dict) else None
-    return replace(grid, recipe=grid.recipe.as_begun(recipe))
+    return replace(grid, recipe=grid.recipe.as_begun(recipe)) if isinstance(recipe, dict) else grid
 
 
 def check_request(grid: Grid) -> None:
@@ -244,11 +246,11 @@ def check_request(grid: Grid) -> None:
 
 
 def _upgrade(request: Any, grid: Grid) -> Any:
-    """Return a stored request in the current version; refuse to add rows whose systems had another form before."""
+    """Return a stored request in the current version; refuse rows that had other stages before."""
     if not isinstance(request, dict) or request.get("version") != 1:
         return request
-    if changed := [row.name for row in grid.rows if row.system in EARLIER_FORMS]:
-        what = f"a grid of docaps 0.2 is here, in which {', '.join(changed)} had other forms"
+    if changed := [row.name for row in grid.rows if row.name in CHANGED]:
+        what = f"a grid of an earlier version is here, in which {' and '.join(changed)} had other stages"
         raise RunError(f"{what}: choose another --dir, or other rows with --only", path=grid.directory)
     return {**request, "version": VERSION}
 
