@@ -8,11 +8,11 @@ import pytest
 from tests.architecture.test_equations import ROOT, names_of_tests
 
 from docaps.config import Recipe, bundled_recipes, load_recipe
-from docaps.config.systems import SystemTables
-from docaps.runs.directory import EARLIER_FORMS
+from docaps.config.systems import SYSTEMS, SystemTables
 
 PAGE = (ROOT / "docs" / "explanation" / "other-systems.md").read_text(encoding="utf-8")
 RIVALS = ("zhang", "han", "san")
+EARLIER = {name: SYSTEMS[name].settings.EARLIER for name in RIVALS}  # type: ignore[union-attr]
 
 
 def section(system: str) -> str:
@@ -53,15 +53,15 @@ def test_a_published_point_is_the_default_and_has_a_test(system: str, row: list[
     assert [getattr(getattr(recipe, table), key) for recipe in recipes] == [value] * 3
     other = tomllib.loads(f"value = {otherwise.split('`')[1]}")["value"]
     assert other != value
-    assert EARLIER_FORMS[table].get(key, other) == other
+    assert EARLIER[table].get(key, other) == other
     changed = {key: other, **({"memory": "current"} if (table, key) == ("san", "gradient") else {})}
     Recipe.model_validate({table: changed})  # the setting has this value, too
 
 
-@pytest.mark.parametrize("system", EARLIER_FORMS)
+@pytest.mark.parametrize("system", EARLIER)
 def test_every_point_of_the_earlier_form_is_in_the_table(system: str) -> None:
     found = {one[1] for one in map(setting, points(system)) if one}
-    assert EARLIER_FORMS[system].keys() <= found
+    assert EARLIER[system].keys() <= found
 
 
 @pytest.mark.parametrize("system", [*RIVALS, "concat"])

@@ -8,21 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from docaps.config import SystemSettings
 from docaps.errors import RunError
 from docaps.files import read_json, write_json
-from docaps.runs.directory import (
-    EARLIER_FORMS,
-    FINISHED,
-    FORMAT,
-    INTERRUPTED,
-    LOCK,
-    Run,
-    locked,
-    now,
-    open_run,
-    versions,
-)
+from docaps.runs.directory import FINISHED, FORMAT, INTERRUPTED, LOCK, Run, locked, now, open_run, versions
 
 
 def message(path: Path) -> str:
@@ -70,32 +58,6 @@ def test_a_run_without_a_format_is_of_docaps_0_1(tmp_path: Path) -> None:
     assert run.read() == expected
     run.write(run.read())
     assert run.read() == read_json(run.description, error=RunError) == expected
-
-
-@pytest.mark.parametrize("form", [None, 2])
-def test_a_run_of_an_earlier_format_has_the_form_that_its_system_had_then(tmp_path: Path, form: int | None) -> None:
-    """What the run wrote down stays; tables of other systems are left as they are."""
-    run, number = Run(tmp_path), {} if form is None else {"format": form}
-    for name, earlier in EARLIER_FORMS.items():
-        key, other = next(iter(earlier)), {"other": {"kept": 1}}
-        stored = {"name": name, name: {"distances": True, key: "as stored"}, **other}
-        write_json(run.description, {"status": FINISHED, "settings": {"system": stored}, **number})
-        expected = {"name": name, name: {**earlier, "distances": True, key: "as stored"}, **other}
-        assert run.read()["settings"]["system"] == expected
-        write_json(run.description, {"status": FINISHED, "settings": {"system": stored}, "format": FORMAT})
-        assert run.read()["settings"]["system"] == stored
-    write_json(run.description, {"status": FINISHED, "settings": {"system": {"name": "qcn"}}, **number})
-    assert run.read()["settings"]["system"] == {"name": "qcn"}
-
-
-@pytest.mark.parametrize("name", EARLIER_FORMS)
-def test_the_earlier_forms_differ_from_todays_defaults_in_every_setting(name: str) -> None:
-    defaults = getattr(SystemSettings(), name).model_dump()
-    assert {key for key, value in EARLIER_FORMS[name].items() if defaults[key] == value} == set()
-    changed = {name: dict(EARLIER_FORMS[name])}
-    assert (
-        getattr(SystemSettings.model_validate({"name": name, **changed}), name).model_dump() == defaults | changed[name]
-    )
 
 
 @pytest.mark.parametrize("found", [FORMAT + 1, 0, "2", None])

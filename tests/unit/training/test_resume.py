@@ -12,6 +12,7 @@ from tests.unit.training.tiny_training import CPU
 
 from docaps import progress
 from docaps.batches.prefetch import StepData
+from docaps.config import SYSTEMS
 from docaps.corpus.store import Store
 from docaps.errors import CheckpointError, RunError
 from docaps.files import sha256
@@ -346,3 +347,37 @@ def test_an_older_run_that_saved_no_state_starts_anew_with_all_dropouts(store: S
     make_older(Run(tmp_path / "sentence"))
     run = train(store, tmp_path, **FEW)
     assert sha256(run.weights) == sha256(train(store, tmp_path / "new", **FEW).weights)
+
+
+@pytest.mark.parametrize("name", ["zhang", "han", "san"])
+def test_a_rival_begun_before_the_published_forms_goes_on_in_its_own(
+    store: Store, tmp_path: Path, said: list[str], name: str
+) -> None:
+    """All its settings that the version did not know stay as they were; only those of its own table are named."""
+    tables = {key: dict(SYSTEMS[key].settings.EARLIER) for key in ("zhang", "han", "san")}  # type: ignore[union-attr]
+    changed = {"system": name, "steps": STEPS, "save_every": 5, "result": "last"}
+    stage = {**tiny.recipe().stage["document"].model_dump(), **changed}
+    before, today = tiny.recipe(stage__document=stage, **tables), tiny.recipe(stage__document=stage)
+    (sentence,) = train_recipe(before, store, tmp_path / "whole", stages=["sentence"])
+    shutil.copytree(sentence.path.parent, tmp_path / "older")
+    (whole,) = train_recipe(before, store, tmp_path / "whole", stages=["document"])
+    older = Run(tmp_path / "older" / "document")
+    for step, recipes in ((6, before), (8, today)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Learner, "compute", stop_at(step, Interrupted(15)))
+            with pytest.raises(Interrupted):
+                train_recipe(recipes, store, tmp_path / "older", stages=["document"])
+        description = older.read()
+        for table, earlier in tables.items():
+            for key in earlier:
+                description["settings"]["system"][table].pop(key, None)
+        older.write(description)
+    train_recipe(today, store, tmp_path / "older", stages=["document"])
+    assert sha256(older.weights) == sha256(whole.weights)
+    were = [line for line in said if "begun by an older version" in line]
+    assert len(were) == 2
+    assert [f"{name}.{key} = {value}" in were[0] for key, value in tables[name].items()] == [True] * len(tables[name])
+    assert not any(f"{other}." in were[0] for other in tables.keys() - {name})
+    train_recipe(today, store, tmp_path / "older", stages=["document"])
+    assert said[-1] == f"{older.path}: finished already, kept"
+    assert not older.read()["settings"]["system"][name].keys() & tables[name].keys()
