@@ -84,6 +84,7 @@ MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "zhang-encoder": ("zhang", {"zhang": {"decoder": False}}),
     "zhang-two-layers": ("zhang", {"zhang": {"layers": 2}}),
     "zhang-without-mark": ("zhang", {"zhang": {"end_mark": False}}),
+    "zhang-dropout": ("zhang", {"zhang": {"dropout": "all"}}),
     "han-encoder": ("han", {"han": {"side": "encoder"}}),
     "han-decoder": ("han", {"han": {"side": "decoder"}}),
     "han-gradient": ("han", {"han": {"gradient": True}}),

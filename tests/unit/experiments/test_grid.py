@@ -128,7 +128,7 @@ def test_rows_of_a_grid_begun_before_the_published_forms_keep_the_earlier_ones(t
         check_request(grid)
     older = as_begun(grid)
     check_request(older)
-    assert read_request(grid.directory)[0] == older.recipe
+    assert read_request(grid.directory)[0] == older.recipe.model_copy(update={"seed": 0})
     for row in older.rows:
         table = getattr(older.recipe_of(Cell(1, row)).system(row.name), row.system)
         assert {key: getattr(table, key) for key in table.EARLIER} == table.EARLIER

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, StageSettings
-from docaps.model.builders import build_model, count_parameters, dropout_rates
+from docaps.model.builders import build_model, count_parameters, dropout_rates, sketch_model
+from docaps.model.checkpoint import weights_of
 from docaps.model.context.states import FARTHEST
 from docaps.model.layers import DropoutRates
 from docaps.training.objective import compute_loss
@@ -175,3 +176,11 @@ def test_modes_have_the_weights_they_need() -> None:
     }
     for name, expected in counts.items():
         assert count_parameters(build_model(tiny.mode(name), vocabulary=11)) - plain == expected, name
+
+
+@pytest.mark.parametrize("name", sorted([*tiny.BUILT_IN, *tiny.MODES]))
+def test_a_sketch_has_the_weights_of_the_model_without_their_values(name: str) -> None:
+    sketch, model = (build(tiny.mode(name), vocabulary=11) for build in (sketch_model, build_model))
+    found, expected = weights_of(sketch), weights_of(model)
+    assert {key: weight.shape for key, weight in found.items()} == {key: one.shape for key, one in expected.items()}
+    assert {weight.device.type for weight in (*found.values(), *sketch.buffers())} == {"meta"}

@@ -258,7 +258,8 @@ def test_distances_differ_up_to_the_farthest() -> None:
 def test_selective_attention_drops_the_weights_of_words(how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The product of a sentence's and a word's weight, scaled up where it is kept."""
     own = replace(shape("pre"), dropout=replace(shape("pre").dropout, attention=0.3))
-    module = randomised(SelectiveAttention(shape=own, attention=how, sentences="softmax", words="softmax"))
+    weightings: dict[str, Any] = {"sentences": "softmax", "words": "softmax"}
+    module = randomised(SelectiveAttention(shape=own, attention=how, bias=False, residual=False, **weightings))
     states, memory = draw(B, L, D, seed=3), module.project(*histories())
     torch.manual_seed(4)
     found = module.train()(states, memory)
