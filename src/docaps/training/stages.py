@@ -122,7 +122,7 @@ class Stage:
     def _describe_unknown(self, unknown: Mapping[str, Any]) -> str:
         """Name the settings that an older version did not know, as far as they concern this stage and its system."""
         own = SYSTEMS[self.settings.system].table
-        tables = {own: unknown.get("system", {}).get(own, {})} if own else {}
+        tables = {name: table for name, table in unknown.get("system", {}).items() if name == own}
         return listing([f"{name} = {value}" for name, value in flatten({**unknown.get("stage", {}), **tables}).items()])
 
     def _train_or_keep(self) -> Run:
