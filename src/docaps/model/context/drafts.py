@@ -18,21 +18,24 @@ from docaps.model.hypotheses import Hypotheses
 
 LONGEST = 2
 """A draft has at most this many words for each token of its source (Maruf et al. 2019)."""
-MOST = 1_000_000
-"""Drafts that are kept: some hundred bytes each, more than the sentences of a corpus of documents."""
+MOST = 50_000
+"""Drafts that are kept, some hundred bytes each: more than the sentences of the documents being translated."""
+MOST_IN_TRAINING = 1_000_000
+"""The same in training: more than the sentences of most corpora of documents."""
 
 
 class Drafts:
     """Drafts of the sentences seen so far; threads may share them, copies of a model do not."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
         self._known: dict[bytes, bytes] = {}
         self._weights: Hashable = None
         self._lock = Lock()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Drafts":
         """Return drafts of another model, none so far."""
-        return Drafts()
+        return Drafts(self._most)
 
     def clear(self) -> None:
         """Forget all drafts."""
@@ -55,7 +58,7 @@ class Drafts:
     def _recall(self, rows: list[bytes], weights: Hashable) -> dict[bytes, bytes]:
         """Return the known drafts of some sentences; drafts of other weights are forgotten."""
         with self._lock:
-            if weights != self._weights or len(self._known) > MOST:
+            if weights != self._weights or len(self._known) > self._most:
                 self._known, self._weights = {}, weights
             return {row: self._known[row] for row in rows if row in self._known}
 

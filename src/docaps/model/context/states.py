@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
-from docaps.model.context.drafts import LONGEST, Drafts, search_greedily
+from docaps.model.context.drafts import LONGEST, MOST_IN_TRAINING, Drafts, search_greedily
 from docaps.model.interface import DecoderState, Encoding
 from docaps.model.layers import Backbone, WordVectors
-from docaps.model.mixed_precision import without_autocast_cache
+from docaps.model.mixed_precision import without_autocast, without_autocast_cache
 from docaps.model.transformer import Decoded, DecoderLayer, Transformer, TransformerState
 
 FARTHEST = 16
@@ -101,12 +101,22 @@ class StatesTransformer(Transformer):
         self._drafts = Drafts()
         self._initial: tuple[StatesTransformer, ...] = ()
         """The model that training started from; in a tuple, so that its weights are not among this model's."""
+        self._drafter: tuple[StatesTransformer, ...] = ()
+        """The same in double precision, for drafts."""
 
     def start_training(self) -> None:
-        """Keep a copy of the initial weights, if other sentences are to be read with them."""
-        self._initial = ()
-        if self.options.initial:
-            self._initial = (copy.deepcopy(self).eval().requires_grad_(False),)
+        """Keep copies of the initial weights, if other sentences are to be read with them."""
+        self._initial, self._drafter = (), ()
+        if not self.options.initial:
+            return
+        reader = copy.deepcopy(self).eval().requires_grad_(False)
+        if self.options.drafts:
+            # In lower precision, the words of a draft would depend on which sentences are drafted with it. A resumed
+            # training drafts each sentence again, with others, and must find the same words.
+            drafter = copy.deepcopy(reader).double()
+            drafter._drafts = Drafts(MOST_IN_TRAINING)
+            self._drafter = (drafter,)
+        self._initial = (reader,)
 
     def train(self, mode: bool = True) -> "StatesTransformer":
         """Switch between training and evaluation; the drafts of one are not those of the other."""
@@ -160,9 +170,12 @@ class StatesTransformer(Transformer):
 
     def _reader(self) -> "StatesTransformer":
         """Return the model that reads other sentences: this one or, in training, the one that it started from."""
-        if not self.training or not self._initial:
+        return self._kept_or_self(self._initial)
+
+    def _kept_or_self(self, kept: "tuple[StatesTransformer, ...]") -> "StatesTransformer":
+        if not self.training or not kept:
             return self
-        return self._initial[0].to(self.embeddings.source.weight.device)
+        return kept[0].to(self.embeddings.source.weight.device)
 
     def _source_words(self, history: Int[Tensor, "B K N"]) -> OtherWords:
         """Return the encoder's states of source sentences, each distinct one encoded once."""
@@ -192,9 +205,9 @@ class StatesTransformer(Transformer):
         """Translate other sentences without context; sentences without words have no translation."""
         if not bool((history != PAD).any()):
             return None
-        reader, (sentences, index) = self._reader(), distinct(with_end_tokens(history))
-        with torch.no_grad(), without_autocast_cache(), _evaluated(reader):
-            drafts = reader._drafts.of(sentences, reader._weight_versions(), reader._translate_alone)
+        drafter, (sentences, index) = self._kept_or_self(self._drafter), distinct(with_end_tokens(history))
+        with torch.no_grad(), without_autocast_cache() if drafter is self else without_autocast(), _evaluated(drafter):
+            drafts = drafter._drafts.of(sentences, drafter._weight_versions(), drafter._translate_alone)
         return drafts[index].masked_fill(~_worded(history), PAD)
 
     def _weight_versions(self) -> tuple[int, ...]:

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
-from docaps.model.context import drafts as module
-from docaps.model.context.drafts import LONGEST, Drafts, search_greedily
+from docaps.model.builders import build_model
+from docaps.model.context.drafts import LONGEST, MOST_IN_TRAINING, Drafts, search_greedily
 from docaps.model.context.states import StatesTransformer
 from docaps.model.interface import TranslationModel
 
@@ -116,9 +116,8 @@ def test_each_sentence_is_drafted_once_while_the_weights_are_the_same() -> None:
     assert len(asked) == 5
 
 
-def test_no_more_drafts_are_kept_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 3)
-    known = Drafts()
+def test_no_more_drafts_are_kept_than_fit() -> None:
+    known = copy.deepcopy(Drafts(3))
     for word in range(4, 20):
         known.of(torch.tensor([[word, EOS]]), (), lambda sentences: sentences)
         assert len(known._known) <= 4
@@ -142,6 +141,35 @@ def test_drafts_in_training_have_no_dropout_and_leave_the_mode_as_it_was() -> No
     expected = model._draft(batch.history)
     assert torch.equal(model.train()._draft(batch.history), expected)
     assert all(part.training for part in model.modules())
+
+
+def test_drafts_in_training_do_not_depend_on_the_sentences_drafted_with_them() -> None:
+    """Else a resumed training would read others; in bfloat16, in which it may run, a tenth of them would change."""
+    size = {"size": 128, "feed_forward": 256, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
+    model = build_model(tiny.settings("san", tables={"model": size, "san": {"side": "decoder"}}), vocabulary=3000)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(torch.randn(weight.shape, generator=generator), alpha=0.05)
+    model.start_training()
+    lengths = torch.randint(4, 16, (48,), generator=generator)
+    sentences = torch.randint(5, 3000, (48, 1, 15), generator=generator)
+    sentences[torch.arange(15) >= lengths[:, None, None]] = PAD
+    found = []
+    for count in (48, 7):
+        model.start_training()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            drafts = [model.train()._draft(_cut(part)) for part in sentences.split(count)]
+            assert torch.is_autocast_enabled("cpu")
+        found.append([words(row) for part in drafts for row in part[:, 0]])
+    assert found[0] == found[1]
+    assert sum(map(len, found[0])) > 500
+    assert model._drafter[0]._drafts._most == MOST_IN_TRAINING
+
+
+def _cut(sentences: Tensor) -> Tensor:
+    """Without positions that are padding in all rows."""
+    return sentences[..., : int((sentences != PAD).sum(dim=-1).max())]
 
 
 def inputs_of_last_feed_forward(model: TranslationModel, batch: Batch) -> list[Tensor]:
