@@ -37,6 +37,7 @@ def test_models_that_do_not_see_the_history_cannot(system: str) -> None:
         ("zhang", {}),
         ("han", {"han": {"side": "encoder"}}),
         ("han", {"han": {"side": "decoder"}}),
+        ("han", {"han": {"side": "joint"}}),
         ("san", {}),
         ("concat", {}),
         ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
@@ -44,6 +45,12 @@ def test_models_that_do_not_see_the_history_cannot(system: str) -> None:
 )
 def test_every_rival_learns_it(system: str, tables: dict[str, dict[str, object]]) -> None:
     assert train_and_test(system, **tables)[0] > 0.95
+
+
+@pytest.mark.learning
+def test_selective_attention_to_drafts_learns_it() -> None:
+    """Drafts of a model that has learnt to write a pronoun and nothing else."""
+    assert train_and_test("san", san={"side": "decoder"})[0] > 0.9
 
 
 @pytest.mark.learning

@@ -190,8 +190,9 @@ class _Pace:
     def __init__(self, recipe: Recipe, system: SystemSettings, stage: str, store: Store) -> None:
         place, settings = choose_device(), recipe.stage[stage]
         model = build_model(system, vocabulary=len(store.codec.vocabulary), dropout=dropout_rates(settings))
+        model.start_training()
         device = Device(place, choose_precision(recipe.precision, place))
-        weight, kind = recipe.regulariser.weight, settings.sampling or model.sampling
+        weight, kind = system.regulariser.weight, settings.sampling or model.sampling
         self._learner = Learner(model, settings=settings, regulariser_weight=weight, device=device)
         data = store.split("train")
         sampler = make_sampler(kind, data, budget=settings.batch_tokens, seed=recipe.seed)

@@ -99,6 +99,8 @@ class TranslationModel(nn.Module, ABC):
     """Whether the model also reads the translations of these sentences: its own ones when it translates."""
     shuffled: bool = False
     """Whether the model is a control that gets the sentences of other documents instead."""
+    reads_initial_weights: bool = False
+    """Whether training also uses the weights that a stage starts from, so that it must start from some."""
     sampling: Sampling = "sentences"
     """What training batches consist of: sentences of similar length, or runs of consecutive sentences."""
 
@@ -111,6 +113,9 @@ class TranslationModel(nn.Module, ABC):
         """Return whether some weights get no gradient from this batch because it has no context."""
         nothing = self.history > 0 and not bool(batch.history_mask.any())
         return nothing or (self.translations and batch.target_history is None)
+
+    def start_training(self) -> None:
+        """Prepare for training; the weights are those that the training starts from."""
 
     @abstractmethod
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:

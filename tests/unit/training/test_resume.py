@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 from tests.invariants import tiny
+from tests.unit.training.tiny_training import CPU
 
 from docaps import progress
 from docaps.batches.prefetch import StepData
+from docaps.config import SYSTEMS
 from docaps.corpus.store import Store
 from docaps.errors import CheckpointError, RunError
 from docaps.files import sha256
@@ -19,7 +21,7 @@ from docaps.model.checkpoint import read_tensors, read_weights, write_tensors
 from docaps.runs.directory import Run, locked
 from docaps.runs.training_log import read_metrics
 from docaps.training.learner import Learner
-from docaps.training.stages import train_recipe
+from docaps.training.stages import Stage, train_recipe
 from docaps.training.state import TRAINER_STATE, read_state
 
 STEPS = 12
@@ -101,6 +103,46 @@ def test_stopped_and_continued_is_uninterrupted(
     pieces = train_with_stops(store, tmp_path / "pieces", stops, **settings)
     assert sha256(pieces.weights) == sha256(whole.weights)
     assert rows(pieces) == rows(whole)
+
+
+@pytest.mark.parametrize("name", ["zhang", "han", "san", "san-decoder"])
+def test_rivals_stopped_and_continued_are_uninterrupted(store: Store, tmp_path: Path, name: str) -> None:
+    """Those that read other sentences with the weights of the sentence model still do so after a stop."""
+    system, tables = tiny.MODES.get(name, (name, {}))
+    changed = {"system": system, "steps": STEPS, "dropout": 0.3, "validate_every": 3, "save_every": 5, "result": "last"}
+    chosen = tiny.recipe(stage__document={**tiny.recipe().stage["document"].model_dump(), **changed, **tables})
+    (sentence,) = train_recipe(chosen, store, tmp_path / "whole", stages=["sentence"])
+    shutil.copytree(sentence.path.parent, tmp_path / "pieces")
+    (whole,) = train_recipe(chosen, store, tmp_path / "whole", stages=["document"])
+    for step, fault in ((7, Killed()), (8, Interrupted(15))):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Learner, "compute", stop_at(step, fault))
+            with pytest.raises(type(fault)):
+                train_recipe(chosen, store, tmp_path / "pieces", stages=["document"])
+    (pieces,) = train_recipe(chosen, store, tmp_path / "pieces", stages=["document"])
+    assert sha256(pieces.weights) == sha256(whole.weights)
+    assert rows(pieces) == rows(whole)
+
+
+def test_the_weights_that_other_sentences_are_read_with_are_those_of_the_first_stage(
+    store: Store, tmp_path: Path
+) -> None:
+    """At the beginning of the stage, and when it goes on with other weights."""
+    chosen = tiny.recipe(
+        stage__document={**tiny.recipe().stage["document"].model_dump(), "system": "san", "steps": STEPS}
+    )
+    (sentence,) = train_recipe(chosen, store, tmp_path, stages=["sentence"])
+    expected = read_weights(sentence.weights)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "compute", stop_at(7, Interrupted(15)))
+        with pytest.raises(Interrupted):
+            train_recipe(chosen, store, tmp_path, stages=["document"])
+    saved = read_state(Run(tmp_path / "document").state)
+    for state in (None, saved):
+        model = Stage("document", chosen, store, tmp_path)._make_learner(CPU, state).model.train()
+        reader = dict(model._reader().named_parameters())
+        assert all(torch.equal(reader[name], weight) for name, weight in expected.items())
+    assert not any(torch.equal(weight, expected[name]) for name, weight in model.named_parameters() if name in expected)
 
 
 def test_the_optimiser_is_the_same_too(store: Store, tmp_path: Path) -> None:
@@ -305,3 +347,37 @@ def test_an_older_run_that_saved_no_state_starts_anew_with_all_dropouts(store: S
     make_older(Run(tmp_path / "sentence"))
     run = train(store, tmp_path, **FEW)
     assert sha256(run.weights) == sha256(train(store, tmp_path / "new", **FEW).weights)
+
+
+@pytest.mark.parametrize("name", ["zhang", "han", "san"])
+def test_a_rival_begun_before_the_published_forms_goes_on_in_its_own(
+    store: Store, tmp_path: Path, said: list[str], name: str
+) -> None:
+    """All its settings that the version did not know stay as they were; only those of its own table are named."""
+    tables = {key: dict(SYSTEMS[key].settings.EARLIER) for key in ("zhang", "han", "san")}  # type: ignore[union-attr]
+    changed = {"system": name, "steps": STEPS, "save_every": 5, "result": "last"}
+    stage = {**tiny.recipe().stage["document"].model_dump(), **changed}
+    before, today = tiny.recipe(stage__document=stage, **tables), tiny.recipe(stage__document=stage)
+    (sentence,) = train_recipe(before, store, tmp_path / "whole", stages=["sentence"])
+    shutil.copytree(sentence.path.parent, tmp_path / "older")
+    (whole,) = train_recipe(before, store, tmp_path / "whole", stages=["document"])
+    older = Run(tmp_path / "older" / "document")
+    for step, recipes in ((6, before), (8, today)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Learner, "compute", stop_at(step, Interrupted(15)))
+            with pytest.raises(Interrupted):
+                train_recipe(recipes, store, tmp_path / "older", stages=["document"])
+        description = older.read()
+        for table, earlier in tables.items():
+            for key in earlier:
+                description["settings"]["system"][table].pop(key, None)
+        older.write(description)
+    train_recipe(today, store, tmp_path / "older", stages=["document"])
+    assert sha256(older.weights) == sha256(whole.weights)
+    were = [line for line in said if "begun by an older version" in line]
+    assert len(were) == 2
+    assert [f"{name}.{key} = {value}" in were[0] for key, value in tables[name].items()] == [True] * len(tables[name])
+    assert not any(f"{other}." in were[0] for other in tables.keys() - {name})
+    train_recipe(today, store, tmp_path / "older", stages=["document"])
+    assert said[-1] == f"{older.path}: finished already, kept"
+    assert not older.read()["settings"]["system"][name].keys() & tables[name].keys()

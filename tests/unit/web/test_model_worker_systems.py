@@ -28,9 +28,11 @@ GRANULARITIES = {
     "concat": "sentence",
     "concat-2-to-2": "sequential",
     "han": "sequential",
-    "san-decoder": "sequential",
+    "san-decoder": "sentence",
+    "san-decoder-given": "sequential",
     "san-offline": "document",
     "san-decoder-offline": "document",
+    "san-decoder-offline-given": "document",
 }
 
 

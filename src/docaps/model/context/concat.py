@@ -73,7 +73,7 @@ class ConcatTransformer(Transformer):
         if not isinstance(encoding.target_context, Prefix):
             return state
         inputs = self._with_positions(self.embeddings.target(encoding.target_context.words))
-        return replace(state, layers=self._decode(inputs, state)[1])
+        return replace(state, layers=self._decode(inputs, state).layers)
 
     def _visible(self, state: TransformerState) -> Bool[Tensor, "B 1 L"] | None:
         """Mask the padding between a row's prefix and the words written behind it."""
