@@ -305,6 +305,13 @@ def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
     assert sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read")
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        sha256(Path("/proc/self/mem"))
+    assert caught.value.filename == "/proc/self/mem"
+
+
 def test_a_directory_is_replaced_in_one_step_where_the_system_can(tmp_path: Path) -> None:
     """So a process killed at any moment leaves the old directory or the new one."""
     one, other = tmp_path / "one", tmp_path / "other"
