@@ -240,6 +240,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_at_the_last_moment_does_not_block
 
 
 def test_a_directory_with_files_of_others_is_not_replaced(tmp_path: Path) -> None:
+    done.clear()
     path = tmp_path / "store"
     (path / "text").mkdir(parents=True)
     (path / "text" / "notes").write_text("mine")
@@ -253,6 +254,7 @@ def test_a_directory_with_files_of_others_is_not_replaced(tmp_path: Path) -> Non
     with pytest.raises(RunError, match="is a file, expected a directory"):
         replace_by_nothing(file, ["a"])
     assert file.read_text() == "mine"
+    assert done == ["store"]  # refused before the work, not after it
 
 
 def test_a_file_of_others_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
@@ -281,7 +283,11 @@ def test_a_link_is_replaced_and_its_target_kept(
 
 def replace_by_nothing(path: Path, own: list[str]) -> None:
     with replacing_directory(path, own=own, error=RunError):
-        pass
+        done.append(path.name)
+
+
+done: list[str] = []
+"""The directories whose content was written, whatever became of them."""
 
 
 def test_a_link_is_removed_and_not_followed(tmp_path: Path) -> None:
