@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docaps.errors import RunError
-from docaps.files import read_json, write_json
+from docaps.files import LARGEST_DESCRIPTION, read_json, write_json
 from docaps.runs.directory import FINISHED, FORMAT, INTERRUPTED, LOCK, Run, locked, now, open_run, versions
 
 
@@ -50,6 +50,13 @@ def test_an_unfinished_run_is_refused_with_its_status(tmp_path: Path, status: st
 def test_a_broken_description_is_reported_with_its_file(tmp_path: Path, text: str, fault: str) -> None:
     Run(tmp_path).description.write_text(text)
     assert re.search(fault, message(tmp_path))
+
+
+def test_a_description_has_at_most_four_megabytes(tmp_path: Path) -> None:
+    Run(tmp_path).write({"status": FINISHED})
+    with Run(tmp_path).description.open("a") as file:
+        file.write(" " * LARGEST_DESCRIPTION)
+    assert "run.json: cannot be read: it has more than 4,194,304 bytes" in message(tmp_path)
 
 
 def test_a_run_without_a_format_is_of_docaps_0_1(tmp_path: Path) -> None:
