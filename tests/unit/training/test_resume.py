@@ -1,5 +1,6 @@
 """A stopped and resumed training equals an uninterrupted one: weights, optimiser, log, choice of the best."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -238,6 +239,30 @@ def damage_by_no_trainer_state(path: Path) -> None:
     write_tensors(path, read_tensors(path)[0], {TRAINER_STATE: '{"step": 3}'})
 
 
+def change_tensor(path: Path, old: str, new: str, value: torch.Tensor | None = None) -> None:
+    """Store a tensor of a state under another name, or with another value."""
+    tensors, notes = read_tensors(path)
+    name = next(one for one in tensors if one.endswith(old))
+    found = tensors.pop(name)
+    write_tensors(path, tensors | {name.replace(old, new): found if value is None else value}, notes)
+
+
+def damage_by_a_moment_of_another_shape(path: Path) -> None:
+    change_tensor(path, "/exp_avg", "/exp_avg", torch.ones(3))
+
+
+def damage_by_a_moment_that_is_missing(path: Path) -> None:
+    change_tensor(path, "/exp_avg_sq", "/exp_avg_cubed")
+
+
+def damage_by_a_count_that_is_whole(path: Path) -> None:
+    change_tensor(path, "/step", "/step", torch.tensor(3))
+
+
+def damage_by_the_moments_of_another_weight(path: Path) -> None:
+    change_tensor(path, "weight/exp_avg", "height/exp_avg")
+
+
 def damage_by_emptiness(path: Path) -> None:
     path.write_bytes(b"")
 
@@ -250,6 +275,10 @@ def damage_by_emptiness(path: Path) -> None:
         (damage_by_another_model, "is the state of another model"),
         (damage_by_no_trainer_state, "not a saved training state"),
         (damage_by_emptiness, "the weights are damaged"),
+        (damage_by_a_moment_of_another_shape, r"the optimiser's tensors of .* do not fit: found exp_avg \(3,\)"),
+        (damage_by_a_moment_that_is_missing, r"the optimiser's tensors of .* do not fit: .*exp_avg_cubed"),
+        (damage_by_a_count_that_is_whole, r"the optimiser's tensors of .* do not fit"),
+        (damage_by_the_moments_of_another_weight, r"is the state of another model: '.*height' is not in it"),
     ],
 )
 def test_a_damaged_state_is_refused(store: Store, tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
@@ -262,6 +291,33 @@ def test_a_damaged_state_is_refused(store: Store, tmp_path: Path, damage: Callab
     assert caught.value.path == state
     assert sha256(state) == before
     train_recipe(recipe(), store, tmp_path, stages=["sentence"], overwrite=True)
+
+
+@pytest.mark.parametrize("folder", ["text", "snapshots", "tensorboard"])
+def test_a_link_in_place_of_a_folder_is_refused_on_resuming(store: Store, tmp_path: Path, folder: str) -> None:
+    stop(store, tmp_path, 7, Interrupted(2))
+    run = Run(tmp_path / "sentence")
+    elsewhere = tmp_path / "elsewhere"
+    shutil.rmtree(run.path / folder, ignore_errors=True)
+    elsewhere.mkdir()
+    (elsewhere / "step-00000009.safetensors").write_text("mine")
+    (run.path / folder).symlink_to(elsewhere)
+    with pytest.raises(RunError, match=f"{folder}: is a symbolic link: put the folder itself here"):
+        train(store, tmp_path)
+    assert [path.name for path in elsewhere.iterdir()] == ["step-00000009.safetensors"]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_log_that_is_no_file_of_its_own_is_refused(store: Store, tmp_path: Path, kind: str) -> None:
+    stop(store, tmp_path, 7, Interrupted(2))
+    run = Run(tmp_path / "sentence")
+    run.metrics.rename(tmp_path / "log")
+    before = (tmp_path / "log").read_bytes() + b"mine"
+    (tmp_path / "log").write_bytes(before)
+    run.metrics.symlink_to(tmp_path / "log") if kind == "link" else os.mkfifo(run.metrics)
+    with pytest.raises(OSError, match=r"Too many levels of symbolic links|it is a named pipe"):
+        train(store, tmp_path)
+    assert (tmp_path / "log").read_bytes() == before
 
 
 def test_an_unfinished_run_can_be_copied_and_resumed(store: Store, tmp_path: Path) -> None:
