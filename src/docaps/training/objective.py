@@ -80,7 +80,7 @@ def _discounted_cross_entropy(
 ) -> Float[Tensor, ""]:
     """Add up over earlier words, by their weight, and divide by the tokens of the translation, like all of the loss."""
     mean = _mean_cross_entropy(prediction, earlier.states, earlier.words, smoothing)
-    return earlier.weight * mean * (len(earlier.words) / (target != PAD).sum())
+    return earlier.weight * len(earlier.words) * mean / (target != PAD).sum()
 
 
 def _mean_cross_entropy(
