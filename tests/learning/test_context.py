@@ -40,6 +40,8 @@ def test_models_that_do_not_see_the_history_cannot(system: str) -> None:
         ("san", {}),
         ("concat", {}),
         ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
+        ("concat", {"concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4}}),
+        ("concat", {"concat": {"mode": "n-to-n", "segments": True}}),
     ],
 )
 def test_every_rival_learns_it(system: str, tables: dict[str, dict[str, object]]) -> None:
