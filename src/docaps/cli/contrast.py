@@ -66,12 +66,14 @@ def contrast(
     beam: Annotated[int | None, typer.Option(min=1, help="ctxpro: hypotheses kept at each step; 1 is greedy.")] = None,
     examples: ExamplesOption = None,
     keep: KeepOption = None,
+    translations: console.TranslationsOption = "reference",
     json: console.JsonOption = False,
 ) -> None:
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
 
     The model scores right and wrong translations with their history; a tie is wrong. For ctxpro it translates, and is
-    right if the translation holds the expected word.
+    right if the translation holds the expected word. A model that also reads translations of the history is shown those
+    of the set, where it has any, or its own (--translations own).
 
     Give any file of a set, or its directory. contrapro: the authors' JSON file, with --context-dir, or extracted text;
     mt-geneval: its three files side by side; ctxpro: a JSON file beside its inputs; minidocs: what docaps minidocs
@@ -91,7 +93,7 @@ def contrast(
         raise CorpusError("--no-context and --shuffled: give the one or the other")
     context = {"context_dir": context_dir, "context_lines": context_lines}
     if is_grid(run):
-        if keep is None or no_context or shuffled or limit or examples:
+        if keep is None or no_context or shuffled or limit or examples or translations == "own":
             raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
         write_tables(run)  # runs may have finished since the results were written
         found = {"runs": contrast_grid(run, set, path, context, keep=keep, beam=beam)}
@@ -99,10 +101,22 @@ def contrast(
         return
     history: History = "none" if no_context else "shuffled" if shuffled else "own"
     shown = examples if examples is not None else JSON_EXAMPLES if json else 0
-    result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown, keep=keep)
+    result = contrast_run(
+        run,
+        set,
+        path,
+        context,
+        history=history,
+        limit=limit,
+        beam=beam,
+        examples=shown,
+        keep=keep,
+        translations=translations,
+    )
     (console.print_json if json else _print)(result)
     if history == "own" and not json:
-        _print_next(run, set, path, {"--limit": limit, "--keep": keep})
+        own = translations if translations == "own" else None
+        _print_next(run, set, path, {"--limit": limit, "--keep": keep, "--translations": own})
 
 
 def _print_next(run: Path, name: str, path: Path, options: Mapping[str, int | str | None]) -> None:
@@ -125,6 +139,9 @@ def _print(result: Mapping[str, Any]) -> None:
     console.print_table("Right choices", ["items", *COLUMNS], rows)
     groups = (group for key, group in details.items() if key != "by_phenomenon_and_distance")
     methods = [result["interval"]["method"], *(values["method"] for group in groups for values in group.values())]
+    if result.get("translations"):  # stored results of earlier versions do not say
+        shown = "those of the set" if result["translations"] == "reference" else "the model's own"
+        typer.echo(f"Translations of the history: {shown}.")
     typer.echo(f"Intervals: {', '.join(dict.fromkeys(methods))}. Ties, counted as wrong: {result['ties']:,}.")
     typer.echo(result["signature"])
     for example in result["examples"]:
