@@ -48,6 +48,31 @@ def test_every_rival_learns_it(system: str, tables: dict[str, dict[str, object]]
     assert train_and_test(system, **tables)[0] > 0.95
 
 
+TWO_TO_TWO = {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}
+N_TO_N = {"concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4}}
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize(
+    ("system", "tables"),
+    [
+        ("han", {"han": {"side": "decoder"}}),
+        ("han", {"han": {"side": "joint"}}),
+        ("san", {"san": {"side": "decoder"}}),
+        ("concat", TWO_TO_TWO),
+        ("concat", N_TO_N),
+    ],
+)
+def test_systems_that_read_translations_keep_a_free_choice(system: str, tables: dict[str, dict[str, object]]) -> None:
+    assert train_and_test(system, "free", **tables)[0] > 0.95
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("system", ["transformer", "qcn", "zhang", "concat"])
+def test_systems_that_read_the_source_only_cannot(system: str) -> None:
+    assert train_and_test(system, "free")[0] < 0.45
+
+
 @pytest.mark.learning
 def test_lower_precision_keeps_the_accuracy() -> None:
     float32, bfloat16, int8 = train_and_test("qcn+reg", "precisions")
