@@ -65,7 +65,7 @@ def train(system: str, tables: dict[str, Any], free: bool = False) -> Translatio
     return model.eval()
 
 
-def test(model: TranslationModel, free: bool = False) -> float:
+def test(model: TranslationModel, free: bool) -> float:
     """Return the accuracy of pronouns."""
     batch, genders = draw(random.Random(2), 600, model.view, free)
     guesses = model(batch).logits[:, 0, list(PRONOUNS)].argmax(dim=-1)

@@ -81,8 +81,8 @@ PhenomenaOption = Annotated[
     typer.Option(
         metavar="NAMES",
         show_default=False,
-        help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis (default: these five), and "
-        "wording, which only the translation of an earlier sentence decides.",
+        help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis (default: these), "
+        "and wording, which only the translation of an earlier sentence decides.",
     ),
 ]
 

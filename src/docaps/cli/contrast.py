@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from docaps.cli import console
+
+if TYPE_CHECKING:
+    from docaps.diagnosis.contrastive_answers import History
 
 
 def _list_sets() -> list[str]:
@@ -44,6 +47,7 @@ ShuffledOption = Annotated[
     bool, typer.Option("--shuffled", help="Give each item the history of another one, to compare.")
 ]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Use only this many items, evenly over the whole set.")]
+BeamOption = Annotated[int | None, typer.Option(min=1, help="ctxpro: hypotheses kept at each step; 1 is greedy.")]
 ExamplesOption = Annotated[
     int | None, typer.Option(min=0, help="How many answers to show (default: none; with --json, 10).")
 ]
@@ -63,7 +67,7 @@ def contrast(
     no_context: Annotated[bool, typer.Option("--no-context", help="Hide the history, to compare.")] = False,
     shuffled: ShuffledOption = False,
     limit: LimitOption = None,
-    beam: Annotated[int | None, typer.Option(min=1, help="ctxpro: hypotheses kept at each step; 1 is greedy.")] = None,
+    beam: BeamOption = None,
     examples: ExamplesOption = None,
     keep: KeepOption = None,
     translations: console.TranslationsOption = "reference",
@@ -72,8 +76,7 @@ def contrast(
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
 
     The model scores right and wrong translations with their history; a tie is wrong. For ctxpro it translates, and is
-    right if the translation holds the expected word. A model that also reads translations of the history is shown those
-    of the set, where it has any, or its own (--translations own).
+    right if the translation holds the expected word.
 
     Give any file of a set, or its directory. contrapro: the authors' JSON file, with --context-dir, or extracted text;
     mt-geneval: its three files side by side; ctxpro: a JSON file beside its inputs; minidocs: what docaps minidocs
@@ -85,38 +88,34 @@ def contrast(
     Example: docaps contrast runs/table2 --set mt-geneval geneval/ --keep mt-geneval
     """
     from docaps.cli.experiment import write_tables
-    from docaps.diagnosis.contrastive_answers import History, contrast_grid, contrast_run
+    from docaps.diagnosis.contrastive_answers import contrast_grid, contrast_run
     from docaps.errors import CorpusError
     from docaps.runs.grid_results import is_grid
 
-    if no_context and shuffled:
-        raise CorpusError("--no-context and --shuffled: give the one or the other")
-    context = {"context_dir": context_dir, "context_lines": context_lines}
+    history = _choose_history(no_context, shuffled)
+    context, own = {"context_dir": context_dir, "context_lines": context_lines}, translations == "own"
     if is_grid(run):
-        if keep is None or no_context or shuffled or limit or examples or translations == "own":
+        if keep is None or no_context or shuffled or limit or examples or own:
             raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
         write_tables(run)  # runs may have finished since the results were written
         found = {"runs": contrast_grid(run, set, path, context, keep=keep, beam=beam)}
         (console.print_json if json else _print_grid)(found)
         return
-    history: History = "none" if no_context else "shuffled" if shuffled else "own"
-    shown = examples if examples is not None else JSON_EXAMPLES if json else 0
-    result = contrast_run(
-        run,
-        set,
-        path,
-        context,
-        history=history,
-        limit=limit,
-        beam=beam,
-        examples=shown,
-        keep=keep,
-        translations=translations,
-    )
+    more: dict[str, Any] = {"limit": limit, "beam": beam, "keep": keep, "translations": translations}
+    more["examples"] = examples if examples is not None else JSON_EXAMPLES if json else 0
+    result = contrast_run(run, set, path, context, history=history, **more)
     (console.print_json if json else _print)(result)
     if history == "own" and not json:
-        own = translations if translations == "own" else None
-        _print_next(run, set, path, {"--limit": limit, "--keep": keep, "--translations": own})
+        _print_next(run, set, path, {"--limit": limit, "--keep": keep, "--translations": translations if own else None})
+
+
+def _choose_history(no_context: bool, shuffled: bool) -> "History":
+    """Return the history that the options ask for."""
+    from docaps.errors import CorpusError
+
+    if no_context and shuffled:
+        raise CorpusError("--no-context and --shuffled: give the one or the other")
+    return "none" if no_context else "shuffled" if shuffled else "own"
 
 
 def _print_next(run: Path, name: str, path: Path, options: Mapping[str, int | str | None]) -> None:

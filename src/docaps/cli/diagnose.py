@@ -74,8 +74,6 @@ def diagnose(
     A full diagnosis is stored in the run, where docaps report finds it; a quick look (--limit, --items, --no-bleu) only
     where --out says.
 
-    A model that also reads translations of the history is shown the references, or its own (--translations own).
-
     Example: docaps diagnose runs/demo/runs/document --limit 20 --items 200
 
     Example: docaps diagnose RUN --source story.en --reference story.de --set contrapro contrapro.json
@@ -88,9 +86,7 @@ def diagnose(
         raise DocapsError("exists already: give --overwrite to replace it", path=out)
     context = {"context_dir": context_dir, "context_lines": context_lines}
     data = DataOptions(corpus, part, source, reference, format, starts, set, context, limit, items)
-    options = DiagnosisOptions(
-        shuffles=shuffles, bleu=not no_bleu, examples=examples, draws=draws, seed=seed, translations=translations
-    )
+    options = DiagnosisOptions(shuffles, not no_bleu, examples, draws, seed, translations)
     found = diagnose_run(run, data, options, against=against, beam=beam) | {"command": console.typed_command()}
     quick = limit is not None or items is not None or no_bleu
     _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)

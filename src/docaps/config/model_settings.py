@@ -132,7 +132,7 @@ class ConcatSettings(Settings):
 
     mode: Literal["k-to-1", "2-to-2", "n-to-n"] = Field(
         "k-to-1",
-        description="k-to-1: on the source side only; n-to-n: on both sides; 2-to-2: likewise, with one earlier sentence",
+        description="k-to-1: on the source side only; n-to-n: on both sides; 2-to-2: both, one earlier sentence",
     )
     discount: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,

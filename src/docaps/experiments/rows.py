@@ -208,7 +208,8 @@ _NAMES = {
     "table2": "transformer transformer+reg qcn qcn+reg zhang han san concat capsnet qcn-shuffled qcn-noise "
     "zhang-all han-encoder",
     "trials": "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
-    "routed-1 routed-2 routed-3 silent exempt transformer-longer longer reg-centred reg-difference reg-infonce concat-n",
+    "routed-1 routed-2 routed-3 silent exempt transformer-longer longer reg-centred reg-difference reg-infonce "
+    "concat-n",
     "routing": "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
     "unsquashed spread reg-flattened reg-bare reg-unmarked reg-centred reg-difference reg-infonce",
     "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-joint han-at-once han san-online san-sparse "

@@ -1,10 +1,10 @@
 """The phenomena of the corpus: what needs an earlier sentence, or its translation."""
 
 from docaps.corpus.minidocs.phenomena.dialogue import AddressForm, VerbEllipsis
+from docaps.corpus.minidocs.phenomena.free_wording import Wording
 from docaps.corpus.minidocs.phenomena.nouns import Ambiguity, Profession
 from docaps.corpus.minidocs.phenomena.phenomenon import ContextLabel, Event, Phenomenon, Variant
 from docaps.corpus.minidocs.phenomena.pronoun import Pronoun
-from docaps.corpus.minidocs.phenomena.wording import Wording
 from docaps.errors import CorpusError
 
 PHENOMENA: tuple[Phenomenon, ...] = (Pronoun(), Ambiguity(), AddressForm(), Profession(), VerbEllipsis())

@@ -10,7 +10,7 @@ from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.minidocs import MiniCorpus, generate_corpus, generate_documents
 from docaps.corpus.minidocs.lexicon import load_lexicon, parse_terms
 from docaps.corpus.minidocs.phenomena import PHENOMENA, TARGET_SIDE, choose_phenomena
-from docaps.corpus.minidocs.phenomena.wording import Wording
+from docaps.corpus.minidocs.phenomena.free_wording import Wording
 from docaps.corpus.minidocs.rendering import draw_cast
 from docaps.errors import CorpusError
 
@@ -33,7 +33,7 @@ def test_it_is_left_out_unless_it_is_named() -> None:
     assert "wording" not in {label.phenomenon for label in labels}
     assert choose_phenomena("wording") == TARGET_SIDE
     assert [one.name for one in choose_phenomena("wording,address")] == ["address", "wording"]
-    with pytest.raises(CorpusError, match="no phenomenon 'word': there are pronoun, .*, ellipsis, wording"):
+    with pytest.raises(CorpusError, match=r"no phenomenon 'word': there are pronoun, .*, ellipsis, wording"):
         choose_phenomena("word")
 
 
