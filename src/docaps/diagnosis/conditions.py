@@ -35,6 +35,8 @@ class Passage:
 
 HistoryLookup = Callable[[int, int], Passage]
 """From document number and sentence number to the history that is shown."""
+MOST_NEAREST = 16
+"""Of a model that sees whole documents, no more than this many nearest sentences are shown one by one."""
 Conditions = Sequence[tuple[str, HistoryLookup]]
 """Names of conditions with their histories."""
 
@@ -44,14 +46,19 @@ def nearest(count: int) -> str:
     return f"nearest {count}"
 
 
+def shorter_histories(history: int) -> range:
+    """Return the numbers of nearest sentences that are shown to a model that looks at `history` sentences."""
+    return range(1, min(history, MOST_NEAREST + 1))
+
+
 def condition_names(history: int) -> list[str]:
     """List the conditions of a model that looks at `history` sentences."""
-    return [TRUE, SHUFFLED, NONE, *(nearest(count) for count in range(1, history))]
+    return [TRUE, SHUFFLED, NONE, *(nearest(count) for count in shorter_histories(history))]
 
 
 def history_steps(history: int) -> list[tuple[str, str]]:
     """Pair each history with the one that is a sentence shorter, from the nearest sentence to the whole history."""
-    chain = [NONE, *(nearest(count) for count in range(1, history)), TRUE]
+    chain = [NONE, *(nearest(count) for count in shorter_histories(history)), TRUE]
     return list(zip(chain[1:], chain[:-1], strict=True))
 
 
@@ -76,7 +83,7 @@ class Histories:
             (TRUE, self.true),
             *((SHUFFLED, self.shuffled(draw)) for draw in range(shuffles)),
             (NONE, self.none),
-            *((nearest(count), self.nearest(count)) for count in range(1, self._history)),
+            *((nearest(count), self.nearest(count)) for count in shorter_histories(self._history)),
         ]
 
     def true(self, document: int, sentence: int) -> Passage:
@@ -124,5 +131,5 @@ def vary_items(
         others = zip(with_other_histories(seen, seed + draw), seen, strict=True)
         yield SHUFFLED, [with_nearest_history([other], len(own.history))[0] for other, own in others]
     yield NONE, without_history(seen)
-    for count in range(1, history):
+    for count in shorter_histories(history):
         yield nearest(count), with_nearest_history(seen, count)

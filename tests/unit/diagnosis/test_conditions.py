@@ -2,10 +2,21 @@
 
 import pytest
 
+from docaps.batches.windows import WHOLE
 from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.contrastive.contrastive_set import spread_documents, with_nearest_history
 from docaps.corpus.documents import ParallelDocument
-from docaps.diagnosis.conditions import NONE, SHUFFLED, TRUE, Histories, Passage, check_documents, vary_items
+from docaps.diagnosis.conditions import (
+    NONE,
+    SHUFFLED,
+    TRUE,
+    Histories,
+    Passage,
+    check_documents,
+    condition_names,
+    history_steps,
+    vary_items,
+)
 from docaps.errors import CorpusError
 
 
@@ -75,6 +86,16 @@ def test_conditions_are_named_and_each_shuffle_is_one() -> None:
     assert conditions[NONE](0, 4) == passage()
     assert conditions[TRUE](0, 4) == passage("a1", "a2", "a3")
     assert conditions["nearest 2"](0, 4) == passage("a2", "a3")
+
+
+def test_of_whole_documents_only_some_nearest_sentences_are_shown() -> None:
+    names = condition_names(WHOLE)
+    assert names == [TRUE, SHUFFLED, NONE, *(f"nearest {count}" for count in range(1, 17))]
+    assert [name for name, _ in Histories(DOCUMENTS, WHOLE, seed=1).conditions(1)] == names
+    assert history_steps(WHOLE)[-1] == (TRUE, "nearest 16")
+    assert Histories(DOCUMENTS, WHOLE, seed=1).true(2, 5) == passage("c0", "c1", "c2", "c3", "c4")
+    assert condition_names(17)[-1] == "nearest 16"
+    assert condition_names(16)[-1] == "nearest 15"
 
 
 def test_a_single_document_is_refused() -> None:
