@@ -81,9 +81,9 @@ def test_lower_precision_keeps_the_accuracy() -> None:
     assert int8 >= float32 - 0.003
 
 
-def train_and_diagnose(folder: Path, training: str) -> dict[str, Any]:
+def train_and_diagnose(folder: Path, *words: str) -> dict[str, Any]:
     """Train on documents with their own or with shuffled histories; diagnose on documents with their own."""
-    command = [sys.executable, "-m", "tests.learning.histories", str(folder), training]
+    command = [sys.executable, "-m", "tests.learning.histories", str(folder), *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout))
 
@@ -102,6 +102,16 @@ def test_a_model_that_was_trained_with_shuffled_histories_is_found_to_use_none(t
     found = train_and_diagnose(tmp_path, "shuffled")
     assert (found["verdict"], found["verdict_code"]) == ("context not used", "not_used")
     assert found["reason"] != "untrained"
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize(("system", "verdict"), [("concat", "used"), ("qcn", "not_used")])
+def test_who_keeps_a_free_choice_is_found_to_use_context_by_likelihood_alone(
+    system: str, verdict: str, tmp_path: Path
+) -> None:
+    found = train_and_diagnose(tmp_path, "free", system)
+    assert found["choices"] is None
+    assert found["verdict_code"] == verdict
 
 
 @pytest.mark.stress

@@ -31,8 +31,9 @@ SETTINGS = (
     "preparation.merges=3000",
     "model.size=64",
     "model.feed_forward=256",
-    "stage.sentence.steps=500",
-    "stage.document.steps=1200",
+    "stage.sentence.steps=400",
+    "stage.document.steps=800",
+    "stage.document.batch_tokens=1000",
     "stage.document.inherited_rate=1.0",
     "stage.document.inherited_exempt=[]",
 )
