@@ -134,6 +134,34 @@ def loss(logits: Tensor, target: list[list[int]], correlations: Tensor, weight: 
     return -total / tokens
 
 
+def discounted_loss(windows: list[list[tuple[Tensor, list[int]]]], discount: float) -> Tensor:
+    """Every word of a window's last sentence weighs 1, one of the others the discount; per word of a last sentence."""
+    total, tokens = torch.zeros((), dtype=torch.float64), 0
+    for window in windows:
+        for number, (logits, words) in enumerate(window):
+            last = number == len(window) - 1
+            tokens += len(words) if last else 0
+            for scores, word in zip(logits, words, strict=True):
+                total = total - (1.0 if last else discount) * log_probability(scores, word)
+    return total / tokens
+
+
+def segmented_inputs(sentences: list[list[Tensor]], shift: int, segments: list[Tensor] | None) -> list[Tensor]:
+    """Scale, count positions with a jump after each sentence, add the vector of the distance to the last sentence."""
+    inputs, position = [], 0
+    for number, words in enumerate(sentences):
+        distance = len(sentences) - 1 - number
+        for word in words:
+            size = len(word)
+            angles = [position / 10_000 ** (2 * (i % (size // 2)) / size) for i in range(size)]
+            waves = [math.sin(a) if i < size // 2 else math.cos(a) for i, a in enumerate(angles)]
+            own = word + segments[distance - 1] if segments is not None and distance > 0 else word
+            inputs.append(math.sqrt(size) * own + torch.tensor(waves, dtype=word.dtype))
+            position += 1
+        position += shift
+    return inputs
+
+
 def length_penalty(length: int, alpha: float) -> float:
     """GNMT's, as printed in Wu et al. (2016)."""
     return math.pow(5 + length, alpha) / math.pow(5 + 1, alpha)

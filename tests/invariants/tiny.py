@@ -138,6 +138,10 @@ MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "san-decoder-given": ("san", {"san": {"side": "decoder", "translations": "given"}}),
     "san-decoder-offline-given": ("san", {"san": {"side": "decoder", "mode": "offline", "translations": "given"}}),
     "concat-2-to-2": ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
+    "concat-n-to-n": ("concat", {"concat": {"mode": "n-to-n"}}),
+    "concat-shift": ("concat", {"concat": {"shift": 4}}),
+    "concat-discount": ("concat", {"concat": {"mode": "n-to-n", "discount": 0.1, "shift": 4}}),
+    "concat-segments": ("concat", {"concat": {"mode": "n-to-n", "segments": True, "shift": 4, "discount": 0.1}}),
 }
 """Every mode of the other systems that is not the default, one or two at a time."""
 

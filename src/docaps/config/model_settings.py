@@ -244,9 +244,19 @@ class SanSettings(Settings):
 class ConcatSettings(Settings):
     """Concatenation (`concat`): earlier sentences in front of the sentence, with separators."""
 
-    mode: Literal["k-to-1", "2-to-2"] = Field(
-        "k-to-1", description="k-to-1: on the source side only; 2-to-2: one earlier sentence on both sides"
+    mode: Literal["k-to-1", "2-to-2", "n-to-n"] = Field(
+        "k-to-1",
+        description="k-to-1: on the source side only; n-to-n: on both sides; 2-to-2: both, one earlier sentence",
     )
+    discount: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0,
+        description="weight of each word of the earlier translations in the loss, where one of the sentence's own "
+        "translation weighs 1, such as 0.01 (2-to-2 and n-to-n)",
+    )
+    shift: Annotated[int, Field(ge=0, le=1000)] = Field(
+        0, description="positions skipped after each earlier sentence, such as the mean length of a sentence"
+    )
+    segments: bool = Field(False, description="add a trained vector for the distance of each earlier sentence")
 
 
 class RegulariserSettings(Settings):

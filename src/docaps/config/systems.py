@@ -249,10 +249,16 @@ def _load(entry: EntryPoint) -> System:
 
 
 def _check_concat(tables: SystemTables) -> None:
-    sentences = tables.history.sentences
-    if tables.concat.mode == "2-to-2" and sentences != 1:
+    concat, sentences = tables.concat, tables.history.sentences
+    if concat.mode == "2-to-2" and sentences != 1:
         raise ValueError(
-            f'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found {sentences})'
+            f'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found {sentences}), '
+            'or concat.mode = "n-to-n"'
+        )
+    if concat.mode == "k-to-1" and concat.discount:
+        raise ValueError(
+            f"concat.discount = {concat.discount} weights earlier translations, which k-to-1 does not read: set "
+            'concat.mode = "n-to-n"'
         )
 
 

@@ -155,8 +155,15 @@ def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
 
 def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     """Build a Transformer over concatenated sentences."""
-    both = settings.concat.mode == "2-to-2"
-    return ConcatTransformer(backbone, history=settings.history.sentences, translations=both)
+    concat = settings.concat
+    return ConcatTransformer(
+        backbone,
+        history=settings.history.sentences,
+        translations=concat.mode != "k-to-1",
+        discount=concat.discount,
+        shift=concat.shift,
+        segments=concat.segments,
+    )
 
 
 def _routing_options(qcn: QcnSettings) -> RoutingOptions:

@@ -66,6 +66,15 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscountedWords:
+    """Words of earlier translations that count in the loss as well, with a weight."""
+
+    states: Float[Tensor, "P D"]
+    words: Int[Tensor, " P"]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """Scores of the next word at every target position; with a regulariser, its correlations."""
 
@@ -74,6 +83,8 @@ class Prediction:
     correlations: Correlations | None = None
     output: Float[Tensor, "V D"] | None = None
     """The output layer's weight. All logits together are large, so callers compute only the part they need."""
+    earlier: DiscountedWords | None = None
+    """In training, if earlier translations are predicted as well."""
 
     @property
     def logits(self) -> Float[Tensor, "B T V"]:

@@ -135,8 +135,8 @@ class Decoded(NamedTuple):
 class Transformer(TranslationModel):
     """An encoder and a decoder; with a context network, layers also attend to the history.
 
-    Systems that need more than a context network override the hooks `_encode`, `_finish`, `_visible` and
-    `_with_step_positions`.
+    Systems that need more than a context network override the hooks `_encode`, `_finish`, `_visible`, `_source_inputs`,
+    `_target_inputs` and `_with_step_positions`.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Transformer(TranslationModel):
         """Read source sentences and their histories."""
         batch = self._close(batch)
         vectors = self._look_up(replace(batch, target_input=None))
-        return self._encode(batch, vectors, self._with_positions(vectors.source), trace)
+        return self._encode(batch, vectors, self._source_inputs(vectors.source, batch.source), trace)
 
     def trace(self, batch: Batch) -> tuple[Trace, ...]:
         """Return statistics of the context network and of each encoder layer's attention to it."""
@@ -224,18 +224,24 @@ class Transformer(TranslationModel):
         return self.embeddings.logits(states.squeeze(1)), after
 
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
-        """Prepare shared beams; wide beams, and decoders that read earlier translations, use copies."""
-        if width > WIDEST or encoding.target_context is not None:
+        """Prepare shared beams; wide beams use copies."""
+        if width > WIDEST:
             return super().hypothesise(encoding, width)
         state, length = cast(TransformerState, self.start(encoding)), encoding.states.shape[1]
         layers = tuple(
-            replace(one, source=one.source.laid_out() if width > 1 else one.source, written=Cache(width, length))
+            replace(
+                one,
+                source=one.source.laid_out() if width > 1 else one.source,
+                written=Cache(width, length, cast(KeysAndValues | None, one.written)),
+            )
             for one in state.layers
         )
+        visible = self._visible(state)  # by the first word: what the decoder has read before
+        hidden = None if visible is None else as_addend(visible[..., :-1], encoding.states)
         padded = not bool(encoding.mask.all())
         mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
         state = replace(state, layers=layers, source_mask=mask)
-        return SharedHypotheses(self._write, self.embeddings.score_chunks, state, encoding.states)
+        return SharedHypotheses(self._write, self.embeddings.score_chunks, state, encoding.states, hidden)
 
     def _write(
         self, words: Int[Tensor, "B W"], before: DecoderState, written: Mask | None = None
@@ -289,7 +295,8 @@ class Transformer(TranslationModel):
         if batch.target_input is None:
             raise ValueError("the batch has no translations")
         vectors = self._look_up(batch)
-        return vectors, self._with_positions(vectors.source), self._with_positions(cast(Tensor, vectors.target))
+        source = self._source_inputs(vectors.source, batch.source)
+        return vectors, source, self._target_inputs(cast(Tensor, vectors.target), batch.target_input)
 
     def _regulariser_inputs(
         self, batch: Batch, vectors: WordVectors, source: Float[Tensor, "B S D"], target: Float[Tensor, "B T D"]
@@ -302,6 +309,14 @@ class Transformer(TranslationModel):
         if not options.marks:
             source_mask, target_mask = source_mask & (batch.source != EOS), target_mask & (words != BOS)
         return source, source_mask, target, target_mask
+
+    def _source_inputs(self, embedded: Float[Tensor, "B S D"], words: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:  # noqa: ARG002
+        """Return the encoder's inputs: scaled word vectors with positions."""
+        return self._with_positions(embedded)
+
+    def _target_inputs(self, embedded: Float[Tensor, "B T D"], words: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:  # noqa: ARG002
+        """Return the decoder's inputs, likewise."""
+        return self._with_positions(embedded)
 
     def _with_positions(self, embedded: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Scale word vectors and add position vectors."""

@@ -19,7 +19,7 @@ from docaps.batches.sampling import LengthSampler
 from docaps.corpus.store import Split
 from docaps.corpus.text.vocabulary import PAD
 from docaps.model.fast.cross_entropy import linear_cross_entropy
-from docaps.model.interface import Prediction, TranslationModel
+from docaps.model.interface import DiscountedWords, Prediction, TranslationModel
 from docaps.model.mixed_precision import autocast
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 
@@ -51,8 +51,14 @@ class Loss:
 def compute_loss(
     prediction: Prediction, target: Int[Tensor, "B T"], *, label_smoothing: float, regulariser_weight: float
 ) -> Loss:
-    """Return the cross-entropy of the translation minus the weighted reward of the regulariser (Eq. 11)."""
+    """Return the cross-entropy of the translation minus the weighted reward of the regulariser (Eq. 11).
+
+    Earlier translations that are predicted as well add their discounted cross-entropy.
+    """
     cross_entropy = _cross_entropy(prediction, target, label_smoothing)
+    if prediction.earlier is not None:
+        earlier = _discounted_cross_entropy(prediction, prediction.earlier, target, label_smoothing)
+        return Loss(cross_entropy + earlier, cross_entropy)
     if prediction.correlations is None:
         return Loss(cross_entropy, cross_entropy)
     found = prediction.correlations
@@ -66,6 +72,21 @@ def _cross_entropy(prediction: Prediction, target: Int[Tensor, "B T"], smoothing
     """Average over real target tokens, never in half precision."""
     real = (target != PAD).flatten().nonzero().squeeze(1)  # (P)
     states, words = prediction.states.flatten(0, 1).index_select(0, real), target.flatten()[real]
+    return _mean_cross_entropy(prediction, states, words, smoothing)
+
+
+def _discounted_cross_entropy(
+    prediction: Prediction, earlier: DiscountedWords, target: Int[Tensor, "B T"], smoothing: float
+) -> Float[Tensor, ""]:
+    """Add up over earlier words, by their weight, and divide by the tokens of the translation, like all of the loss."""
+    mean = _mean_cross_entropy(prediction, earlier.states, earlier.words, smoothing)
+    return earlier.weight * len(earlier.words) * mean / (target != PAD).sum()
+
+
+def _mean_cross_entropy(
+    prediction: Prediction, states: Float[Tensor, "P D"], words: Int[Tensor, " P"], smoothing: float
+) -> Float[Tensor, ""]:
+    """Average over positions; without an output layer, the states are logits."""
     if prediction.output is not None:
         return linear_cross_entropy(states, prediction.output, words, smoothing=smoothing)
     exact = states.to(torch.promote_types(states.dtype, torch.float32))  # (P, V)

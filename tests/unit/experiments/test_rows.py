@@ -192,7 +192,7 @@ def test_trials_change_one_thing_and_leave_the_test_part_alone(name: str) -> Non
 
 
 def test_trials_are_all_there() -> None:
-    assert LAYOUTS["trials"].rows.keys() == CHANGED.keys() | {"transformer", "qcn", "qcn+reg"}
+    assert LAYOUTS["trials"].rows.keys() == CHANGED.keys() | {"transformer", "qcn", "qcn+reg", "concat-n"}
 
 
 def _settings(grid: Grid, row: GridRow) -> dict[tuple[str, str], Any]:

@@ -140,6 +140,7 @@ VIEWS = [
     ("san-reach", 2, 2, False, False, "documents"),
     ("concat", 3, 0, False, False, "sentences"),
     ("concat-2-to-2", 1, 0, True, False, "sentences"),
+    ("concat-n-to-n", 3, 0, True, False, "sentences"),
     ("qcn-shuffled", 3, 0, False, True, "sentences"),
     ("qcn-noise", 3, 0, False, False, "sentences"),
 ]

@@ -14,6 +14,7 @@ from tests.unit.training.tiny_training import CPU
 from docaps import progress
 from docaps.batches.prefetch import StepData
 from docaps.config import SYSTEMS
+from docaps.config.model_settings import ConcatSettings
 from docaps.corpus.store import Store
 from docaps.errors import CheckpointError, RunError
 from docaps.files import sha256
@@ -156,6 +157,22 @@ def test_the_optimiser_is_the_same_too(store: Store, tmp_path: Path) -> None:
     assert sum(name.endswith("/exp_avg_sq") for name in whole.tensors) > 10
     for name, tensor in whole.tensors.items():
         assert torch.equal(tensor, pieces.tensors[name]), name
+
+
+def test_concatenation_with_a_discounted_loss_and_vectors_of_segments_is_resumed_alike(
+    store: Store, tmp_path: Path
+) -> None:
+    chosen = {"mode": "n-to-n", "discount": 0.1, "shift": 4, "segments": True}
+    given = recipe(system="concat").model_copy(update={"concat": ConcatSettings(**chosen)})
+    (whole,) = train_recipe(given, store, tmp_path / "whole", stages=["sentence"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "compute", stop_at(8, Killed()))
+        with pytest.raises(Killed):
+            train_recipe(given, store, tmp_path / "pieces", stages=["sentence"])
+    (pieces,) = train_recipe(given, store, tmp_path / "pieces", stages=["sentence"])
+    assert sha256(pieces.weights) == sha256(whole.weights)
+    assert rows(pieces) == rows(whole)
+    assert any(row["loss"] > row["cross_entropy"] for row in rows(whole) if "loss" in row)
 
 
 def test_files_that_are_no_longer_needed_are_removed(store: Store, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ GRANULARITIES = {
     "zhang": "sentence",
     "concat": "sentence",
     "concat-2-to-2": "sequential",
+    "concat-n-to-n": "sequential",
+    "concat-shift": "sentence",
     "han": "sequential",
     "san-decoder": "sentence",
     "san-decoder-given": "sequential",
