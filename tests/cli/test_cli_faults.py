@@ -268,6 +268,8 @@ NUMBERS = [
     ("[decoding]\nlength_factor = nan", "r.toml:2: decoding.length_factor: "),
     ("[decoding]\nlength_factor = inf", "r.toml:2: decoding.length_factor: Input should be a finite number"),
     ("[model]\nsize = " + "9" * 400, "r.toml:2: model.size: "),
+    ("[model]\nsize = 0x" + "f" * 5000, "r.toml:2: model.size: "),  # in hexadecimal, any number is read
+    ("x = " + "[" * 65 + "]" * 65, "r.toml: not valid TOML: nested more than 64 levels deep"),
     ("x = " + "[" * 900 + "]" * 900, "r.toml: not valid TOML: nested more than 64 levels deep"),
     ("x = " + "[" * 10**5 + "]" * 10**5, "r.toml: not valid TOML: nested more than 64 levels deep"),
 ]

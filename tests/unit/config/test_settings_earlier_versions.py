@@ -13,6 +13,19 @@ FORMS = {"zhang": ZhangSettings.EARLIER, "han": HanSettings.EARLIER, "san": SanS
 STAGE = StageSettings.EARLIER
 
 
+OF_0_2 = {
+    ZhangSettings: "layers decoder",
+    HanSettings: "side gradient distances",
+    SanSettings: "mode side attention sentences words reach gradient distances",
+}
+"""The settings that version 0.2 knew: run.json of that version has these."""
+
+
+@pytest.mark.parametrize("kind", OF_0_2)
+def test_what_version_0_2_did_is_known_for_every_setting_since(kind: type[Settings]) -> None:
+    assert kind.EARLIER.keys() == kind.model_fields.keys() - set(OF_0_2[kind].split())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_earlier_versions_did_is_not_the_default_and_may_be_set(kind: type[Settings]) -> None:
     defaults = kind().model_dump()

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,29 @@ def test_fewer_sentences_or_documents_than_the_manifest_says_are_refused(folder:
         other = {**manifest["counts"]["train"], what: manifest["counts"]["train"][what] + 1}
         write_json(folder / "manifest.json", {**manifest, "counts": {**manifest["counts"], "train": other}})
         refused(lambda: Store(folder).split("train"), folder / file, f"{what}, expected")
+
+
+def test_two_sides_of_different_lengths_are_refused(folder: Path) -> None:
+    starts = np.load(folder / "train.target.starts.npy")
+    np.save(folder / "train.target.starts.npy", np.delete(starts, -2))
+    refused(lambda: Store(folder).split("train"), folder / "train.target.starts.npy", "sentences, expected")
+
+
+def test_raw_text_that_lost_a_sentence_or_is_no_file_is_refused(folder: Path) -> None:
+    for side in ("source", "target"):
+        path = folder / f"test.{side}.txt"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    refused(lambda: Store(folder).raw("test"), folder / "test.source.txt", "documents and .* sentences, expected")
+    path.unlink()
+    os.mkfifo(path)
+    refused(lambda: Store(folder).raw("test"), path, "it is a named pipe")
+
+
+def test_an_array_or_items_that_are_no_file_are_refused(folder: Path) -> None:
+    for name, read in (("train.source.npy", Store.split), ("contrastive.jsonl", lambda store, _: store.contrastive)):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        refused(partial(read, Store(folder), "train"), folder / name, "it is a named pipe")
 
 
 def test_another_vocabulary_is_refused(folder: Path) -> None:

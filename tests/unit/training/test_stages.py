@@ -16,8 +16,8 @@ from docaps.batches.batch import collate
 from docaps.batches.prefetch import StepBatch, StepData
 from docaps.batches.sampling import StreamPosition
 from docaps.batches.windows import window_of
-from docaps.corpus.store import Store
-from docaps.errors import ConfigError, RunError, TrainingError
+from docaps.corpus.store import Store, open_store
+from docaps.errors import ConfigError, CorpusError, RunError, TrainingError
 from docaps.files import sha256, write_json
 from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
@@ -49,6 +49,16 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
     monkeypatch.setattr(progress, "say", lines.append)
     return lines
+
+
+def test_a_corpus_that_was_changed_is_not_trained_on(store: Store, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(store.path, tmp_path / "prepared"))
+    ids = np.load(copy / "train.source.npy")
+    ids[0] = ids[-2]  # in the vocabulary, so that only the hash tells
+    np.save(copy / "train.source.npy", ids)
+    with pytest.raises(CorpusError, match=r"train\.source\.npy: the prepared corpus is damaged: its SHA-256 is"):
+        stages.train_recipe(tiny.recipe(), open_store(copy), tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_process_that_was_killed_when_it_had_just_finished_leaves_nothing(
