@@ -125,7 +125,7 @@ class ConcatTransformer(Transformer):
             return super().forward(joined)
         own = torch.arange(batch.target_input.shape[1], device=prefix.words.device)
         positions = prefix.lengths.unsqueeze(1) + own  # (B, T)
-        padded = torch.nn.functional.pad(prefix.words, (0, len(own)), value=PAD)
+        padded = F.pad(prefix.words, (0, len(own)), value=PAD)
         words = padded.scatter(1, positions, batch.target_input)
         prediction = super().forward(replace(joined, target_input=words, target_output=None))
         states = prediction.states
@@ -134,7 +134,7 @@ class ConcatTransformer(Transformer):
 
     def _discounted(self, states: Float[Tensor, "B L D"], prefix: Prefix) -> DiscountedWords | None:
         """Return the words of earlier translations for the loss, if they count in it; each ends like a translation."""
-        if not self.training or not self.discount:
+        if not self.training or not self.discount or not prefix.words.numel():
             return None
         following = F.pad(prefix.words[:, 1:], (0, 1), value=PAD)
         words = torch.where((following == PAD) | (following == SEPARATOR), EOS, following)  # (B, P)

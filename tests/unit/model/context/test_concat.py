@@ -145,6 +145,7 @@ def test_earlier_translations_count_in_training_only() -> None:
     assert tiny.train_mode(model, batch).earlier is not None
     none = tiny.with_history(batch, batch.history[:, :0])
     assert tiny.train_mode(model, none).earlier is None
+    assert tiny.train_mode(model, replace(batch, target_history=torch.zeros_like(batch.target_history))).earlier is None
     assert not model.idles(none)
     assert concatenation(segments=True).idles(none)
     assert not concatenation(segments=True).idles(batch)
