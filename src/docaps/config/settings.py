@@ -105,13 +105,11 @@ class StageSettings(Settings):
     select_share: Fraction | None = Field(
         None, description="share of each batch that comes from the selected sentences, drawn by their scores"
     )
-    select_phenomena: Names | None = Field(
-        None, strict=False, description="phenomena to select; none: all in the file"
-    )
+    select_phenomena: Names | None = Field(None, strict=False, description="phenomena to select; none: all in the file")
     emphasis: str | None = Field(
         None, description="a file of annotations: target tokens that weigh more in the loss; see `emphasis_weight`"
     )
-    emphasis_weight: Annotated[float, Field(ge=0, le=1e6)] | None = Field(
+    emphasis_weight: Annotated[float, Field(gt=0, le=1e6)] | None = Field(
         None, description="weight of these target tokens, others have 1; the loss is divided by the sum of weights"
     )
     emphasis_phenomena: Names | None = Field(
