@@ -78,6 +78,17 @@ def _cross_entropy(
     states, words = prediction.states.flatten(0, 1).index_select(0, real), target.flatten()[real]
     own = None if weights is None else weights.flatten()[real]
     shares = None if own is None else own / own.sum()  # (P)
+    return _mean_cross_entropy(prediction, states, words, smoothing, shares)
+
+
+def _mean_cross_entropy(
+    prediction: Prediction,
+    states: Float[Tensor, "P D"],
+    words: Int[Tensor, " P"],
+    smoothing: float,
+    shares: Float[Tensor, " P"] | None,
+) -> Float[Tensor, ""]:
+    """Average over positions, by their shares if there are any; without an output layer, the states are logits."""
     if prediction.output is not None:
         return linear_cross_entropy(states, prediction.output, words, smoothing=smoothing, shares=shares)
     exact = states.to(torch.promote_types(states.dtype, torch.float32))  # (P, V)
