@@ -22,7 +22,7 @@ FILES = ("select", "emphasis", "formality")
 FORMALITY = "formality"
 _FORMS = {"du": "informal", "ihr": "informal", "Sie": "formal", "informal": "informal", "formal": "formal"}
 """The mark of each label."""
-Numbers = Mapping[str, float]
+Numbers = Mapping[str, int | float]
 
 
 def find_annotations(name: str, store: Store) -> Path:

@@ -1,11 +1,12 @@
 """Sampling with signals: each batch has its share of selected sentences, halves stay together, the budget holds."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.batches.corpora import make_split
 
@@ -130,27 +131,41 @@ def steps(sampler: Sampler, split: Split, count: int, **options: Any) -> list[St
     return list(itertools.islice(load_steps(split, sampler, history=View(2), **options), count))
 
 
-@settings(max_examples=8)
-@given(st.integers(0, 11))
-def test_the_data_of_a_step_do_not_depend_on_where_training_began(first: int) -> None:
+OFF = {
+    **{"source_dropout": 0.0, "history_sampling": False},
+    **dict.fromkeys(("halves", "selection", "emphasis", "formality")),
+}
+
+
+def only(split: Split, name: str) -> Signals:
+    """One of the signals, or all."""
+    off = {} if name == "all" else {other: value for other, value in OFF.items() if other != name}
+    return replace(all_signals(split), **off)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["all", *OFF])
+def test_the_data_of_a_step_do_not_depend_on_where_training_began(name: str) -> None:
     split = many(80)
-    sampler = LengthSampler(split, budget=150, seed=1, signals=all_signals(split))
+    sampler = LengthSampler(split, budget=150, seed=1, signals=only(split, name))
     whole = steps(sampler, split, 12 + 3, shard=Shard(3))
-    start = whole[first - 1].after if first else StreamPosition()
-    later = steps(sampler, split, 3, start=start, shard=Shard(3))
-    assert content(later) == content(whole[first : first + 3])
+    assert content(whole) != content(steps(LengthSampler(split, budget=150, seed=1), split, 12 + 3, shard=Shard(3)))
+    for first in (0, 1, 4, 11):
+        start = whole[first - 1].after if first else StreamPosition()
+        later = steps(sampler, split, 3, start=start, shard=Shard(3))
+        assert content(later) == content(whole[first : first + 3])
 
 
-def test_several_processes_get_the_data_of_one() -> None:
+@pytest.mark.parametrize("name", ["all", *OFF])
+def test_several_processes_get_the_data_of_one(name: str) -> None:
     split = many(80)
-    sampler = LengthSampler(split, budget=150, seed=1, signals=all_signals(split))
+    sampler = LengthSampler(split, budget=150, seed=1, signals=only(split, name))
     one = steps(sampler, split, 8, shard=Shard(4))
     two = [steps(sampler, split, 8, shard=Shard(4, process, 2)) for process in (0, 1)]
     assert sorted([*content(two[0]), *content(two[1])]) == sorted(content(one))
     for whole, *parts in zip(one, *two, strict=True):
         assert {step.weight for step in parts} == {whole.weight}
         assert {step.after for step in parts} == {whole.after}
-    assert any(step.added_weight for step in one)
+    assert any(step.added_weight for step in one) == (name in {"all", "emphasis"})
 
 
 def test_counts_and_weights_are_those_of_the_tensors() -> None:
