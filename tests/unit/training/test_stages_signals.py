@@ -125,7 +125,9 @@ def test_validation_is_not_affected(store: Store, sentence: Run, file: Path, tmp
     assert len(losses[0]) == 1
 
 
-def test_the_log_says_what_is_marked(store: Store, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_says_what_is_marked(
+    store: Store, sentence: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
     monkeypatch.setattr(progress, "say", said.append)
     train(store, sentence, tmp_path, steps=1, **settings_of("all", file))
