@@ -65,10 +65,6 @@ def train(
     keep_pages()  # before torch is imported
     from docaps.corpus.store import open_store
     from docaps.errors import RunError
-    from docaps.experiments.measure import watch_bleu
-    from docaps.runs.card import write_card
-    from docaps.training.distributed import process_group
-    from docaps.training.stages import train_recipe
 
     if out.exists() and not out.is_dir():
         raise RunError("is a file: name a directory for the runs with --out", path=out)
@@ -77,12 +73,20 @@ def train(
     store = open_store(corpus)
     if dry_run:
         _preview(settings, store, stage, json)
-        return
-    with process_group(settings.distribution) as group:
-        probe = watch_bleu(settings, store, group)
-        runs = train_recipe(
-            settings, store, out, stages=stage, overwrite=overwrite, init_from=init_from, probe=probe, group=group
-        )
+    else:
+        _train(settings, store, out, json, stages=stage, overwrite=overwrite, init_from=init_from)
+
+
+def _train(recipe: "Recipe", store: "Store", out: Path, json: bool, **options: Any) -> None:
+    """Train the stages in this process or in those that torchrun started; the main one prints the runs."""
+    from docaps.experiments.measure import watch_bleu
+    from docaps.runs.card import write_card
+    from docaps.training.distributed import process_group
+    from docaps.training.stages import train_recipe
+
+    with process_group(recipe.distribution) as group:
+        probe = watch_bleu(recipe, store, group)
+        runs = train_recipe(recipe, store, out, probe=probe, group=group, **options)
         if group.is_main:
             for run in runs:
                 write_card(run, command=typed_command())
