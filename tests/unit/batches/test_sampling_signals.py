@@ -168,6 +168,13 @@ def test_several_processes_get_the_data_of_one(name: str) -> None:
     assert any(step.added_weight for step in one) == (name in {"all", "emphasis"})
 
 
+def test_a_batch_is_the_same_whatever_step_it_belongs_to() -> None:
+    split = many(80)
+    sampler = LengthSampler(split, budget=150, seed=1, signals=all_signals(split))
+    single, three = steps(sampler, split, 12), steps(sampler, split, 4, shard=Shard(3))
+    assert [one[2:] for one in content(single)] == [one[2:] for one in content(three)]
+
+
 def test_counts_and_weights_are_those_of_the_tensors() -> None:
     split = many(80)
     sampler = LengthSampler(split, budget=150, seed=1, signals=all_signals(split))
