@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from docaps.batches.batch import Batch, collate
-from docaps.batches.sampling import Indices, LengthSampler
-from docaps.batches.windows import Window, window_of
+from docaps.batches.sampling import LengthSampler
+from docaps.batches.windows import Indices, Window, window_of
 from docaps.config import DecodingSettings, bundled_recipes, load_recipe
 from docaps.corpus.arrays import TokenArray, starts_of
 from docaps.corpus.preparation import CorpusFiles, prepare

@@ -1,5 +1,6 @@
 """Training in other processes: killed, terminated, out of disk, several at once; it resumes where it stopped."""
 
+import json
 import os
 import resource
 import signal
@@ -16,6 +17,7 @@ from tests.cli.calling import docaps, listing, settings, start, succeed
 from tests.cli.conftest import Chain
 from tests.processes import resident
 
+from docaps.corpus.annotations import Annotation, AnnotationHeader, write_annotations
 from docaps.files import sha256
 from docaps.model.checkpoint import read_tensors, read_weights
 from docaps.runs.directory import Run
@@ -248,6 +250,45 @@ def test_two_processes_learn_what_one_learns(
     assert losses(two) == pytest.approx(losses(one), abs=2e-4)
     for name, weight in read_weights(one.weights).items():
         torch.testing.assert_close(read_weights(two.weights)[name], weight, rtol=0, atol=5e-3)
+
+
+def test_two_processes_see_the_same_signals(
+    chain: Chain, tmp_path: Path, launched: list[subprocess.Popen[str]]
+) -> None:
+    """Hidden words, sampled histories, halves, selected sentences and weighted tokens are those of one process."""
+    marks = tmp_path / "marks.jsonl"
+    records = [Annotation(sentence=number, score=1.0 + number % 3, tokens=(0,)) for number in range(2, 40, 3)]
+    write_annotations(marks, AnnotationHeader(part="train"), records)
+    files = {"select": marks, "select_share": 0.5, "emphasis": marks, "emphasis_weight": 5.0}
+    data = {"source_dropout": 0.2, "history_sampling": "true", "split": 0.5, **files}
+    changes = {"accumulate": 4, "steps": 8, "log_every": 1, "validate_every": 4, "result": "last", **data}
+    way = ("--precision", "float32")
+    launched.append(torchrun(*options(chain, tmp_path / "two", **changes), *way))
+    assert docaps(*options(chain, tmp_path / "one", **changes), *way).code == 0
+    _, err = launched[0].communicate(timeout=200)
+    assert launched[0].returncode == 0, err
+    one, two = Run(tmp_path / "one" / "sentence"), Run(tmp_path / "two" / "sentence")
+    assert losses(two) == pytest.approx(losses(one), abs=2e-4)
+    assert two.read()["annotations"] == {name: sha256(marks) for name in ("select", "emphasis")}
+
+
+def test_a_dry_run_says_what_signals_mark_and_trains_nothing(chain: Chain, tmp_path: Path) -> None:
+    numbers = tmp_path / "numbers.txt"
+    numbers.write_text("2\n5\n")
+    changes = {"select": numbers, "select_share": 0.25, "source_dropout": 0.1}
+    found = json.loads(succeed(*options(chain, tmp_path / "out", **changes), "--dry-run", "--json").out)
+    (stage,) = found["stages"]
+    assert (stage["stage"], stage["steps"]) == ("sentence", STEPS)
+    select = stage["signals"]["select"]
+    assert (select["sentences"], select["of"]) == (2, stage["sentences"])
+    assert select["drawn"] == round((stage["sentences"] - 2) / 3)
+    text = succeed(*options(chain, tmp_path / "out", **changes), "--dry-run").out
+    assert "25.0% of each batch from 2 selected sentences" in text
+    assert "10% of the words of each source are hidden" in text
+    assert not (tmp_path / "out").exists()
+    missing = docaps(*options(chain, tmp_path / "out", **{**changes, "select": "gone.txt"}), "--dry-run")
+    assert missing.code == 1
+    assert "gone.txt: no such file of annotations in the working directory or in" in missing.err
 
 
 def children(process: subprocess.Popen[str]) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from docaps.batches.windows import Tokens, View, Window, as_view
@@ -25,6 +25,8 @@ class Batch:
     target_output: Int[Tensor, "B T"] | None = None
     target_history: Int[Tensor, "B K NT"] | None = None
     """Translations of the history's sentences, if the model sees them and there are any."""
+    weights: Float[Tensor, "B T"] | None = None
+    """How much each target token counts in the loss, 0 for padding; None: each real one counts 1."""
 
     @property
     def source_mask(self) -> Bool[Tensor, "B S"]:
@@ -64,6 +66,7 @@ def collate(windows: Sequence[Window], view: View | int) -> Batch:
         target_input=pad([np.array((BOS, *target[:-1]), np.int32) for target in targets]) if targets else None,
         target_output=pad(targets) if targets else None,
         target_history=earlier if earlier is not None and earlier.shape[-1] else None,
+        weights=_pad_weights(windows) if any(window.weights is not None for window in windows) else None,
     )
 
 
@@ -74,6 +77,15 @@ def with_end_marks(batch: Batch) -> Batch:
     ends = (history[:, 0] != PAD).sum(dim=-1, keepdim=True)  # (B, 1)
     nearest = history[:, 0].scatter(1, ends, EOS)
     return replace(batch, history=torch.cat((nearest.unsqueeze(1), history[:, 1:]), dim=1))
+
+
+def _pad_weights(windows: Sequence[Window]) -> Float[Tensor, "B T"]:
+    """Pad the weights of target tokens with zeros; a window without weights has ones."""
+    lengths = [0 if window.target is None else len(window.target) for window in windows]
+    padded = np.zeros((len(windows), max(lengths)), dtype=np.float32)
+    for row, length, window in zip(padded, lengths, windows, strict=True):
+        row[:length] = 1 if window.weights is None else window.weights
+    return torch.from_numpy(padded)
 
 
 def pad(sentences: Sequence[Tokens]) -> Int[Tensor, "B L"]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from docaps.batches.batch import Batch, collate
-from docaps.batches.sampling import Indices, Sampler, StreamPosition, stream
-from docaps.batches.windows import View, window_of
+from docaps.batches.sampling import Sampler, StreamPosition, stream
+from docaps.batches.signals import Signals
+from docaps.batches.windows import Indices, View, as_view, window_of
 from docaps.corpus.store import Split
 
 Item = TypeVar("Item")
@@ -26,6 +27,13 @@ class StepBatch:
     batch: Batch
     sentences: Indices
     tokens: int
+    added_weight: float = 0.0
+    """How much more the target tokens weigh in the loss than their number."""
+
+    @property
+    def weight(self) -> float:
+        """The sum of the target tokens' weights, by which the loss is divided."""
+        return self.tokens + self.added_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,13 @@ class StepData:
     """Target tokens of the whole step, over all processes."""
     after: StreamPosition
     """The position in the stream after the step."""
+    added_weight: float = 0.0
+    """How much more the tokens of the whole step weigh in the loss than their number."""
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights of the whole step's target tokens, over all processes."""
+        return self.tokens + self.added_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +71,41 @@ def load_steps(
     split: Split, sampler: Sampler, *, history: View | int, start: StreamPosition = BEGINNING, shard: Shard = ONE_BATCH
 ) -> Iterator[StepData]:
     """Yield the data of all steps from a position in the stream on, without end."""
-    batches = stream(sampler, start)
+    batches, before = stream(sampler, start), start
     while True:
-        chosen = [next(batches) for _ in range(shard.batches)]
-        counts = [int(split.target.lengths[indices].sum()) for indices, _ in chosen]
+        chosen = list[_Chosen]()
+        for number in range(shard.batches):
+            examples, after = next(batches)
+            chosen.append(_Chosen(number, examples, before))
+            before = after
+        tokens = [sampler.target_tokens(one.examples) for one in chosen]
+        added = [sampler.signals.added_weight(one.examples) for one in chosen]
         own = (
-            StepBatch(number, collate_sentences(split, chosen[number][0], history), chosen[number][0], counts[number])
-            for number in range(shard.process, shard.batches, shard.processes)
+            StepBatch(
+                one.number,
+                _collate_examples(split, one, sampler.signals, as_view(history)),
+                sampler.signals.sentences(one.examples),
+                tokens[one.number],
+                added[one.number],
+            )
+            for one in chosen[shard.process :: shard.processes]
         )
-        yield StepData(tuple(own), sum(counts), chosen[-1][1])
+        yield StepData(tuple(own), sum(tokens), before, sum(added))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The examples of one batch of a step, and the batch's position in the stream."""
+
+    number: int
+    examples: Indices
+    position: StreamPosition
+
+
+def _collate_examples(split: Split, chosen: _Chosen, signals: Signals, view: View) -> Batch:
+    """Return one padded batch of examples, with the signals of the stage."""
+    epoch, batch = chosen.position.epoch, chosen.position.batch
+    return collate(signals.windows(split, chosen.examples, view, epoch=epoch, batch=batch), view)
 
 
 def collate_sentences(split: Split, sentences: Indices, history: View | int) -> Batch:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from docaps.batches.signals import NO_SIGNALS, Signals
+from docaps.batches.windows import Indices
 from docaps.corpus.store import Split
 from docaps.runs.stored_forms import Natural
 
-Indices = NDArray[np.int64]
 Sampling = Literal["sentences", "documents"]
 
 
@@ -37,26 +37,41 @@ def usable_sentences(split: Split) -> Indices:
 
 
 class Sampler(ABC):
-    """Divides each epoch into batches of at most `budget` padded source + target tokens."""
+    """Divides each epoch into batches of at most `budget` padded source + target tokens.
 
-    def __init__(self, split: Split, *, budget: int, seed: int) -> None:
+    A batch is an array of sentence numbers, or of examples if the signals cut sentences (see `halves`).
+    """
+
+    def __init__(self, split: Split, *, budget: int, seed: int, signals: Signals = NO_SIGNALS) -> None:
         self._source, self._target = np.asarray(split.source.lengths), np.asarray(split.target.lengths)
+        if signals.halves is not None:
+            self._source, self._target = signals.halves.lengths(self._source, self._target)
         self._usable = usable_sentences(split)
         self._budget, self._seed = budget, seed
+        self.signals = signals
 
     def __len__(self) -> int:
         """Return the number of sentences to train on: words on both sides, not removed by cleaning."""
         return len(self._usable)
 
     def epoch(self, number: int) -> list[Indices]:
-        """Return the batches of one epoch as arrays of sentence numbers."""
+        """Return the batches of one epoch."""
         generator = np.random.default_rng((self._seed, number))
         batches = self._cut(self._shuffle(generator))
         return [batches[index] for index in generator.permutation(len(batches))]
 
+    def target_tokens(self, batch: Indices) -> int:
+        """Return the number of target tokens of a batch."""
+        return int(self._target[batch].sum())
+
     @abstractmethod
     def _shuffle(self, generator: np.random.Generator) -> Indices:
-        """Return all sentences in the order of an epoch."""
+        """Return everything that an epoch trains on, in its order."""
+
+    def _cut_some(self, sentences: Indices, generator: np.random.Generator) -> Indices:
+        """Replace some of the sentences by their halves, if the signals ask for it."""
+        halves = self.signals.halves
+        return sentences if halves is None else halves.draw(sentences, generator)
 
     def _cut(self, ordered: Indices) -> list[Indices]:
         """Fill batches up to the budget; a sentence beyond it is a batch of its own."""
@@ -71,13 +86,19 @@ class Sampler(ABC):
 
 
 class LengthSampler(Sampler):
-    """Batches of sentences of similar length."""
+    """Batches of sentences of similar length, with a given share of selected ones if the signals have a selection."""
 
     def _shuffle(self, generator: np.random.Generator) -> Indices:
-        return self._by_length(generator.permutation(self._usable))
+        selection = self.signals.selection
+        if selection is None:
+            return self._by_length(self._cut_some(generator.permutation(self._usable), generator))
+        others = np.setdiff1d(self._usable, selection.sentences, assume_unique=True)
+        drawn = selection.draw(selection.count(len(others)), generator)
+        kept = others[:0] if selection.share == 1 else generator.permutation(others)
+        return interleave(*(self._by_length(self._cut_some(part, generator)) for part in (kept, drawn)))
 
-    def _by_length(self, sentences: Indices) -> Indices:
-        return sentences[np.lexsort((self._source[sentences], self._target[sentences]))]
+    def _by_length(self, examples: Indices) -> Indices:
+        return examples[np.lexsort((self._source[examples], self._target[examples]))]
 
     def in_order(self) -> list[Indices]:
         """Return batches of all sentences, shortest first, unshuffled, for validation."""
@@ -87,19 +108,27 @@ class LengthSampler(Sampler):
 class RunSampler(Sampler):
     """Batches of consecutive sentences: all or part of one or more documents."""
 
-    def __init__(self, split: Split, *, budget: int, seed: int) -> None:
-        super().__init__(split, budget=budget, seed=seed)
+    def __init__(self, split: Split, *, budget: int, seed: int, signals: Signals = NO_SIGNALS) -> None:
+        super().__init__(split, budget=budget, seed=seed, signals=signals)
         borders = np.searchsorted(self._usable, split.documents[1:-1])
         self._documents = [document for document in np.split(self._usable, borders) if len(document)]
 
     def _shuffle(self, generator: np.random.Generator) -> Indices:
         order = generator.permutation(len(self._documents))
-        return np.concatenate([self._documents[index] for index in order]) if len(order) else self._usable
+        ordered = np.concatenate([self._documents[index] for index in order]) if len(order) else self._usable
+        return self._cut_some(ordered, generator)
 
 
-def make_sampler(kind: Sampling, split: Split, *, budget: int, seed: int) -> Sampler:
+def interleave(one: Indices, other: Indices) -> Indices:
+    """Merge two lists by relative rank, so that every stretch of the result has the same share of each."""
+    ranks = np.concatenate([(np.arange(len(part)) + 0.5) / len(part) for part in (one, other)])
+    return np.concatenate((one, other))[np.argsort(ranks, kind="stable")]
+
+
+def make_sampler(kind: Sampling, split: Split, *, budget: int, seed: int, signals: Signals = NO_SIGNALS) -> Sampler:
     """Return a sampler of the given kind."""
-    return {"sentences": LengthSampler, "documents": RunSampler}[kind](split, budget=budget, seed=seed)
+    samplers: dict[Sampling, type[Sampler]] = {"sentences": LengthSampler, "documents": RunSampler}
+    return samplers[kind](split, budget=budget, seed=seed, signals=signals)
 
 
 def stream(sampler: Sampler, start: StreamPosition) -> Iterator[tuple[Indices, StreamPosition]]:

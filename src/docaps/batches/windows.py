@@ -12,6 +12,7 @@ from docaps.corpus.store import Split
 from docaps.corpus.text.vocabulary import EOS
 
 Tokens = Sequence[int] | NDArray[np.int32]
+Indices = NDArray[np.int64]
 WHOLE = 1_000_000
 """More sentences than a document has."""
 
@@ -53,6 +54,8 @@ class Window:
     target: Tokens | None = None
     target_history: tuple[Tokens, ...] = ()
     """The translations of the history's sentences, for models that see them; empty where there is none."""
+    weights: NDArray[np.float32] | None = None
+    """How much each target token counts in the loss, in training; None: 1."""
 
 
 def as_view(view: View | int) -> View:
@@ -70,6 +73,13 @@ def window_of(split: Split, sentence: int, view: View | int) -> Window:
         split.target[sentence],
         _words(split.target, seen) if view.translations else (),
     )
+
+
+def count_neighbours(split: Split, sentence: int, view: View) -> tuple[int, int]:
+    """Return how many sentences before and after a sentence of a corpus are in view."""
+    start = int(split.document_starts[sentence])
+    end = int(split.documents[np.searchsorted(split.documents, sentence, side="right")])
+    return min(view.history, sentence - start), min(view.future, end - 1 - sentence)
 
 
 def windows_of_document(

@@ -22,6 +22,7 @@ from docaps.memory import keep_pages
 
 if TYPE_CHECKING:
     from docaps.config import Recipe
+    from docaps.corpus.store import Store
 
 
 RecipeArgument = Annotated[
@@ -47,6 +48,9 @@ def train(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of weights, data order and dropout.")] = None,
     set: SetOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Train nothing: print the stages and how much their signals mark.")
+    ] = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -55,25 +59,34 @@ def train(
     Ctrl-C or SIGTERM saves the state first. Several processes: torchrun --nproc-per-node 2 -m docaps train ...
 
     Example: docaps train minidocs --corpus data/prepared --out runs/first --budget 10m
+
+    Example: docaps train recipe.toml --corpus data/prepared --out runs/first --dry-run
     """
     keep_pages()  # before torch is imported
     from docaps.corpus.store import open_store
     from docaps.errors import RunError
-    from docaps.experiments.measure import watch_bleu
-    from docaps.runs.card import write_card
-    from docaps.training.distributed import process_group
-    from docaps.training.stages import train_recipe
 
     if out.exists() and not out.is_dir():
         raise RunError("is a file: name a directory for the runs with --out", path=out)
     shortcuts = {"seed": seed, "precision": precision, "stage.*.steps": steps, "stage.*.budget": budget}
     settings = _load(recipe, set or [], shortcuts, stage)
     store = open_store(corpus)
-    with process_group(settings.distribution) as group:
-        probe = watch_bleu(settings, store, group)
-        runs = train_recipe(
-            settings, store, out, stages=stage, overwrite=overwrite, init_from=init_from, probe=probe, group=group
-        )
+    if dry_run:
+        _preview(settings, store, stage, json)
+    else:
+        _train(settings, store, out, json, stages=stage, overwrite=overwrite, init_from=init_from)
+
+
+def _train(recipe: "Recipe", store: "Store", out: Path, json: bool, **options: Any) -> None:
+    """Train the stages in this process or in those that torchrun started; the main one prints the runs."""
+    from docaps.experiments.measure import watch_bleu
+    from docaps.runs.card import write_card
+    from docaps.training.distributed import process_group
+    from docaps.training.stages import train_recipe
+
+    with process_group(recipe.distribution) as group:
+        probe = watch_bleu(recipe, store, group)
+        runs = train_recipe(recipe, store, out, probe=probe, group=group, **options)
         if group.is_main:
             for run in runs:
                 write_card(run, command=typed_command())
@@ -94,6 +107,29 @@ def _load(name: str, overrides: list[str], shortcuts: Mapping[str, object], stag
     given = [(key, value) for key, value in shortcuts.items() if value is not None]
     more = [f"{key.replace('*', stage)}={value}" for key, value in given for stage in (chosen if "*" in key else [""])]
     return load_recipe(path, [*overrides, *more])
+
+
+def _preview(recipe: "Recipe", store: "Store", stages: list[str] | None, json: bool) -> None:
+    """Print the stages that would be trained, and how many sentences their signals mark."""
+    from docaps.batches.sampling import usable_sentences
+    from docaps.batches.stage_signals import count_signals, describe_signals, read_signals
+    from docaps.training.stages import choose_stages
+
+    values, signals = list[dict[str, Any]](), list[list[str]]()
+    for name in choose_stages(recipe, stages):
+        settings = recipe.stage[name]
+        data = store.split("train", extra=settings.extra)
+        counts = count_signals(read_signals(settings, store, data, seed=recipe.seed), data)
+        sizes = {"steps": settings.steps, "sentences": len(usable_sentences(data))}
+        values.append({"stage": name, "system": settings.system, **sizes, "signals": counts})
+        signals += [[name, setting, words] for setting, words in describe_signals(counts).items()]
+    if json:
+        print_json({"stages": values})
+        return
+    rows = [[one["stage"], one["system"], f"{one['steps']:,}", f"{one['sentences']:,}"] for one in values]
+    print_table("Stages", ["stage", "system", "steps", "training sentences"], rows)
+    if signals:
+        print_table("Signals", ["stage", "setting", "what it does"], signals)
 
 
 def _show(paths: list[Path], json: bool) -> None:

@@ -13,7 +13,9 @@ Precision = Literal["auto", "float32", "bfloat16"]
 TranslationPrecision = Literal["auto", "float32", "bfloat16", "int8"]
 Distribution = Literal["ddp", "fsdp"]
 Share = Annotated[float, Field(ge=0, lt=1)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
 Names = tuple[str, ...]
+MarkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
 LARGEST_BEAM = 500
 
 
@@ -53,7 +55,23 @@ class PreparationSettings(Settings):
     merges: Count = Field(30_000, description="joint BPE merge operations")
     minimum_frequency: Count = Field(2, description="BPE merges no pairs rarer than this")
     pieces: Count = Field(32_000, description="size of the SentencePiece vocabulary")
+    marks: tuple[MarkName, ...] = Field(
+        (),
+        strict=False,
+        description='reserved entries of the vocabulary that no text is encoded to; `formality` needs ["formal", '
+        '"informal"]',
+    )
     cleaning: CleaningSettings = CleaningSettings()
+
+    @field_serializer("marks")
+    def _as_in_json(self, names: tuple[str, ...]) -> list[str]:
+        return list(names)  # the settings in a manifest are compared with the requested ones
+
+    @model_validator(mode="after")
+    def _marks_differ(self) -> "PreparationSettings":
+        if len(set(self.marks)) < len(self.marks):
+            raise ValueError(f"marks: {', '.join(self.marks)} holds a name twice")
+        return self
 
 
 class StageSettings(StageTables):
@@ -78,6 +96,37 @@ class StageSettings(StageTables):
         description="sentences: batches of similar length; documents: batches of consecutive sentences; none: as the "
         "system needs",
     )
+    source_dropout: Share = Field(
+        0.0, description="share of the words of the current source, never of its history, that are hidden as <unk>"
+    )
+    history_sampling: bool = Field(
+        False, description="train each example with a random number of the sentences in view, from none to all"
+    )
+    split: Fraction = Field(
+        0.0, description="share of the pairs of at least 7 source words cut in halves, the first history of the second"
+    )
+    select: str | None = Field(
+        None, description="a file of annotations: sentences that batches hold more of; see `select_share`"
+    )
+    select_share: Fraction | None = Field(
+        None, description="share of each batch that comes from the selected sentences, drawn by their scores"
+    )
+    select_phenomena: Names | None = Field(None, strict=False, description="phenomena to select; none: all in the file")
+    emphasis: str | None = Field(
+        None, description="a file of annotations: target tokens that weigh more in the loss; see `emphasis_weight`"
+    )
+    emphasis_weight: Annotated[float, Field(gt=0, le=1e6)] | None = Field(
+        None, description="weight of these target tokens, others have 1; the loss is divided by the sum of weights"
+    )
+    emphasis_phenomena: Names | None = Field(
+        None, strict=False, description="phenomena to emphasise; none: all in the file"
+    )
+    formality: str | None = Field(
+        None, description="a file of annotations: sentences labelled du, ihr or Sie, whose sources may get a tag"
+    )
+    formality_share: Fraction | None = Field(
+        None, description="share of the labelled sentences whose source begins with <formal> or <informal>"
+    )
     batch_tokens: Count = Field(1500, description="padded source + target tokens per batch")
     accumulate: Count = Field(1, description="batches per step; several processes share them, each has at least one")
     optimizer: Literal["adam", "adamw"] = "adam"
@@ -87,6 +136,9 @@ class StageSettings(StageTables):
     )
     inherited_exempt: Names = Field(
         (), strict=False, description="prefixes of names of inherited weights that learn at the full rate"
+    )
+    freeze_inherited_steps: Annotated[int, Field(ge=0, lt=2**31)] = Field(
+        0, description="weights from another stage are not trained in the first so many steps"
     )
     beta2: Share = Field(0.999, description="Adam's decay of the squared gradient")
     weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="AdamW's weight decay, for matrices only")
@@ -120,9 +172,9 @@ class StageSettings(StageTables):
         dropped = not isinstance(stored, Mapping) or stored.get("dropout", 0.1)
         return super().unknown_to(stored) if dropped else {}
 
-    @field_serializer("inherited_exempt", "freeze")
-    def _as_in_json(self, names: tuple[str, ...]) -> list[str]:
-        return list(names)  # the settings in run.json are compared with the requested ones
+    @field_serializer("inherited_exempt", "freeze", "select_phenomena", "emphasis_phenomena")
+    def _as_in_json(self, names: tuple[str, ...] | None) -> list[str] | None:
+        return None if names is None else list(names)  # the settings in run.json are compared with the requested ones
 
     @model_validator(mode="after")
     def _settings_agree(self) -> "StageSettings":
@@ -130,6 +182,19 @@ class StageSettings(StageTables):
             raise ValueError(f"warm-up of {self.warmup} steps must be shorter than the stage, {self.steps} steps")
         if self.weight_decay and self.optimizer == "adam":
             raise ValueError('weight_decay needs optimizer = "adamw"')
+        return self
+
+    @model_validator(mode="after")
+    def _files_have_their_numbers(self) -> "StageSettings":
+        """Refuse a file of annotations that would have no effect, and a number or a list without its file."""
+        for name, number in (("select", "share"), ("emphasis", "weight"), ("formality", "share")):
+            if (getattr(self, name) is None) != (getattr(self, f"{name}_{number}") is None):
+                raise ValueError(f"{name} and {name}_{number} belong together: a file, and a number")
+        for name, phenomena in (("select", self.select_phenomena), ("emphasis", self.emphasis_phenomena)):
+            if phenomena and getattr(self, name) is None:
+                raise ValueError(f"{name}_phenomena needs {name}, a file of annotations")
+        if self.select is not None and self.sampling == "documents":
+            raise ValueError('select needs sampling = "sentences": documents are trained on whole')
         return self
 
     @property

@@ -201,7 +201,7 @@ def _learn(
     for count, spelling in zip(counts.tolist(), spelt, strict=True):
         for piece in spelling if count else ():
             pieces[piece] += count
-    vocabulary = Vocabulary.from_counts(pieces)
+    vocabulary = Vocabulary.from_counts(pieces, settings.marks)
     return subwords, vocabulary, join_sentences([vocabulary.ids(spelling) for spelling in spelt])
 
 

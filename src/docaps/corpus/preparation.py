@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from docaps import progress
-from docaps.config import PreparationSettings
+from docaps.config import PreparationSettings, upgrade_settings
 from docaps.corpus.building import build
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.formats import iterate_parallel
@@ -126,6 +126,8 @@ def _is_up_to_date(out: Path, request: Mapping[str, Any]) -> bool:
     found = read_json(manifest, error=CorpusError, limit=LARGEST_DESCRIPTION)
     if not isinstance(found, dict) or not {"settings", "inputs", "files", "hash"} <= found.keys():
         raise CorpusError("does not describe a prepared corpus: choose another --out", path=manifest)
+    if isinstance(found["settings"], dict):  # settings that an older version did not know have their defaults
+        found = {**found, "settings": upgrade_settings(PreparationSettings, found["settings"])}
     if any(found.get(key) != value for key, value in request.items()):
         return False
     try:

@@ -20,6 +20,7 @@ import torch
 
 from docaps.batches.prefetch import StepData, load_steps
 from docaps.batches.sampling import make_sampler
+from docaps.batches.stage_signals import read_signals
 from docaps.config import DecodingSettings, Recipe, SystemSettings
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import Document, all_sentences, count_sentences
@@ -193,9 +194,11 @@ class _Pace:
         model.start_training()
         device = Device(place, choose_precision(recipe.precision, place))
         weight, kind = system.regulariser.weight, settings.sampling or model.sampling
-        self._learner = Learner(model, settings=settings, regulariser_weight=weight, device=device)
+        trained = settings.model_copy(update={"freeze_inherited_steps": 0})  # a fresh model inherits nothing
+        self._learner = Learner(model, settings=trained, regulariser_weight=weight, device=device)
         data = store.split("train")
-        sampler = make_sampler(kind, data, budget=settings.batch_tokens, seed=recipe.seed)
+        signals = read_signals(settings, store, data, seed=recipe.seed)
+        sampler = make_sampler(kind, data, budget=settings.batch_tokens, seed=recipe.seed, signals=signals)
         self._steps: Iterator[StepData] = load_steps(data, sampler, history=model.view)
         self._taken = 0
 

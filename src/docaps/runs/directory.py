@@ -170,6 +170,7 @@ class _RunDescription(StoredForm):
     versions: dict[str, str] = Field(default_factory=dict)
     settings: _RunSettings | None = None
     corpus: _RunCorpus | None = None
+    annotations: dict[str, str] = Field(default_factory=dict)
     history: list[Table] = Field(default_factory=list)
 
 

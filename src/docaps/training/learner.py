@@ -49,6 +49,7 @@ class Learner:
             model, label_smoothing=settings.label_smoothing, regulariser_weight=regulariser_weight, device=device
         )
         group.shard(self.objective)
+        self._late = _late_weights(model, slow) if settings.freeze_inherited_steps else []
         self.optimizer = _make_optimizer(model, slow, settings)
         self._module: nn.Module | None = None
 
@@ -65,13 +66,16 @@ class Learner:
             with self._group.gradient_sync(self._module, is_last):
                 loss: Loss = self._module(part.batch.to(self._device.place))
                 # Gradients are averaged over processes, so each process's part is scaled up.
-                (loss.total * (part.tokens / data.tokens * self._group.size)).backward()
-            sums += _weighted_metrics(loss, part.tokens)
+                (loss.total * (part.weight / data.weight * self._group.size)).backward()
+            sums += _weighted_metrics(loss, part.weight)
         rows = zip(METRICS, self._group.sum(sums).tolist(), strict=True)
-        return {name: total / tokens for name, (total, tokens) in rows if tokens > 0}
+        return {name: total / weight for name, (total, weight) in rows if weight > 0}
 
     def apply(self, step: int) -> float:
         """Update the weights and return the gradient's norm; a non-finite gradient changes nothing."""
+        if step <= self._settings.freeze_inherited_steps:  # no gradient, so that it does not count in the norm either
+            for weight in self._late:
+                weight.grad = None
         weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
         found = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
         norm = float(full_tensor(found))
@@ -126,6 +130,17 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
             weight.requires_grad_(False)
 
 
+def _late_weights(model: nn.Module, inherited: Collection[str]) -> list[nn.Parameter]:
+    """Return the inherited weights, which are frozen at first; refuse if there are none, or nothing else to train."""
+    trained = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
+    late = [weight for name, weight in trained if name in inherited]
+    if not late:
+        raise ConfigError("freeze_inherited_steps: no weight that is trained is inherited from another stage")
+    if len(late) == len(trained):
+        raise ConfigError("freeze_inherited_steps: all weights are inherited, so none is left to train at first")
+    return late
+
+
 def _make_optimizer(model: TranslationModel, slow: Collection[str], settings: StageSettings) -> torch.optim.Optimizer:
     """Make the optimiser; `slow` weights have a learning rate of their own."""
     weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
@@ -152,10 +167,10 @@ def _seed_dropout(seed: int, step: int, batch: int) -> None:
     torch.manual_seed(int(drawn >> np.uint64(1)))
 
 
-def _weighted_metrics(loss: Loss, tokens: int) -> Tensor:
-    """Return each metric times its tokens, and the tokens; a metric that a batch does not have weighs nothing."""
+def _weighted_metrics(loss: Loss, weight: float) -> Tensor:
+    """Return each metric times its weight, and the weight; a metric that a batch does not have weighs nothing."""
     values = (loss.total, loss.cross_entropy, loss.matched, loss.mismatched)
     zero = loss.total.new_zeros(())
     found = torch.stack([zero if value is None else value.detach().to(zero.dtype) for value in values])
-    weights = torch.tensor([0.0 if value is None else float(tokens) for value in values], dtype=torch.float64)
+    weights = torch.tensor([0.0 if value is None else float(weight) for value in values], dtype=torch.float64)
     return torch.stack((found.double().cpu() * weights, weights), dim=1)  # one transfer, not one for each metric

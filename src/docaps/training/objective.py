@@ -38,7 +38,7 @@ Probe = Callable[[TranslationModel, Device], Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The loss to minimise and its parts, each averaged per target token."""
+    """The loss to minimise and its parts, each averaged per target token (by weight, where tokens have weights)."""
 
     total: Float[Tensor, ""]
     cross_entropy: Float[Tensor, ""]
@@ -49,53 +49,70 @@ class Loss:
 
 
 def compute_loss(
-    prediction: Prediction, target: Int[Tensor, "B T"], *, label_smoothing: float, regulariser_weight: float
+    prediction: Prediction,
+    target: Int[Tensor, "B T"],
+    *,
+    label_smoothing: float,
+    regulariser_weight: float,
+    weights: Float[Tensor, "B T"] | None = None,
 ) -> Loss:
     """Return the cross-entropy of the translation minus the weighted reward of the regulariser (Eq. 11).
 
-    Earlier translations that are predicted as well add their discounted cross-entropy.
+    With `weights` of the target tokens, averages are sums of weighted values divided by the sum of weights. Earlier
+    translations that are predicted as well add their discounted cross-entropy.
     """
-    cross_entropy = _cross_entropy(prediction, target, label_smoothing)
+    cross_entropy = _cross_entropy(prediction, target, label_smoothing, weights)
     if prediction.earlier is not None:
-        earlier = _discounted_cross_entropy(prediction, prediction.earlier, target, label_smoothing)
+        own = (target != PAD).sum() if weights is None else weights.sum()
+        earlier = _discounted_cross_entropy(prediction, prediction.earlier, label_smoothing) / own
         return Loss(cross_entropy + earlier, cross_entropy)
     if prediction.correlations is None:
         return Loss(cross_entropy, cross_entropy)
     found = prediction.correlations
-    matched = average_by_tokens(found.matched, target)
-    mismatched = None if found.mismatched is None else average_by_tokens(found.mismatched, target)
-    reward = matched if found.reward is None else average_by_tokens(found.reward, target)
+    matched = average_by_tokens(found.matched, target, weights)
+    mismatched = None if found.mismatched is None else average_by_tokens(found.mismatched, target, weights)
+    reward = matched if found.reward is None else average_by_tokens(found.reward, target, weights)
     return Loss(cross_entropy - regulariser_weight * reward, cross_entropy, matched, mismatched)
 
 
-def _cross_entropy(prediction: Prediction, target: Int[Tensor, "B T"], smoothing: float) -> Float[Tensor, ""]:
+def _cross_entropy(
+    prediction: Prediction, target: Int[Tensor, "B T"], smoothing: float, weights: Float[Tensor, "B T"] | None
+) -> Float[Tensor, ""]:
     """Average over real target tokens, never in half precision."""
     real = (target != PAD).flatten().nonzero().squeeze(1)  # (P)
     states, words = prediction.states.flatten(0, 1).index_select(0, real), target.flatten()[real]
-    return _mean_cross_entropy(prediction, states, words, smoothing)
+    own = None if weights is None else weights.flatten()[real]
+    shares = None if own is None else own / own.sum()  # (P)
+    return _mean_cross_entropy(prediction, states, words, smoothing, shares)
 
 
-def _discounted_cross_entropy(
-    prediction: Prediction, earlier: DiscountedWords, target: Int[Tensor, "B T"], smoothing: float
-) -> Float[Tensor, ""]:
-    """Add up over earlier words, by their weight, and divide by the tokens of the translation, like all of the loss."""
+def _discounted_cross_entropy(prediction: Prediction, earlier: DiscountedWords, smoothing: float) -> Float[Tensor, ""]:
+    """Add up over the words of earlier translations, each by the discount."""
     mean = _mean_cross_entropy(prediction, earlier.states, earlier.words, smoothing)
-    return earlier.weight * len(earlier.words) * mean / (target != PAD).sum()
+    return earlier.weight * len(earlier.words) * mean
 
 
 def _mean_cross_entropy(
-    prediction: Prediction, states: Float[Tensor, "P D"], words: Int[Tensor, " P"], smoothing: float
+    prediction: Prediction,
+    states: Float[Tensor, "P D"],
+    words: Int[Tensor, " P"],
+    smoothing: float,
+    shares: Float[Tensor, " P"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Average over positions; without an output layer, the states are logits."""
+    """Average over positions, by their shares if there are any; without an output layer, the states are logits."""
     if prediction.output is not None:
-        return linear_cross_entropy(states, prediction.output, words, smoothing=smoothing)
+        return linear_cross_entropy(states, prediction.output, words, smoothing=smoothing, shares=shares)
     exact = states.to(torch.promote_types(states.dtype, torch.float32))  # (P, V)
-    return F.cross_entropy(exact, words, label_smoothing=smoothing)
+    if shares is None:
+        return F.cross_entropy(exact, words, label_smoothing=smoothing)
+    return (F.cross_entropy(exact, words, label_smoothing=smoothing, reduction="none") * shares).sum()
 
 
-def average_by_tokens(correlation: Float[Tensor, " B"], target: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
+def average_by_tokens(
+    correlation: Float[Tensor, " B"], target: Int[Tensor, "B T"], weights: Float[Tensor, "B T"] | None = None
+) -> Float[Tensor, ""]:
     """Average over sentences, weighted by their target tokens: Eq. 11 adds the PCC once for every token."""
-    tokens = (target != PAD).sum(dim=1).to(correlation.dtype)  # (B)
+    tokens = ((target != PAD) if weights is None else weights).sum(dim=1).to(correlation.dtype)  # (B)
     return (correlation * tokens / tokens.sum()).sum()
 
 
@@ -125,6 +142,7 @@ class Objective(nn.Module):
                 batch.translations,
                 label_smoothing=self._label_smoothing if self.training else 0.0,
                 regulariser_weight=self._regulariser_weight,
+                weights=batch.weights if self.training else None,
             )
         if self.training and self.model.idles(batch):
             return replace(loss, total=loss.total + self._zero_of_all_weights())

@@ -91,13 +91,14 @@ class StageDirectory:
                 raise RunError("is a symbolic link: put the folder itself here, or give --overwrite", path=folder)
 
     def _check_same(self, may_differ: set[str], what: str) -> None:
-        """Refuse a run with other settings, seed, corpus or initial weights."""
+        """Refuse a run with other settings, seed, corpus, initial weights or annotations."""
         one, other = (
             {
                 "settings": _comparable(description.get("settings") or {}, may_differ),
                 "seed": description.get("seed"),
                 "corpus": (description.get("corpus") or {}).get("hash"),
                 "initial weights": description.get("begun_from"),
+                "annotations": description.get("annotations") or {},
             }
             for description in (self.identity, self.run.read())
         )

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from docaps.batches.prefetch import collate_sentences
-from docaps.batches.sampling import Indices, usable_sentences
+from docaps.batches.sampling import usable_sentences
+from docaps.batches.windows import Indices
 from docaps.corpus.store import Split
 from docaps.model.regulariser import mean_mismatched, retrieval
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup

@@ -11,6 +11,7 @@ import torch
 from docaps import progress
 from docaps.batches.prefetch import Prefetcher, Shard, StepData, load_steps
 from docaps.batches.sampling import Sampler, make_sampler
+from docaps.batches.stage_signals import count_signals, describe_signals, hash_annotations, read_signals
 from docaps.config import SYSTEMS, Recipe, StageSettings, SystemSettings, leave_out
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError
@@ -46,13 +47,19 @@ def train_recipe(
 
     `init_from` is a finished run whose weights the first of the stages starts from.
     """
+    chosen = choose_stages(recipe, stages)
+    _verify(store, group)
+    initial = {chosen[0]: init_from}
+    return [Stage(name, recipe, store, out, overwrite, initial.get(name), probe, group).train() for name in chosen]
+
+
+def choose_stages(recipe: Recipe, stages: Sequence[str] | None) -> list[str]:
+    """Return the names of the stages to train, in the recipe's order; None: all."""
     chosen = [name for name in recipe.stage if stages is None or name in stages]
     unknown = [name for name in stages or () if name not in recipe.stage]
     if unknown or not chosen:
         raise ConfigError(f"no stage {', '.join(unknown)!r} in the recipe: it has {', '.join(recipe.stage) or 'none'}")
-    _verify(store, group)
-    initial = {chosen[0]: init_from}
-    return [Stage(name, recipe, store, out, overwrite, initial.get(name), probe, group).train() for name in chosen]
+    return chosen
 
 
 def _verify(store: Store, group: ProcessGroup) -> None:
@@ -151,6 +158,7 @@ class Stage:
             "begun_from": self.group.run_on_main(self._describe_initial_run),
             "settings": settings,
             "corpus": {"path": str(self.store.path.resolve()), "hash": self.store.hash},
+            "annotations": self.group.run_on_main(lambda: hash_annotations(self.settings, self.store)),
         }
 
     def _describe_initial_run(self) -> dict[str, str] | None:
@@ -251,9 +259,15 @@ class Stage:
             return trainer.train(stack.enter_context(Prefetcher(steps)), f"train {self.name}", state)
 
     def _sampler(self, data: Split, model: TranslationModel) -> Sampler:
-        """Return the sampler of the stage, or of the model if the stage names none."""
+        """Return the sampler of the stage, or of the model if the stage names none, with the stage's signals."""
         kind = self.settings.sampling or model.sampling
-        sampler = make_sampler(kind, data, budget=self.settings.batch_tokens, seed=self.recipe.seed)
+        if kind == "documents" and self.settings.select is not None:
+            message = f'{self.settings.system} trains on whole documents: sampling = "sentences" changes that'
+            raise ConfigError(f"stage.{self.name}.select: {message}")
+        signals = read_signals(self.settings, self.store, data, seed=self.recipe.seed)
+        for name, words in describe_signals(count_signals(signals, data)).items():
+            progress.say(f"{name}: {words}")
+        sampler = make_sampler(kind, data, budget=self.settings.batch_tokens, seed=self.recipe.seed, signals=signals)
         if not len(sampler):
             raise CorpusError("the training part has no pair with words on both sides", path=self.store.path)
         return sampler
@@ -298,6 +312,7 @@ class Stage:
             "settings": identity["settings"],
             "versions": versions(),
             "corpus": identity["corpus"],
+            **({"annotations": found} if (found := identity["annotations"]) else {}),
         }
 
 

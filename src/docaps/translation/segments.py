@@ -17,7 +17,7 @@ from typing import Any
 
 from docaps.corpus.text.codec import Codec
 from docaps.corpus.text.sentencepieces import SentencePieces
-from docaps.corpus.text.vocabulary import EOS, SPECIALS, UNK
+from docaps.corpus.text.vocabulary import EOS, UNK
 from docaps.translation.search import Hypothesis, length_penalty
 
 PLACEHOLDER = "\ufdd0"  # a Unicode noncharacter: it stands for an unknown token until a word is copied there
@@ -141,7 +141,7 @@ def find_split(text: str) -> int:
 @lru_cache(maxsize=8)
 def known_characters(codec: Codec) -> frozenset[str]:
     """Return the characters that occur in the vocabulary."""
-    return frozenset(chain.from_iterable(codec.vocabulary.pieces[len(SPECIALS) :]))
+    return frozenset(chain.from_iterable(codec.vocabulary.text_pieces))
 
 
 def strip_unknown(text: str, known: frozenset[str]) -> tuple[str, str, str]:

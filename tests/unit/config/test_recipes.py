@@ -94,6 +94,15 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
     [
         ("[model]\nsize = 100\nheads = 8", ":1: model: size 100 must be even and divisible by the number of heads, 8"),
         ("[model]\nsize = 9\nheads = 3", "size 9 must be even"),
+        ('[stage.a]\nselect = "x"', ":1: stage.a: select and select_share belong together: a file, and a number"),
+        ("[stage.a]\nemphasis_weight = 2.0", ":1: stage.a: emphasis and emphasis_weight belong together"),
+        ('[stage.a]\nselect_phenomena = ["a"]', ":1: stage.a: select_phenomena needs select, a file of annotations"),
+        (
+            '[stage.a]\nselect = "x"\nselect_share = 0.5\nsampling = "documents"',
+            ':1: stage.a: select needs sampling = "sentences": documents are trained on whole',
+        ),
+        ("[preparation]\nmarks = ['a', 'a']", ":1: preparation: marks: a, a holds a name twice"),
+        ("[preparation]\nmarks = ['A b']", "preparation.marks"),
         ("[stage.a]\nsteps = 10\nwarmup = 10", ":1: stage.a: warm-up of 10 steps must be shorter than the stage, 10"),
         ('[stage.a]\ninit_from = "b"\n[stage.b]', "stage 'a' starts from 'b', which is not an earlier stage"),
         ('[stage.a]\ninit_from = "a"', "stage 'a' starts from 'a', which is not an earlier stage"),
@@ -224,7 +233,7 @@ def test_every_bundled_recipe_loads_and_trains_something(path: Path) -> None:
 @pytest.mark.parametrize("path", [None, *sorted(RECIPES.glob("*.toml"))], ids=lambda path: path.stem if path else "")
 def test_settings_are_the_same_after_a_json_file(path: Path | None) -> None:
     """Runs, prepared corpora and demos are recognised by comparing settings with what a file holds."""
-    recipe = load_recipe(path, ["stage.more.inherited_exempt=['a', 'b']"])
+    recipe = load_recipe(path, ["stage.more.inherited_exempt=['a', 'b']", "preparation.marks=['a', 'b']"])
     dumped = recipe.model_dump()
     assert json.loads(json.dumps(dumped)) == dumped
     assert Recipe.model_validate(dumped) == recipe

@@ -13,6 +13,8 @@ from docaps.config.settings import CleaningSettings
 from docaps.corpus import preparation as module
 from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
+from docaps.errors import CorpusError
+from docaps.files import read_json, write_json
 
 SETTINGS = PreparationSettings(merges=9)
 CLEANING = {"longest": 40, "ratio": 3.0, "copies": True, "duplicates": True}
@@ -24,6 +26,7 @@ CHANGES: dict[str, Any] = {
     "merges": 8,
     "minimum_frequency": 3,
     "pieces": 300,
+    "marks": ("formal",),
     **{f"cleaning.{name}": value for name, value in CLEANING.items()},
 }
 
@@ -76,6 +79,16 @@ def test_every_setting_rebuilds(inputs: CorpusFiles, store: Store, name: str) ->
     with pytest.raises(RebuildError):
         prepare(inputs, changed(name, CHANGES[name]), store.path)
     assert not prepare(inputs, SETTINGS, store.path)[1]
+
+
+@pytest.mark.usefixtures("noticing")
+def test_a_corpus_of_a_version_without_marks_is_up_to_date(inputs: CorpusFiles, store: Store) -> None:
+    manifest = read_json(store.path / "manifest.json", error=CorpusError)
+    del manifest["settings"]["marks"]
+    write_json(store.path / "manifest.json", manifest)
+    assert not prepare(inputs, SETTINGS, store.path)[1]
+    with pytest.raises(RebuildError):
+        prepare(inputs, changed("marks", ("formal",)), store.path)
 
 
 @pytest.mark.usefixtures("noticing")

@@ -1,7 +1,9 @@
 """A learner learns reproducibly, freezes weights, and takes the same step from one batch or from several."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tests.invariants import tiny
@@ -122,6 +124,33 @@ def test_weights_that_do_not_move_have_no_gradient_and_no_part_in_clipping() -> 
         learner(fresh(), inherited_rate=0.0, inherited=[name for name, _ in fresh().named_parameters()])
 
 
+def test_inherited_weights_are_frozen_in_the_first_steps() -> None:
+    """They have no part in clipping, and the optimiser starts with them when they are first trained."""
+    model, start = fresh("qcn", dropout=0.0), weights(fresh("qcn"))
+    inherited = tiny.parameter_names(model, containing=["embeddings", "encoder", "decoder"])
+    one = learner(model, freeze_inherited_steps=2, inherited=inherited, inherited_exempt=["decoder.0"])
+    still = {name for name in inherited if not name.startswith("decoder.0")}
+    with torch.random.fork_rng():
+        for step, data in zip((1, 2, 3), corpus(), strict=False):
+            one.compute(step, data)
+            own = [gradient for name, gradient in gradients(one).items() if step > 2 or name not in still]
+            assert one.apply(step) == pytest.approx(sum(own.square().sum().item() for own in own) ** 0.5, rel=1e-4)
+            moved = {name for name, weight in model.named_parameters() if not torch.equal(weight, start[name])}
+            assert moved == (start.keys() if step == 3 else start.keys() - still)
+            begun = {name for name, weight in model.named_parameters() if one.optimizer.state.get(weight)}
+            assert begun == moved
+
+
+@pytest.mark.parametrize(
+    ("inherited", "message"),
+    [([], "no weight that is trained is inherited"), ([name for name, _ in fresh().named_parameters()], "all weights")],
+    ids=["none", "all"],
+)
+def test_freezing_at_first_needs_inherited_and_new_weights(inherited: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=f"freeze_inherited_steps: {message}"):
+        learner(fresh(), freeze_inherited_steps=1, inherited=inherited)
+
+
 def test_freezing_what_does_not_exist_is_refused_with_what_does() -> None:
     with pytest.raises(ConfigError, match=r"no weight's name starts with 'encodr'; there are .*encoder\.0"):
         learner(fresh(), freeze=["encodr"])
@@ -165,6 +194,24 @@ def test_accumulation_equals_the_big_batch(name: str) -> None:
                 for key, gradient in gradients(big).items():
                     torch.testing.assert_close(gradients(small)[key], gradient, rtol=1e-4, atol=1e-6)
             assert big.apply(step) == pytest.approx(small.apply(step), rel=1e-3)
+
+
+def test_accumulation_equals_the_big_batch_where_tokens_have_weights() -> None:
+    """The step's loss is divided by the sum of all weights, so a batch with heavy tokens counts more."""
+    windows = tiny.sample_windows()
+    heavy = [replace(windows[0], weights=np.array([1, 9, 1], np.float32)), *windows[1:]]
+    whole, parts = collate(heavy, tiny.K), [collate(heavy[:1], tiny.K), collate(heavy[1:], tiny.K)]
+
+    def found(*chosen: Batch) -> tuple[float, dict[str, torch.Tensor]]:
+        one = learner(fresh("transformer+reg", dropout=0.0), label_smoothing=0.1)
+        with torch.random.fork_rng():
+            return one.compute(1, step_data(*chosen))["loss"], gradients(one)
+
+    (big, expected), (small, sums), (_, unweighted) = found(whole), found(*parts), found(collate(windows, tiny.K))
+    assert small == pytest.approx(big, abs=2e-5)
+    for name, gradient in expected.items():
+        torch.testing.assert_close(sums[name], gradient, rtol=1e-4, atol=1e-6)
+    assert not torch.allclose(expected["embeddings.source.weight"], unweighted["embeddings.source.weight"], rtol=1e-2)
 
 
 COMPARING = [{"centre": "batch"}, {"negatives": "batch"}, {"negatives": "infonce"}]

@@ -1,16 +1,18 @@
 """The loss equals Eq. 11 with reversed sign, computed in a plain loop."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from tests import oracles
+from tests import signal_oracles as oracles_of_signals
 from tests.invariants import tiny
 
 from docaps.corpus.text.vocabulary import PAD
 from docaps.model.interface import Prediction
 from docaps.model.regulariser import Correlations
-from docaps.training.objective import average_by_tokens, compute_loss
+from docaps.training.objective import Device, Objective, average_by_tokens, compute_loss
 
 TARGET = torch.tensor([[5, 6, 7, 2], [8, 2, PAD, PAD], [4, 4, 2, PAD]])
 WORDS = [[5, 6, 7, 2], [8, 2], [4, 4, 2]]
@@ -35,6 +37,52 @@ def test_the_loss_and_its_gradients_equal_eq_11(weight: float) -> None:
     fast, slow = (torch.autograd.grad(total, [logits, matched]) for total in (found.total, expected))
     for one, other in zip(fast, slow, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+
+
+WEIGHTS = torch.tensor([[1.0, 3.0, 1.0, 1.0], [0.5, 1.0, 0.0, 0.0], [1.0, 1.0, 7.0, 0.0]], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("fused", [False, True])
+def test_weighted_tokens_count_as_often_as_they_weigh(smoothing: float, fused: bool) -> None:
+    """With an output layer and without; label smoothing mixes a word's share with those of all words."""
+    states, output = prediction().logits.requires_grad_(), torch.eye(9, dtype=torch.float64).requires_grad_()
+    matched = MATCHED.clone().requires_grad_()
+    given = Prediction(states, Correlations(matched, MISMATCHED), output if fused else None)
+    found = compute_loss(given, TARGET, label_smoothing=smoothing, regulariser_weight=0.3, weights=WEIGHTS)
+    rows = [row[: len(words)] for row, words in zip(WEIGHTS.tolist(), WORDS, strict=True)]
+    expected = (1 - smoothing) * oracles_of_signals.weighted_loss(states, WORDS, rows, matched, 0.3)
+    for word in range(9):
+        everywhere = [[word] * len(words) for words in WORDS]
+        expected = expected + smoothing / 9 * oracles_of_signals.weighted_loss(states, everywhere, rows, matched, 0.3)
+    torch.testing.assert_close(found.total, expected, rtol=0, atol=1e-9)
+    fast, slow = (torch.autograd.grad(total, [states, matched]) for total in (found.total, expected))
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+
+
+def test_weights_of_one_are_no_weights() -> None:
+    ones = (TARGET != PAD).double()
+    plain, weighted = (
+        compute_loss(prediction(), TARGET, label_smoothing=0.1, regulariser_weight=1.0, weights=weights)
+        for weights in (None, ones)
+    )
+    assert weighted.total.item() == pytest.approx(plain.total.item(), abs=1e-12)
+    assert weighted.matched is not None
+    assert plain.matched is not None
+    assert weighted.matched.item() == pytest.approx(plain.matched.item(), abs=1e-12)
+
+
+def test_validation_knows_no_weights() -> None:
+    model = tiny.build(tiny.settings("transformer+reg"))
+    batch = replace(tiny.sample_batch(), weights=(tiny.sample_batch().translations != PAD).double())
+    heavy = replace(batch, weights=batch.weights * torch.arange(1, 1 + batch.translations.shape[1]))
+    objective = Objective(
+        model, label_smoothing=0.0, regulariser_weight=1.0, device=Device(torch.device("cpu"), torch.float32)
+    )
+    losses = [[objective.train(mode)(one).total.item() for one in (batch, heavy)] for mode in (False, True)]
+    assert losses[0][0] == losses[0][1]
+    assert abs(losses[1][0] - losses[1][1]) > 1e-3
 
 
 def test_scores_in_half_precision_are_summed_up_in_full() -> None:

@@ -33,11 +33,15 @@ def batches() -> list[Batch]:
 def step_data(*chosen: Batch, after: StreamPosition | None = None) -> StepData:
     """A step of some batches."""
     tokens = [count_tokens(batch) for batch in chosen]
+    added = [
+        0.0 if batch.weights is None else float(batch.weights.sum()) - count
+        for batch, count in zip(chosen, tokens, strict=True)
+    ]
     portions = (
-        StepBatch(number, batch, np.arange(len(batch.source)), count)
-        for number, (batch, count) in enumerate(zip(chosen, tokens, strict=True))
+        StepBatch(number, batch, np.arange(len(batch.source)), tokens[number], added[number])
+        for number, batch in enumerate(chosen)
     )
-    return StepData(tuple(portions), sum(tokens), after or StreamPosition())
+    return StepData(tuple(portions), sum(tokens), after or StreamPosition(), sum(added))
 
 
 def corpus() -> Iterator[StepData]:

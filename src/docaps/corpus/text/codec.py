@@ -1,6 +1,6 @@
 """The codec of a run: text to token ids and back, through words, case, subwords and vocabulary.
 
-languages.json          languages, and which of the files below there are
+languages.json          languages, marks of the vocabulary, and which of the files below there are
 bpe.codes               BPE merges, or sentencepiece.model
 truecase.source.txt     the truecase model (Moses format), if text is truecased; likewise for target
 vocabulary.json         the pieces, by id
@@ -88,11 +88,13 @@ class Codec:
         for side, language in (("source", self.source), ("target", self.target)):
             if language.truecaser is not None:
                 language.truecaser.save(directory / f"truecase.{side}.txt")
+        marks = list(self.vocabulary.marks)
         description = {
             "source_language": self.source.code,
             "target_language": self.target.code,
             "subwords": kind,
             "truecase": self.source.truecaser is not None,
+            **({"marks": marks} if marks else {}),
         }
         write_json(directory / "languages.json", description)
 
@@ -107,7 +109,8 @@ def load_codec(directory: Path) -> Codec:
             raise ValueError(f"subwords are 'bpe' or 'sentencepiece', found {kind!r}")
         subwords = Subwords.load(directory / CODES) if kind == "bpe" else SentencePieces.load(directory / PIECES)
         source, target = (_load_language(directory, description, side) for side in ("source", "target"))
-        return Codec(source=source, target=target, subwords=subwords, vocabulary=Vocabulary(pieces))
+        vocabulary = Vocabulary(pieces, description.get("marks", ()))
+        return Codec(source=source, target=target, subwords=subwords, vocabulary=vocabulary)
     except (OSError, KeyError, TypeError, ValueError, AttributeError, CorpusError) as fault:
         raise RunError(f"the text settings cannot be used: {fault}", path=directory) from None
 

@@ -17,19 +17,19 @@ _LONGEST_SENTENCE = 1_000_000
 
 # SentencePiece writes a blank as `▁`; the same character in the text is replaced by a private-use stand-in, and a
 # stand-in in the text is escaped by a second private-use character.
-_BLANK, _STANDIN, _LITERAL = "▁", "\ue581", "\ue580"
-_TO_HIDE = re.compile(f"[{_BLANK}{_STANDIN}{_LITERAL}]")
+BLANK, _STANDIN, _LITERAL = "▁", "\ue581", "\ue580"
+_TO_HIDE = re.compile(f"[{BLANK}{_STANDIN}{_LITERAL}]")
 _HIDDEN = re.compile(f"{_LITERAL}([{_STANDIN}{_LITERAL}])|{_STANDIN}")
 
 
 def hide_blanks(text: str) -> str:
     """Replace SentencePiece's own blank character in a text."""
-    return _TO_HIDE.sub(lambda found: _STANDIN if found[0] == _BLANK else _LITERAL + found[0], text)
+    return _TO_HIDE.sub(lambda found: _STANDIN if found[0] == BLANK else _LITERAL + found[0], text)
 
 
 def show_blanks(text: str) -> str:
     """Undo `hide_blanks`."""
-    return _HIDDEN.sub(lambda found: found[1] or _BLANK, text)
+    return _HIDDEN.sub(lambda found: found[1] or BLANK, text)
 
 
 class SentencePieces:

@@ -36,16 +36,22 @@ def word_log_probabilities(
 
 
 def linear_cross_entropy(
-    states: Float[Tensor, "P D"], weight: Float[Tensor, "V D"], words: Int[Tensor, " P"], *, smoothing: float
+    states: Float[Tensor, "P D"],
+    weight: Float[Tensor, "V D"],
+    words: Int[Tensor, " P"],
+    *,
+    smoothing: float,
+    shares: Float[Tensor, " P"] | None = None,
 ) -> Float[Tensor, ""]:
     """Return the mean cross-entropy, with label smoothing, of words scored by an output layer without bias.
 
-    Products are in the number format of the states, sums in float32 or better. The gradient is computed in the forward
-    pass, while the logits are at hand, if it is needed.
+    Instead of their mean, `shares` of the positions' losses can be added up. Products are in the number format of the
+    states, sums in float32 or better. The gradient is computed in the forward pass, while the logits are at hand, if it
+    is needed.
     """
     wanted = tuple(torch.is_grad_enabled() and values.requires_grad for values in (states, weight))
     with torch.autocast(states.device.type, enabled=False):  # inputs are cast already
-        loss: Tensor = _LinearCrossEntropy.apply(states, weight, words, smoothing, wanted)  # type: ignore[no-untyped-call]
+        loss: Tensor = _LinearCrossEntropy.apply(states, weight, words, smoothing, wanted, shares)  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -77,16 +83,26 @@ class _OutputLayer:
 class _LinearCrossEntropy(torch.autograd.Function):
     """Cross-entropy with label smoothing, which moves a share of a word's weight to all words.
 
-    At each position the loss is -log p(word) + smoothing x (the word's score - the mean score), and the mean score is
-    the product of the state and the mean row of the weight: neither loss nor gradient needs a sum over the scores.
+    Positions count alike, or by their shares. At each of them the loss is -log p(word) + smoothing x (the word's score
+    - the mean score), and the mean score is the product of the state and the mean row of the weight: neither loss nor
+    gradient needs a sum over the scores.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, weight: Tensor, words: Tensor, smoothing: float, wanted: tuple[bool, bool]
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        words: Tensor,
+        smoothing: float,
+        wanted: tuple[bool, bool],
+        shares: Tensor | None,
     ) -> Tensor:
-        layer, share = _OutputLayer(states, weight), 1 / max(1, len(states))
-        sum_of_states = states.sum(dim=0, dtype=layer.exact)  # (D)
+        layer = _OutputLayer(states, weight)
+        # The mean is divided at the end. Shares count before the sum: a column, one for each position.
+        column = None if shares is None else shares.to(layer.exact).unsqueeze(1)  # (P, 1)
+        share, divisor = (1 / max(1, len(states)), len(states)) if column is None else (1.0, 1)
+        sum_of_states = (states if column is None else states * column).sum(dim=0, dtype=layer.exact)  # (D)
         mean_row = layer.weight.mean(dim=0, dtype=layer.exact)  # (D)
         total = -smoothing * (sum_of_states @ mean_row)
         of_states = torch.empty_like(states) if wanted[0] else None
@@ -97,18 +113,20 @@ class _LinearCrossEntropy(torch.autograd.Function):
             for rows, log_probabilities in layer.normalise(scores):
                 own = words[part][rows].unsqueeze(1)
                 score = scores[rows].gather(1, own)
-                total += (smoothing * score - log_probabilities.gather(1, own)).sum(dtype=layer.exact)
+                loss = smoothing * score - log_probabilities.gather(1, own)
+                total += (loss if column is None else loss * column[part][rows]).sum(dtype=layer.exact)
                 if any(wanted):  # overwrite each score by its gradient
                     slopes = log_probabilities.exp_()
                     scores[rows] = slopes.scatter_add_(1, own, slopes.new_full(own.shape, smoothing - 1))
+            own_share = share if column is None else column[part].to(scores.dtype)
             if of_states is not None:
-                of_states[part] = (scores @ layer.weight - smoothing * mean_row) * share
+                of_states[part] = (scores @ layer.weight - smoothing * mean_row) * own_share
             if of_weight is not None and of_weight.dtype == scores.dtype:
-                of_weight.addmm_(scores.T, states[part] * share)
+                of_weight.addmm_(scores.T, states[part] * own_share)
             elif of_weight is not None:  # in a higher precision
-                of_weight += scores.T @ (states[part] * share)
+                of_weight += scores.T @ (states[part] * own_share)
         ctx.gradients = of_states, of_weight
-        return total / len(states)
+        return total / divisor
 
     @staticmethod
     @once_differentiable
@@ -117,4 +135,4 @@ class _LinearCrossEntropy(torch.autograd.Function):
             raise RuntimeError("the output layer's gradient is computed once: it cannot be asked for again")
         gradients, ctx.gradients = ctx.gradients, None  # not shared, so they may be overwritten
         of_states, of_weight = (None if one is None else one.mul_(gradient) for one in gradients)
-        return of_states, of_weight, None, None, None
+        return of_states, of_weight, None, None, None, None

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,28 @@ def test_frequent_pieces_come_first_and_ties_by_spelling() -> None:
     assert vocabulary.ids(["a", "zzz", "c"]) == [5, UNK, 4]
     assert vocabulary.text([BOS, 5, UNK, EOS, PAD]) == ["a", "<unk>"]
     assert len(vocabulary) == 7
+
+
+def test_marks_are_reserved_entries_that_no_text_has(codec: Codec, tmp_path: Path) -> None:
+    vocabulary = Vocabulary.from_counts(Counter({"b": 2, "<formal>": 9, "a": 2}), ("formal", "informal"))
+    assert vocabulary.pieces == (*SPECIALS, "<formal>", "<informal>", "a", "b")
+    assert vocabulary.marks == {"formal": 4, "informal": 5}
+    assert vocabulary.ids(["<formal>", "a", "<informal>"]) == [UNK, 6, UNK]
+    assert vocabulary.text([4, 6, 5, EOS]) == ["a"]
+    assert vocabulary.text_pieces == ("a", "b")
+    replace(codec, vocabulary=vocabulary).save(tmp_path)
+    assert load_codec(tmp_path).vocabulary.marks == vocabulary.marks
+    codec.save(tmp_path / "plain")
+    assert "marks" not in json.loads((tmp_path / "plain" / "languages.json").read_text())
+
+
+def test_a_codec_whose_marks_are_not_in_its_vocabulary_is_refused(codec: Codec, tmp_path: Path) -> None:
+    codec.save(tmp_path)
+    description = json.loads((tmp_path / "languages.json").read_text())
+    for marks, message in ((["formal"], r"goes on with \('<formal>',\), found"), (7, "cannot be used")):
+        (tmp_path / "languages.json").write_text(json.dumps({**description, "marks": marks}))
+        with pytest.raises(RunError, match=message):
+            load_codec(tmp_path)
 
 
 def test_merges_are_learnt_most_frequent_first() -> None:

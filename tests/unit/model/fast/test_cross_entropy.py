@@ -38,6 +38,20 @@ def test_loss_and_gradients_equal_those_of_all_scores_at_once(smoothing: float, 
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.6])
+@pytest.mark.parametrize("incoming", [1.0, -2.5])
+def test_shares_of_the_positions_are_added_up(smoothing: float, incoming: float) -> None:
+    states, weight = sample()
+    shares = torch.tensor([0.1, 0.0, 0.4, 0.05, 0.2, 0.15, 0.1], dtype=torch.float64)
+    found = linear_cross_entropy(states, weight, WORDS, smoothing=smoothing, shares=shares)
+    each = F.cross_entropy(states @ weight.T, WORDS, label_smoothing=smoothing, reduction="none")
+    expected = sum(share * loss for share, loss in zip(shares, each, strict=True))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+    fast, slow = (torch.autograd.grad(incoming * loss, [states, weight]) for loss in (found, expected))
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+
+
 def test_a_weight_that_is_also_a_table_of_word_vectors_gets_both_gradients() -> None:
     _, weight = sample()
     losses = (
