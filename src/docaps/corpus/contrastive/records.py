@@ -12,6 +12,7 @@ from docaps.corpus.formats.text_input import check_length, one_line, read_lines,
 from docaps.errors import CorpusError
 
 _WORD, _SPACE = re.compile(r"\w+"), re.compile(r"[ \t\r\n]*")
+LARGEST_NUMBER = 1e300
 Value = TypeVar("Value")
 
 
@@ -80,6 +81,16 @@ class JsonRecord:
     def integer(self, name: str) -> int:
         """Return a field that must be an integer, 0 or more."""
         return self._get(name, int, "an integer, 0 or more", lambda value: value >= 0)
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """Return a field that must be a list of integers, 0 or more."""
+        expected = "a list of integers, 0 or more"
+        return tuple(self._get(name, list, expected, lambda v: all(type(one) is int and one >= 0 for one in v)))
+
+    def number(self, name: str) -> float:
+        """Return a field that must be a finite number."""
+        kind = int if type(self.values.get(name)) is int else float
+        return float(self._get(name, kind, "a finite number", lambda value: abs(value) < LARGEST_NUMBER))
 
     def records(self, name: str) -> list["JsonRecord"]:
         """Return a field that must be a list of objects."""
