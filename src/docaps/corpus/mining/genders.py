@@ -109,7 +109,7 @@ def noun_phrases(sentence: Words, rules: NounRules) -> Iterator[tuple[int, int]]
             if _is_noun(form, rules):
                 yield start, place
                 break
-            if not form.isalpha() or not form.endswith(rules.adjective_endings):
+            if form.lower() in rules.articles or not form.isalpha() or not form.endswith(rules.adjective_endings):
                 break
 
 

@@ -104,12 +104,14 @@ def _nearest(
 ) -> tuple[int, Mention] | None:
     """Return the distance of the nearest earlier sentence that can hold the noun, and its last noun of this gender.
 
-    A sentence that itself begins with the pronoun goes on about the same thing: the noun is before it. Beyond a
-    sentence with a noun of unknown gender, nothing is certain.
+    A sentence that itself has the pronoun, and no noun for it, goes on about the same thing: the noun is before it.
+    Beyond a sentence with a noun of unknown gender, nothing is certain.
     """
     for distance in range(1, min(reach, number) + 1):
         pair = document[number - distance]
-        if _continues(pair, gender, rules, genders):
+        if rules.source in pair.source.known and (places := pair.target.places(_words(gender, rules))):
+            if genders.may_hold(pair.target, gender, places[0]):
+                return None
             continue
         mentions = [one for one in genders.mentions(pair.target) if one.gender == gender]
         if mentions:
@@ -119,7 +121,6 @@ def _nearest(
     return None
 
 
-def _continues(pair: Pair, gender: str, rules: PronounRules, genders: Genders) -> bool:
-    """Return whether a sentence has the same pronoun for the source pronoun, and no noun for it."""
-    places = pair.target.places({forms[gender] for forms in rules.forms.values()})
-    return bool(places) and rules.source in pair.source.known and not genders.may_hold(pair.target, gender, places[0])
+def _words(gender: str, rules: PronounRules) -> set[str]:
+    """Return the target pronouns of a gender."""
+    return {forms[gender] for forms in rules.forms.values()}

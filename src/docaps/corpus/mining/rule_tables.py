@@ -85,44 +85,64 @@ class AddressRules(_Rules):
     source: WordSet
     """Words that address somebody."""
     blocking_source: WordSet
-    """Words of the source whose translations look like an address."""
-    informal: str
-    plural: str | None = None
-    formal: str
-    words: dict[str, dict[str, Texts]]
-    """Words of each form: `subject`, `reflexive` (also objects), `possessive`; and what else shows the form."""
-    polite_capitals: bool = False
-    """Whether the formal words are told from others by their capital."""
-    possessives: dict[str, dict[str, str]]
-    """Possessives of each form by those of the formal one."""
-    verbs: tuple[tuple[str, str, str], ...]
-    """Finite verbs: informal, formal, plural."""
-    imperatives: WordSet = frozenset()
-    no_verbs: WordSet = frozenset()
-    """Words that end as informal verbs do and are none."""
-    informal_verb: re.Pattern[str]
+    """Words of the source whose translations may look like an address."""
+    forms: dict[str, "AddressForm"]
+    """By the label of the form; the verbs are in this order."""
+    verbs: tuple[Texts, ...]
+    """Finite verbs: one of each form."""
     subjects: WordSet
-    """Other subjects: beside them a formal pronoun is the object."""
+    """Other subjects: beside them, a pronoun that can be subject or object is the object."""
+    statements: WordSet
+    """Words that show that a sentence is no request."""
+    conjunctions: WordSet
+    """After them, the verb is at the end of the clause."""
+
+
+class AddressForm(_Rules):
+    """The words of one form of address."""
+
+    subject: str
+    objects: dict[str, str]
+    """By case, as `accusative`, `dative`."""
+    reflexives: dict[str, str]
+    possessives: Texts
+    """In the same order for each form."""
+    capitals: bool = False
+    """Whether the words begin with a capital inside sentences, too."""
+    formal: bool = False
+    becomes: str
+    """The form that a wrong translation has."""
+    verb: re.Pattern[str]
+    """What a finite verb of this form looks like; each such word must be in the table of verbs, or be none."""
+    no_verbs: WordSet = frozenset()
+    blocking: re.Pattern[str] = NEVER
+    """Where no wrong translation is made, in lower-case words with blanks between."""
 
 
 class EllipsisRules(_Rules):
-    """Where the source leaves a verb out and the target repeats it."""
+    """Where the source leaves a verb out after its auxiliary, and the target repeats one of an earlier sentence."""
 
     source: re.Pattern[str]
-    """An auxiliary without its verb, in lower-case words with blanks between."""
-    verbs: re.Pattern[str]
-    """Forms of target verbs."""
-    no_verbs: WordSet
+    """The end of a sentence without its verb, in lower-case words with blanks between."""
+    verbs: dict[str, Texts]
+    """Verbs with one form for each person, in the same order."""
+    wrong: dict[str, Texts]
+    """For each verb those that would be wrong in its place; a verb without entry is not searched."""
+    persons: dict[str, tuple[int, ...]]
+    """Subjects, and the numbers of the forms that they can have."""
+    fillers: WordSet
+    """Words that may stand beside verb and subject; another one may be the verb that an auxiliary needs."""
     longest: int = 12
-    """Words of the longest sentence that is looked at."""
+    """Words and marks of the longest source sentence."""
 
 
 class RepetitionRules(_Rules):
-    """Which words are compared when two translations of the same word are searched."""
+    """Which words are counted to find words with two translations of the same gender."""
 
     source_word: re.Pattern[str]
     target_word: re.Pattern[str]
     no_words: WordSet = frozenset()
+    """Source words with a meaning for each translation, or that are counted by mistake."""
 
 
 class Rules(_Rules):
