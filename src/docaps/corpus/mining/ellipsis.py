@@ -59,9 +59,7 @@ def _wrong_forms(target: Words, place: int, verb: str, rules: EllipsisRules) -> 
     return [] if person is None else [rules.verbs[other][person] for other in rules.wrong[verb]]
 
 
-def _distance(
-    document: Sequence[Pair], number: int, verb: str, rules: EllipsisRules, reach: int
-) -> int | None:
+def _distance(document: Sequence[Pair], number: int, verb: str, rules: EllipsisRules, reach: int) -> int | None:
     """Return how many sentences back the verb is, if no nearer sentence has another one."""
     for distance in range(1, min(reach, number) + 1):
         target = document[number - distance].target

@@ -37,6 +37,10 @@ class Genders:
             self.counts.setdefault(noun, Counter()).update(genders)
         self.known.clear()
 
+    def settle(self) -> None:
+        """Forget the counts that decide nothing: a table for other processes should be small."""
+        self.counts = {noun: Counter({found: 2}) for noun in self.counts if (found := self._counted(noun))}
+
     def gender(self, noun: str) -> str | None:
         """Return the gender of a noun, if it is known."""
         if noun not in self.known:
@@ -77,7 +81,7 @@ class Genders:
         return None
 
     def mentions(self, sentence: Words) -> Iterator[Mention]:
-        """Yield the singular nouns of known gender, people left out; an article of another gender means another noun."""
+        """Yield the singular nouns of known gender that fits their article; people are left out."""
         for start, place in noun_phrases(sentence, self.rules):
             noun, article = sentence.forms[place], sentence.lower[start]
             if article not in self.rules.articles or self._is_person(noun):
@@ -87,11 +91,15 @@ class Genders:
                 yield Mention(place, gender, " ".join(sentence.forms[start : place + 1]))
 
     def may_hold(self, sentence: Words, gender: str, end: int | None = None) -> bool:
-        """Return whether a noun before `end` may have this gender: also nouns without article, and of unknown gender."""
+        """Return whether a noun before `end` may have this gender: also one without article, or of unknown gender."""
         if not self.rules.capitalised:
             return any(one.gender == gender and (end is None or one.place < end) for one in self.mentions(sentence))
         for place, form in enumerate(sentence.forms[:end]):
-            if form[0].isupper() and len(form) > 1 and form.lower() not in self.rules.no_nouns | self.rules.articles.keys():
+            if (
+                form[0].isupper()
+                and len(form) > 1
+                and form.lower() not in self.rules.no_nouns | self.rules.articles.keys()
+            ):
                 found = self.gender(form)
                 if found == gender or (found is None and not sentence.begins(place) and not self._is_person(form)):
                     return True

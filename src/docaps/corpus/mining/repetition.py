@@ -10,7 +10,7 @@ from itertools import combinations
 
 from docaps.corpus.mining.genders import PLURAL, Genders
 from docaps.corpus.mining.rule_tables import RepetitionRules
-from docaps.corpus.mining.sentences import Finding, Pair, Words
+from docaps.corpus.mining.sentences import Finding, Pair
 
 REPETITION = "repetition"
 COUNTED = 60_000
@@ -47,9 +47,9 @@ def count_words(pairs: Iterable[Pair], rules: RepetitionRules) -> WordCounts:
     """Count the words of sentence pairs."""
     counts = WordCounts()
     for pair in pairs:
-        one = {word for word in _single_words(pair.source) if rules.source_word.fullmatch(word)} - rules.no_words
-        words = enumerate(pair.target.forms)
-        other = sorted({word for place, word in words if place and rules.target_word.fullmatch(word)})
+        one = {word for word in _whole_words(pair.source.lower) if rules.source_word.fullmatch(word)} - rules.no_words
+        words = _whole_words(pair.target.forms[1:])  # a capital at the beginning says nothing
+        other = sorted(word for word in words if rules.target_word.fullmatch(word))
         counts.source.update(one)
         counts.target.update(other)
         counts.both.update((here, there) for here in one for there in other)
@@ -57,9 +57,9 @@ def count_words(pairs: Iterable[Pair], rules: RepetitionRules) -> WordCounts:
     return counts
 
 
-def _single_words(sentence: Words) -> set[str]:
-    """Return the words in lower case that are no parts of compounds with a hyphen."""
-    around = zip(["", *sentence.forms], sentence.lower, [*sentence.forms[1:], ""], strict=False)
+def _whole_words(words: Sequence[str]) -> set[str]:
+    """Return the words that are no parts of compounds with a hyphen."""
+    around = zip(["", *words], words, [*words[1:], ""], strict=False)
     return {word for before, word, after in around if before != "-" and after != "-"}
 
 
@@ -78,9 +78,7 @@ def find_options(counts: WordCounts, genders: Genders) -> dict[str, dict[str, st
     return {word: pair for word, found in options.items() if (pair := _choose(word, found, counts, genders))}
 
 
-def _choose(
-    word: str, found: Sequence[tuple[int, str]], counts: WordCounts, genders: Genders
-) -> dict[str, str] | None:
+def _choose(word: str, found: Sequence[tuple[int, str]], counts: WordCounts, genders: Genders) -> dict[str, str] | None:
     """Return the two most frequent translations that can replace each other."""
     for (first, one), (second, other) in combinations(sorted(found, reverse=True), 2):
         gender = genders.gender(one)
@@ -98,15 +96,13 @@ def _are_related(one: str, other: str) -> bool:
     return first[:5] == second[:5] or first[:-1] in second or first[-4:] == second[-4:]
 
 
-def find_repetitions(
-    document: Sequence[Pair], options: Mapping[str, Mapping[str, str]], reach: int
-) -> list[Finding]:
+def find_repetitions(document: Sequence[Pair], options: Mapping[str, Mapping[str, str]], reach: int) -> list[Finding]:
     """Return the words of a document that were translated before, and always the same way."""
     found = []
     used: dict[str, dict[str, int]] = defaultdict(dict)  # word to translations, and where they were used last
     for number, pair in enumerate(document):
         for word in pair.source.known & options.keys():
-            here = [one for one in options[word] if one in pair.target.forms]
+            here = sorted(options[word].keys() & _whole_words(pair.target.forms))
             finding = _examine(pair, number, word, here, options[word], used[word], reach)
             found += [finding] if finding else []
             used[word] |= dict.fromkeys(here, number)
@@ -114,7 +110,13 @@ def find_repetitions(
 
 
 def _examine(
-    pair: Pair, number: int, word: str, here: Sequence[str], options: Mapping[str, str], used: Mapping[str, int], reach: int
+    pair: Pair,
+    number: int,
+    word: str,
+    here: Sequence[str],
+    options: Mapping[str, str],
+    used: Mapping[str, int],
+    reach: int,
 ) -> Finding | None:
     """Return the finding of a word, if sentence and document have the same translation, and that only."""
     if len(here) != 1 or list(used) != [here[0]] or pair.source.lower.count(word) != 1:

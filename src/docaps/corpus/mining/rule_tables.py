@@ -17,7 +17,9 @@ NEVER = re.compile(r"(?!)")
 class _Rules(BaseModel):
     """A table of rules; an unknown key is a fault."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, ignored_types=(cached_property,))
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, ignored_types=(cached_property,)
+    )
 
 
 class NounRules(_Rules):

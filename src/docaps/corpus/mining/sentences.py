@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 WORD = re.compile(r"\w+|[^\w\s]")
-CLAUSE_ENDS = frozenset(",;:.!?()\"„“”»«–-")
-SENTENCE_ENDS = frozenset(".!?:\"„“”»«(")
+CLAUSE_ENDS = frozenset(',;:.!?()"„“”»«–-')
+SENTENCE_ENDS = frozenset('.!?:"„“”»«(')
 Edit = Mapping[int, str]
 """New words by their number in the sentence; an empty one removes the word."""
 
