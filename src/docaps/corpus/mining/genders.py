@@ -132,6 +132,7 @@ def count_articles(sentences: Iterable[Words], rules: NounRules) -> dict[str, Co
     found: dict[str, Counter[str]] = {}
     for sentence in sentences:
         for start, place in noun_phrases(sentence, rules):
-            if gender := rules.telling.get(sentence.lower[start]):
+            compound = place + 1 < len(sentence) and sentence.forms[place + 1] == "-"
+            if (gender := rules.telling.get(sentence.lower[start])) and not compound:
                 found.setdefault(sentence.forms[place], Counter())[gender] += 1
     return found

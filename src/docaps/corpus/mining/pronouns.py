@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+from docaps.corpus.contrastive.contrastive_set import PRONOUN
 from docaps.corpus.mining.genders import Genders, Mention
 from docaps.corpus.mining.rule_tables import PronounRules
 from docaps.corpus.mining.sentences import Finding, Pair, Words
 
-PRONOUN = "pronoun"
+LATEST = 5
+"""The last place of the source pronoun, if the translation begins with its pronoun."""
 
 
 def find_pronouns(document: Sequence[Pair], rules: PronounRules, genders: Genders, reach: int) -> list[Finding]:
@@ -59,8 +61,10 @@ def _is_translation(pair: Pair, place: int, rules: PronounRules) -> bool:
         return False
     if word in rules.strict:
         return _is_strict(pair, place, rules)
-    both_begin = place == 0 and pair.source.lower[0] == rules.source
-    return both_begin or not rules.dummies.search(" ".join(pair.source.lower))
+    begins = pair.source.lower.index(rules.source)
+    if place == 0 and begins > LATEST:
+        return False  # the source may name the thing before
+    return (place == begins == 0) or not rules.dummies.search(" ".join(pair.source.lower))
 
 
 def _case(target: Words, place: int, rules: PronounRules) -> str | None:
