@@ -60,7 +60,7 @@ def _has_case(target: Words, place: int, form: AddressForm) -> bool:
     """Return whether a word has the capital of its form; at the beginning, the verb after it must tell."""
     word, capital = target.lower[place], target.forms[place][0].isupper()
     if not target.begins(place):
-        return capital == form.capitals or (not form.capitals and target.lower.count(word) == 1 and len(word) > 3)
+        return capital == form.capitals
     if word != form.subject.lower():
         return not form.capitals
     after = target.lower[place + 1] if place + 1 < len(target) else ""
@@ -82,7 +82,7 @@ def rewrite(target: Words, label: str, rules: AddressRules) -> dict[int, str] | 
     if _is_uncertain(target, set(changes), form, rules):
         return None
     rest = [place for place, word in enumerate(target.lower) if place not in changes and not form.capitals]
-    missed = [place for place in rest if form.verb.fullmatch(target.lower[place])]
+    missed = [place for place in rest if form.stray.fullmatch(target.lower[place])]
     if any(target.lower[place] not in form.no_verbs and target.forms[place].islower() for place in missed):
         return None  # a verb that is not in the table
     return changes or None
@@ -117,7 +117,8 @@ def _change(
     others = set(target.lower[start:end]) & rules.subjects
     if word == form.subject.lower() and not (word in objects and others):
         verb = _verb(target, place, verbs, rules)
-        reflexive = any(one in form.reflexives.values() for one in target.lower[start:end])
+        rest = target.lower[start:place] + target.lower[place + 1 : end]
+        reflexive = any(one in form.reflexives.values() for one in rest)
         return None if verb is None or reflexive else {place: other.subject, verb: verbs[target.lower[verb]]}
     if word in objects:
         if list(form.objects.values()).count(form.objects[objects[word]]) > 1 or form.subject.lower() in (
@@ -131,7 +132,10 @@ def _change(
 def _verb(target: Words, place: int, verbs: dict[str, str], rules: AddressRules) -> int | None:
     """Return the number of the verb of a subject: beside it, or at the end of a subordinate clause."""
     start, end = target.clause(place)
-    if place > start and target.lower[place - 1] in rules.conjunctions:
+    if rules.between is not None:
+        after = (number for number in range(place + 1, end) if target.lower[number] not in rules.between)
+        near = [next(after, place)]
+    elif place > start and target.lower[place - 1] in rules.conjunctions:
         near = [end - 1]
     elif place == start:
         near = [place + 1]

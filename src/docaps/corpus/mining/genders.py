@@ -112,6 +112,8 @@ class Genders:
 def noun_phrases(sentence: Words, rules: NounRules) -> Iterator[tuple[int, int]]:
     """Yield the numbers of the article and of the noun of each phrase: article, adjectives, noun."""
     for start in sentence.places(rules.articles):
+        if start and sentence.lower[start - 1] in rules.no_article_after:
+            continue
         for place in range(start + 1, min(start + 5, len(sentence))):
             form = sentence.forms[place]
             if _is_noun(form, rules):

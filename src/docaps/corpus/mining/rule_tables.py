@@ -38,6 +38,8 @@ class NounRules(_Rules):
     """Ends of nouns, by gender."""
     inflections: dict[str, str] = Field(default_factory=dict)
     """Endings that make a form of a noun: `singular` for a case, or `plural`."""
+    no_article_after: WordSet = frozenset()
+    """After these words, what looks like an article is a pronoun."""
     adjective_endings: Texts = ("",)
     adjectives: WordSet = frozenset()
     """Adjectives that stand before nouns, where capitals do not tell them apart."""
@@ -96,8 +98,10 @@ class AddressRules(_Rules):
     """Other subjects: beside them, a pronoun that can be subject or object is the object."""
     statements: WordSet
     """Words that show that a sentence is no request."""
-    conjunctions: WordSet
+    conjunctions: WordSet = frozenset()
     """After them, the verb is at the end of the clause."""
+    between: WordSet | None = None
+    """Words between a subject and the verb that always follows it; None: the verb is before it, or as above."""
 
 
 class AddressForm(_Rules):
@@ -115,7 +119,9 @@ class AddressForm(_Rules):
     becomes: str
     """The form that a wrong translation has."""
     verb: re.Pattern[str]
-    """What a finite verb of this form looks like; each such word must be in the table of verbs, or be none."""
+    """What a finite verb looks like that follows the subject at the beginning of a sentence."""
+    stray: re.Pattern[str] = NEVER
+    """What looks like a verb of this form: each such word must be in the table of verbs, or be none."""
     no_verbs: WordSet = frozenset()
     blocking: re.Pattern[str] = NEVER
     """Where no wrong translation is made, in lower-case words with blanks between."""
