@@ -27,7 +27,7 @@ def find_formality(document: Sequence[Pair], rules: AddressRules, reach: int) ->
             wrong = rewrite(target, label, rules)
             finding = Finding(
                 sentence=number, phenomenon=FORMALITY, label=label, distance=distance,
-                places=tuple(_places(target, rules.forms[label])), wrong=(wrong,) if wrong else (),
+                places=tuple(sorted(wrong or _places(target, rules.forms[label]))), wrong=(wrong,) if wrong else (),
             )  # fmt: skip
             found.append(finding)
     return found
