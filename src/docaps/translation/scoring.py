@@ -84,7 +84,8 @@ def score_tokens(trained: TrainedModel, windows: Sequence[Window]) -> list[list[
         with autocast(trained.device, trained.precision):
             found = token_log_probabilities(trained.model, batch).tolist()
         for number, values in zip(numbers, found, strict=True):
-            scores[number] = values[: len(windows[number].target or ())]
+            target = windows[number].target
+            scores[number] = values[: 0 if target is None else len(target)]
     return scores
 
 
