@@ -24,43 +24,51 @@ PhenomenaOption = Annotated[
 ]
 
 
+PartOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PART", help="Prepared corpus: take items from this part (default: dev and test)."),
+]
+TrainOption = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option(metavar="SOURCE TARGET", help="Raw documents: learn genders and translations from this text."),
+]
+HistoryOption = Annotated[
+    int, typer.Option(min=1, max=20, help="How many sentences back the deciding one may be; items have as many.")
+]
+RunOption = Annotated[
+    Path | None,
+    typer.Option(help="Prepared corpus: also annotate what gains from context under this run; needs no rules."),
+]
+LeastGainOption = Annotated[
+    float, typer.Option(min=0.01, metavar="NATS", help="With --run: the least gain of a token that is annotated.")
+]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, help="With --run: measure only this many sentences, evenly over the part.")
+]
+SourceLanguageOption = Annotated[
+    str | None, typer.Option(metavar="CODE", help="Raw documents: language of the source, if no name tells.")
+]
+TargetLanguageOption = Annotated[
+    str | None, typer.Option(metavar="CODE", help="Raw documents: language of the target, if no name tells.")
+]
+
+
 def mine(
     source: Annotated[Path, typer.Argument(help="The directory of a prepared corpus, or raw documents of the source.")],
     target: Annotated[Path | None, typer.Argument(help="Raw documents of the target.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("mined"),
-    part: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PART", help="Prepared corpus: take items from this part (default: dev and test)."),
-    ] = None,
-    train: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(metavar="SOURCE TARGET", help="Raw documents: learn genders and translations from this text."),
-    ] = None,
+    part: PartOption = None,
+    train: TrainOption = None,
     phenomena: PhenomenaOption = None,
-    history: Annotated[
-        int, typer.Option(min=1, max=20, help="How many sentences back the deciding one may be; items have as many.")
-    ] = 3,
-    all_items: Annotated[
-        bool, typer.Option("--all", help="Keep all items, instead of as many of each answer.")
-    ] = False,
+    history: HistoryOption = 3,
+    all_items: Annotated[bool, typer.Option("--all", help="Keep all items, not as many of each answer.")] = False,
     audit: Annotated[int, typer.Option(min=0, help="Items of each phenomenon on the page to be judged by eye.")] = 100,
-    run: Annotated[
-        Path | None,
-        typer.Option(help="Prepared corpus: also annotate what gains from context under this run; needs no rules."),
-    ] = None,
-    least_gain: Annotated[
-        float, typer.Option(min=0.01, metavar="NATS", help="With --run: the least gain of a token that is annotated.")
-    ] = 1.0,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="With --run: measure only this many sentences, evenly over the part.")
-    ] = None,
+    run: RunOption = None,
+    least_gain: LeastGainOption = 1.0,
+    limit: LimitOption = None,
     seed: Annotated[int, typer.Option(help="Draws the items that are kept and those on the page.")] = 1,
-    source_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Raw documents: language of the source, if no name tells.")
-    ] = None,
-    target_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Raw documents: language of the target, if no name tells.")
-    ] = None,
+    source_language: SourceLanguageOption = None,
+    target_language: TargetLanguageOption = None,
     format: console.FormatOption = None,
     starts: console.StartsOption = None,
     overwrite: console.OverwriteOption = False,
@@ -71,8 +79,8 @@ def mine(
     Writes contrastive.jsonl (items with histories on both sides, for docaps contrast), annotations.jsonl (which
     training sentences need context, and which tokens), audit.html (a page to judge items by eye) and mined.json.
 
-    Rules for a language pair find candidates; the gender of nouns and the translations of words are learnt from the
-    corpus itself. A prepared corpus is annotated in its training part; items come from dev and test.
+    The gender of nouns and the translations of words are learnt from the corpus itself. A prepared corpus is annotated
+    in its training part; items come from dev and test.
 
     Examples: docaps mine data/prepared --out data/mined;
     docaps mine dev.en dev.de --train train.en train.de --phenomena pronoun --out mined;
@@ -94,8 +102,7 @@ def mine(
     if json:
         console.print_json({"path": str(out), **summary})
     else:
-        _print(out, summary)
-        _print_next(out, source if target is None else None, mined)
+        _print(out, summary, source if target is None else None)
 
 
 def _check(source: Path, target: Path | None, prepared: Mapping[str, object], raw: Mapping[str, object]) -> None:
@@ -222,8 +229,8 @@ def _write(
         write_json(directory / SUMMARY, summary)
 
 
-def _print(out: Path, summary: Mapping[str, Any]) -> None:
-    """Print how many items and annotations there are."""
+def _print(out: Path, summary: Mapping[str, Any], prepared: Path | None) -> None:
+    """Print how many items and annotations there are, and the next commands."""
     rows = [
         [name, distance, f"{count:,}"]
         for name, counts in summary["by_phenomenon_and_distance"].items()
@@ -241,12 +248,13 @@ def _print(out: Path, summary: Mapping[str, Any]) -> None:
     if rows:
         title = f"{out / MARKS}: {summary['annotations']:,} annotations; the most frequent labels"
         console.print_table(title, ["phenomenon", "label", "sentences"], rows, texts=(0, 1))
+    _print_next(out, prepared, has_items=bool(summary["items"]))
 
 
-def _print_next(out: Path, prepared: Path | None, mined: "Mined") -> None:
+def _print_next(out: Path, prepared: Path | None, *, has_items: bool) -> None:
     """Print the next commands."""
     commands = []
-    if mined.items:
+    if has_items:
         commands += [("judge items", f"open {out / PAGE} in a browser")]
         commands += [("test a model", console.typed("contrast", "RUN", "--set", "jsonl", out / ITEMS))]
     if prepared is not None:

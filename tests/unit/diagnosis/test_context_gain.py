@@ -1,6 +1,7 @@
 """The gain of a token is its log-probability with the history, less that without: against scores of whole sentences."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from tests.invariants import tiny
@@ -48,7 +49,7 @@ def test_a_token_is_scored_by_what_stands_before_it(trained: TrainedModel, store
     target = target_of(window)
     prefixes = [replace(window, target=target[: length + 1]) for length in range(len(target))]
     sums = [0.0, *score_windows(trained, prefixes)]
-    expected = [after - before for before, after in zip(sums[:-1], sums[1:], strict=True)]
+    expected = [after - before for before, after in pairwise(sums)]
     assert score_tokens(trained, [window])[0] == pytest.approx(expected, abs=1e-4)
 
 
@@ -69,7 +70,7 @@ def test_the_gain_is_the_difference_to_no_history(trained: TrainedModel, store: 
 def test_without_history_nothing_is_gained(trained: TrainedModel, store: Store) -> None:
     first = window_of(store.split("train"), 0, trained.model.view)
     assert not first.history
-    assert list(token_gains(trained, [first]))[0] == pytest.approx([0.0] * len(target_of(first)), abs=1e-6)
+    assert next(iter(token_gains(trained, [first]))) == pytest.approx([0.0] * len(target_of(first)), abs=1e-6)
 
 
 def test_the_first_sentence_of_a_document_has_no_history(store: Store) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from docaps.corpus.mining.rule_tables import AddressForm, AddressRules
+from docaps.corpus.mining.rule_tables import AddressRules, FormRules
 from docaps.corpus.mining.sentences import Finding, Pair, Words
 
 FORMALITY = "formality"
@@ -49,14 +49,14 @@ def _label(pair: Pair, rules: AddressRules) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _places(target: Words, form: AddressForm) -> list[int]:
+def _places(target: Words, form: FormRules) -> list[int]:
     """Return the numbers of the words of a form."""
     words = {form.subject, *form.objects.values(), *form.possessives}
     found = target.places(word.lower() for word in words)
     return [place for place in found if _has_case(target, place, form)]
 
 
-def _has_case(target: Words, place: int, form: AddressForm) -> bool:
+def _has_case(target: Words, place: int, form: FormRules) -> bool:
     """Return whether a word has the capital of its form; at the beginning, the verb after it must tell."""
     word, capital = target.lower[place], target.forms[place][0].isupper()
     if not target.begins(place):
@@ -88,7 +88,7 @@ def rewrite(target: Words, label: str, rules: AddressRules) -> dict[int, str] | 
     return changes or None
 
 
-def _is_uncertain(target: Words, changed: set[int], form: AddressForm, rules: AddressRules) -> bool:
+def _is_uncertain(target: Words, changed: set[int], form: FormRules, rules: AddressRules) -> bool:
     """Return whether a capital hides a word of this form, or a request has no subject."""
     words = {word.lower() for word in (form.subject, *form.objects.values(), *form.possessives)}
     if form.capitals:
@@ -107,7 +107,7 @@ def _verb_table(label: str, rules: AddressRules) -> dict[str, str]:
 
 
 def _change(
-    target: Words, place: int, form: AddressForm, other: AddressForm, verbs: dict[str, str], rules: AddressRules
+    target: Words, place: int, form: FormRules, other: FormRules, verbs: dict[str, str], rules: AddressRules
 ) -> dict[int, str] | None:
     """Return the changes for one word: a pronoun with its verb, an object or a possessive."""
     word = target.lower[place]

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from docaps import progress
+from docaps.corpus.contrastive.contrastive_set import PRONOUN
 from docaps.corpus.mining.ellipsis import ELLIPSIS, find_ellipses
 from docaps.corpus.mining.formality import FORMALITY, find_formality, label_document
 from docaps.corpus.mining.genders import Genders, count_articles
-from docaps.corpus.mining.pronouns import PRONOUN, find_pronouns
+from docaps.corpus.mining.pronouns import find_pronouns
 from docaps.corpus.mining.repetition import COUNTED, REPETITION, WordCounts, count_words, find_options, find_repetitions
 from docaps.corpus.mining.rule_tables import Rules
 from docaps.corpus.mining.sentences import Finding, pairs_of

@@ -5,7 +5,7 @@
 3. items of some parts, balanced by answer; annotations of the training part or of the documents
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
@@ -13,10 +13,11 @@ from docaps import progress
 from docaps.corpus.annotations import Annotation, AnnotationHeader
 from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.documents import ParallelDocument
+from docaps.corpus.mining.formality import FORMALITY
 from docaps.corpus.mining.items import MinedItem, Writer, balance, make_items, sort_items
 from docaps.corpus.mining.knowledge import DocumentFindings, Knowledge, Search, Sides, choose_phenomena, learn, search
-from docaps.corpus.mining.marks import annotate
 from docaps.corpus.mining.rule_tables import load_rules
+from docaps.corpus.mining.sentences import Finding, Words
 from docaps.corpus.mining.token_texts import TokenDocuments, write_text
 from docaps.corpus.processes import WorkerPool, available_workers
 from docaps.corpus.store import Store
@@ -70,7 +71,7 @@ def mine_store(store: Store, options: MiningOptions, parts: Sequence[str] = ()) 
         count = sum(len(source) for source, _ in train)
         knowledge = learn(train, rules, pool, count)
         found = list(search(train, knowledge, wanted, pool, TRAIN, count))
-        result.annotations += annotate(_with_starts(train, found), tokens)
+        result.annotations += _annotate(_with_starts(train, found), tokens)
         for name in named:
             if name == TRAIN:
                 write = (_writer(store, target=False), _writer(store, target=True))
@@ -97,7 +98,7 @@ def mine_documents(
         found = list(search(sides, knowledge, wanted, pool, "documents", sum(len(one) for one, _ in sides)))
     names = [one.id or str(number) for number, one in enumerate(documents, start=1)]
     result.items += make_items(zip(names, sides, strict=True), found, history=options.history)
-    result.annotations += annotate(_with_starts(sides, found))
+    result.annotations += _annotate(_with_starts(sides, found))
     return _finish(result, knowledge, AnnotationHeader(), options)
 
 
@@ -140,6 +141,40 @@ def _with_starts(
     """Pair the findings of each document with the number of sentences before it."""
     starts = chain([0], accumulate(len(source) for source, _ in documents))
     return zip(starts, found, strict=False)
+
+
+def _annotate(
+    found: Iterable[tuple[int, DocumentFindings]], tokens: TokenDocuments | None = None
+) -> Iterator[Annotation]:
+    """Yield the annotations of documents, each given with its number of sentences before, in the order of sentences.
+
+    Every sentence that addresses somebody is labelled with its form; without token ids, no positions are given.
+    """
+    for start, document in found:
+        decided = {one.sentence for one in document.findings if one.phenomenon == FORMALITY}
+        marks = [_of_finding(start, one, tokens) for one in document.findings]
+        marks += [
+            Annotation(sentence=start + number + 1, phenomenon=FORMALITY, label=label)
+            for number, label in enumerate(document.addresses)
+            if label is not None and number not in decided
+        ]
+        yield from sorted(marks, key=lambda one: one.sentence)
+
+
+def _of_finding(start: int, found: Finding, tokens: TokenDocuments | None) -> Annotation:
+    """Return the annotation of a finding, with its tokens if they are known."""
+    number = start + found.sentence
+    positions: tuple[int, ...] = ()
+    if tokens is not None:
+        text = tokens.sentence(number, target=True)
+        positions = text.tokens_of(Words(text.text), found.places)
+    return Annotation(
+        sentence=number + 1,
+        phenomenon=found.phenomenon,
+        label=found.label,
+        distance=found.distance,
+        tokens=positions,
+    )
 
 
 def _finish(result: _Result, knowledge: Knowledge, header: AnnotationHeader, options: MiningOptions) -> Mined:

@@ -90,7 +90,7 @@ class AddressRules(_Rules):
     """Words that address somebody."""
     blocking_source: WordSet
     """Words of the source whose translations may look like an address."""
-    forms: dict[str, "AddressForm"]
+    forms: dict[str, "FormRules"]
     """By the label of the form; the verbs are in this order."""
     verbs: tuple[Texts, ...]
     """Finite verbs: one of each form."""
@@ -104,7 +104,7 @@ class AddressRules(_Rules):
     """Words between a subject and the verb that always follows it; None: the verb is before it, or as above."""
 
 
-class AddressForm(_Rules):
+class FormRules(_Rules):
     """The words of one form of address."""
 
     subject: str

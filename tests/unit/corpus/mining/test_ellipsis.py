@@ -60,7 +60,10 @@ def test_repeated_verbs_are_found(
 @pytest.mark.parametrize(
     "pair",
     [
-        ("Yes, I did.", "Ja, das habe ich gesehen."),  # the verb is said again: another auxiliary would be ungrammatical
+        (
+            "Yes, I did.",
+            "Ja, das habe ich gesehen.",
+        ),  # the verb is said again: another auxiliary would be ungrammatical
         ("Yes, I did.", "Ja, das tat ich."),  # it could always be said so
         ("Yes, I did.", "Ja, das bin ich."),  # not the verb of an earlier sentence
         ("Yes, I have.", "Ja, das habe ich."),  # the source tells it
