@@ -22,7 +22,7 @@ def rules() -> RepetitionRules:
 @pytest.fixture(scope="module")
 def genders() -> Genders:
     found = Genders(RULES.nouns)
-    feminine = dict.fromkeys(["Debatte", "Aussprache", "Bank", "Union"], Counter(feminine=5))
+    feminine = {key: Counter(feminine=5) for key in ["Debatte", "Aussprache", "Bank", "Union"]}
     found.add({**feminine, "Ufer": Counter(neuter=5), "Streit": Counter(masculine=5)})
     return found
 
