@@ -55,6 +55,7 @@ def test_the_other_form_is_used_throughout(
         (INFORMAL, "Komm, du musst gehen."),
         (INFORMAL, "Wenn du kommst, ruf mich an."),
         (INFORMAL, "Du glurkst."),  # a verb that is not in the table
+        (INFORMAL, "Du kommst und glurkst."),
         (INFORMAL, "Du freust dich."),  # reflexive
         (FORMAL, "Kommen Sie herein."),
         (FORMAL, "Ihre Quittung wird Ihnen geschickt."),  # a capital at the beginning tells nothing
@@ -69,7 +70,7 @@ def test_no_wrong_translation_is_made_where_the_substitution_is_not_certain(
 
 
 def test_a_document_with_both_forms_decides_nothing(rules: AddressRules) -> None:
-    assert changed(rules, INFORMAL, FORMAL, ("Is it you?", "Hast du Zeit?")) == []
+    assert changed(rules, FORMAL, INFORMAL, ("Is it you?", "Hast du Zeit?")) == []
 
 
 def test_the_nearest_address_counts_within_reach(rules: AddressRules) -> None:
