@@ -11,8 +11,6 @@ from docaps.corpus.mining.knowledge import DocumentFindings, Sides
 from docaps.corpus.mining.repetition import REPETITION
 from docaps.corpus.mining.sentences import Finding, Words
 
-RARE = 0.2
-"""An answer with fewer than this share of the most frequent one's items is kept whole and does not limit others."""
 Writer = Callable[[str], str]
 """Turns a text that was searched into one for people."""
 
@@ -61,9 +59,10 @@ def _make_item(name: str, sides: Sides, found: Finding, history: int, write: tup
 
 
 def balance(mined: Sequence[MinedItem], seed: int = 1) -> list[ContrastiveItem]:
-    """Keep as many items of each answer to the same question: the same phenomenon, and the same case or word.
+    """Keep as many items of the most frequent answer to a question as of the second; rarer ones are all kept.
 
-    Which items of the more frequent answers are dropped is drawn by the seed. Order: phenomenon, distance, place.
+    A question is a phenomenon, and the case of a pronoun or the word that is repeated; with one answer only, it is no
+    question. Which items are dropped is drawn by the seed. Order: phenomenon, distance, place.
     """
     groups: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, one in enumerate(mined):
@@ -74,9 +73,8 @@ def balance(mined: Sequence[MinedItem], seed: int = 1) -> list[ContrastiveItem]:
 
 
 def _even_out(group: dict[str, list[int]], rng: Random) -> list[int]:
-    """Return as many numbers of each answer as the least frequent one has that is not rare."""
-    most = max(map(len, group.values()))
-    limit = min(len(found) for found in group.values() if len(found) >= RARE * most)
+    """Return no more numbers of one answer than of the second most frequent one."""
+    _, limit, *_ = sorted((*map(len, group.values()), 0, 0), reverse=True)
     return [number for found in group.values() for number in rng.sample(found, min(limit, len(found)))]
 
 

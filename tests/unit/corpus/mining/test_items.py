@@ -43,8 +43,8 @@ def answers(mixed: list[MinedItem], seed: int = 1) -> Counter[str]:
 def test_answers_are_balanced_within_a_question() -> None:
     labels = ["er"] * 8 + ["sie"] * 3
     mixed = [mined("pronoun", label, number, "subject") for number, label in enumerate(labels)]
-    mixed += [mined("pronoun", "ihn", 100 + number, "object") for number in range(5)]
-    assert answers(mixed) == Counter(er=3, sie=3, ihn=5)  # the object is another question
+    mixed += [mined("pronoun", label, 100 + number, "object") for number, label in enumerate(["ihn"] * 5 + ["es"])]
+    assert answers(mixed) == Counter(er=3, sie=3, ihn=1, es=1)  # the object is another question
     assert answers(mixed, seed=2) == answers(mixed)
 
 
@@ -57,11 +57,12 @@ def test_words_are_balanced_one_by_one() -> None:
     mixed = [mined("repetition", "debatte", number, "debate") for number in range(4)]
     mixed += [mined("repetition", "aussprache", 10 + number, "debate") for number in range(2)]
     mixed += [mined("repetition", "lage", 20 + number, "situation") for number in range(3)]
-    assert answers(mixed) == Counter(debatte=2, aussprache=2, lage=3)
+    assert answers(mixed) == Counter(debatte=2, aussprache=2)  # the situation was always the same
 
 
 def test_the_order_is_phenomenon_and_distance() -> None:
-    mixed = [mined("pronoun", "er", 1, distance=2), mined("pronoun", "er", 2), mined("ellipsis", "haben", 3)]
+    mixed = [mined("pronoun", "er", 1, distance=2), mined("pronoun", "sie", 2)]
+    mixed += [mined("ellipsis", "haben", 3), mined("ellipsis", "sein", 4)]
     found = balance(mixed)
-    assert [item.id for item in found] == ["3", "2", "1"]
-    assert count_items(found) == {"ellipsis": {"1": 1}, "pronoun": {"1": 1, "2": 1}}
+    assert [item.id for item in found] == ["3", "4", "2", "1"]
+    assert count_items(found) == {"ellipsis": {"1": 2}, "pronoun": {"1": 1, "2": 1}}

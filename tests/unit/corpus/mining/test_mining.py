@@ -55,7 +55,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def test_raw_documents_teach_themselves() -> None:
-    mined = mine_documents([document(TEACHING), document(STORY)], ("en", "de"), MiningOptions(workers=1))
+    options = MiningOptions(workers=1, balanced=False)
+    mined = mine_documents([document(TEACHING), document(STORY)], ("en", "de"), options)
     assert summarise(mined) == [
         ("2", "formality", 1, "Du kannst sitzen."),
         ("2", "pronoun", 1, "Er war warm."),
@@ -72,6 +73,12 @@ def test_raw_documents_teach_themselves() -> None:
         (10, "formality", "du", 1),
     ]
     assert mined.header.corpus is None
+
+
+def test_a_form_that_is_always_the_same_is_no_question() -> None:
+    mined = mine_documents([document(TEACHING), document(STORY)], ("en", "de"), MiningOptions(workers=1))
+    assert (len(mined.items), mined.found) == (2, 3)
+    assert {item.pronoun for item in mined.items} == {"er", "sie"}
 
 
 def test_other_text_can_teach() -> None:
@@ -108,7 +115,7 @@ def test_a_prepared_corpus_is_annotated_with_its_own_numbers_and_tokens(store: S
 
 
 def test_items_come_from_dev_or_from_the_parts_that_are_named(store: Store, tmp_path: Path) -> None:
-    mined = mine_store(store, MiningOptions(workers=1))
+    mined = mine_store(store, MiningOptions(workers=1, balanced=False))
     assert {item.document for item in mined.items} == {"dev-1"}
     write_items(tmp_path / "items.jsonl", mined.items)
     assert read_items(tmp_path / "items.jsonl") == mined.items
