@@ -32,6 +32,10 @@ TrainOption = Annotated[
     tuple[Path, Path] | None,
     typer.Option(metavar="SOURCE TARGET", help="Raw documents: learn genders and translations from this text."),
 ]
+LeaveOutOption = Annotated[
+    str | None,
+    typer.Option(metavar="WORDS", help="Source words, separated by commas, of which repetition is not searched."),
+]
 HistoryOption = Annotated[
     int, typer.Option(min=1, max=20, help="How many sentences back the deciding one may be; items have as many.")
 ]
@@ -60,6 +64,7 @@ def mine(
     part: PartOption = None,
     train: TrainOption = None,
     phenomena: PhenomenaOption = None,
+    leave_out: LeaveOutOption = None,
     history: HistoryOption = 3,
     all_items: Annotated[bool, typer.Option("--all", help="Keep all items, not as many of each answer.")] = False,
     audit: Annotated[int, typer.Option(min=0, help="Items of each phenomenon on the page to be judged by eye.")] = 100,
@@ -79,8 +84,7 @@ def mine(
     Writes contrastive.jsonl (items with histories on both sides, for docaps contrast), annotations.jsonl (which
     training sentences need context, and which tokens), audit.html (a page to judge items by eye) and mined.json.
 
-    The gender of nouns and the translations of words are learnt from the corpus itself. A prepared corpus is annotated
-    in its training part; items come from dev and test.
+    Items of a prepared corpus come from dev and test; the annotations are of its training part.
 
     Examples: docaps mine data/prepared --out data/mined;
     docaps mine dev.en dev.de --train train.en train.de --phenomena pronoun --out mined;
@@ -90,7 +94,7 @@ def mine(
 
     _check(source, target, {"--part": part, "--run": run}, {"--train": train, "--format": format, "--starts": starts})
     _check_absent(out, overwrite=overwrite)
-    options = MiningOptions(phenomena=phenomena, history=history, balanced=not all_items, seed=seed)
+    options = MiningOptions(phenomena, history, _words(leave_out), balanced=not all_items, seed=seed)
     if target is None:
         mined = _mine_prepared(source, options, part or [], run)
         gains = _measure(source, run, least_gain, limit) if run else []
@@ -103,6 +107,11 @@ def mine(
         console.print_json({"path": str(out), **summary})
     else:
         _print(out, summary, source if target is None else None)
+
+
+def _words(names: str | None) -> frozenset[str]:
+    """Return the words of a list with commas."""
+    return frozenset(word.strip().lower() for word in (names or "").split(",") if word.strip())
 
 
 def _check(source: Path, target: Path | None, prepared: Mapping[str, object], raw: Mapping[str, object]) -> None:

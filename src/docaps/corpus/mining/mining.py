@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 
 from docaps import progress
@@ -34,6 +34,8 @@ class MiningOptions:
     """Names separated by commas; None: all that have rules."""
     history: int = 3
     """How many sentences back the deciding one may be; items have as many."""
+    leave_out: frozenset[str] = frozenset()
+    """Source words whose two translations are two meanings."""
     balanced: bool = True
     seed: int = 1
     workers: int = field(default_factory=available_workers)
@@ -69,7 +71,7 @@ def mine_store(store: Store, options: MiningOptions, parts: Sequence[str] = ()) 
     with WorkerPool(options.workers) as pool:
         train = _read_train(tokens)
         count = sum(len(source) for source, _ in train)
-        knowledge = learn(train, rules, pool, count)
+        knowledge = _without(learn(train, rules, pool, count), options)
         found = list(search(train, knowledge, wanted, pool, TRAIN, count))
         result.annotations += _annotate(_with_starts(train, found), tokens)
         for name in named:
@@ -94,12 +96,18 @@ def mine_documents(
     sides, result = [(one.source, one.target) for one in documents], _Result()
     learnt = sides if train is None else ((one.source, one.target) for one in train)
     with WorkerPool(options.workers) as pool:
-        knowledge = learn(learnt, rules, pool)
+        knowledge = _without(learn(learnt, rules, pool), options)
         found = list(search(sides, knowledge, wanted, pool, "documents", sum(len(one) for one, _ in sides)))
     names = [one.id or str(number) for number, one in enumerate(documents, start=1)]
     result.items += make_items(zip(names, sides, strict=True), found, history=options.history)
     result.annotations += _annotate(_with_starts(sides, found))
     return _finish(result, knowledge, AnnotationHeader(), options)
+
+
+def _without(knowledge: Knowledge, options: MiningOptions) -> Knowledge:
+    """Forget the translations of the words that are left out."""
+    kept = {word: pair for word, pair in knowledge.options.items() if word not in options.leave_out}
+    return replace(knowledge, options=kept)
 
 
 def _is_there(store: Store, name: str, *, required: bool) -> bool:
