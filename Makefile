@@ -101,8 +101,9 @@ test-lowest-web: $(LOWEST)/.ready-web  ## The same for the tests of the service 
 $(LOWEST)/.ready-web: pyproject.toml constraints.txt tests/packaging/lowest.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "the lowest versions need Python 3.11: make PYTHON=python3.11 ..."; exit 1; }
 	@echo "making $(LOWEST) with the lowest versions"
-	@$(PYTHON) -m venv --clear $(LOWEST)
-	@$(PYTHON) tests/packaging/lowest.py > $(LOWEST)/constraints.txt
+	@$(PYTHON) -m venv --clear $$($(PYTHON) -c 'import torch' 2>/dev/null && echo --system-site-packages) $(LOWEST)
+	@$(PYTHON) tests/packaging/lowest.py > $(LOWEST)/all.txt
+	@if $(LOWEST)/bin/python -c 'import torch' 2>/dev/null; then grep -v '^torch==' $(LOWEST)/all.txt; else cat $(LOWEST)/all.txt; fi > $(LOWEST)/constraints.txt
 	@$(INSTALL_LOWEST) -e '.[serve]' $(WEB_TOOLS)
 	@touch $@
 

@@ -3,16 +3,14 @@
 Two sentence models, which both drop embeddings and sub-layers, train on the same batches in turn: one also drops
 attention weights and numbers inside feed-forward networks, the other does not. Sizes: the paper's (4+4 layers of
 512/2048, 30,000 words) and those of `europarl-small` (3+3 layers of 256/1024, 8,000 words).
-A ratio is the median over pairs of neighbouring steps; its quartiles show how much other load on the machine mattered.
+A ratio is the median over rounds of neighbouring steps; its quartiles show how much other load on the machine mattered.
 The last line is JSON with the ratios. `--profile` prints where the time of a step goes instead.
 """
 
 import argparse
 import json
-import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -25,7 +23,7 @@ from docaps.model.builders import build_model
 from docaps.model.layers import DropoutRates
 from docaps.training.learner import Learner
 from docaps.training.objective import Device
-from measuring import seconds
+from measuring import Work, time_rounds
 from sentences import make_batches
 
 RATE = 0.1
@@ -45,30 +43,21 @@ def make_learner(size: str, rates: DropoutRates, precision: torch.dtype) -> Lear
     return Learner(model, settings=recipe.stage["sentence"], regulariser_weight=0.0, device=device)
 
 
-def time_pairs(size: str, precision: torch.dtype, batches: list[Batch], pairs: int) -> Iterator[tuple[float, float]]:
-    """Yield the seconds of a step with all dropouts and of one without the two, on one batch after the other."""
-    learners = [make_learner(size, rates, precision) for rates in (EVERYWHERE, OUTSIDE)]
-    for batch in batches:
-        for learner in learners:
-            learner.step(1, batch)  # warm up
-    for pair, batch in zip(range(pairs), cycle(batches), strict=False):
-        order = learners if pair % 2 else learners[::-1]
-        found = [seconds(partial(learner.step, 2, batch)) for learner in order]
-        yield (found[0], found[1]) if pair % 2 else (found[1], found[0])
-
-
 def compare(size: str, name: str, batches: list[Batch], pairs: int) -> float:
     """Print the times of both forms; return the speed with all dropouts as a share of the other's."""
-    found = list(time_pairs(size, PRECISIONS[name], batches, pairs))
-    ratios = [without / everywhere for everywhere, without in found]
-    low, median, high = statistics.quantiles(ratios, n=4)
-    times = [1000 * statistics.median(times) for times in zip(*found, strict=True)]
-    print(
-        f"{size:<6} {name:<9} {times[1]:7.1f} ms a step without, {times[0]:7.1f} ms with: "
-        f"{median:.3f} of the speed (quartiles {low:.3f} to {high:.3f}, {pairs} pairs)",
-        flush=True,
-    )
-    return median
+    forms = {"with": EVERYWHERE, "without": OUTSIDE}
+    works = {form: _steps(make_learner(size, rates, PRECISIONS[name]), batches) for form, rates in forms.items()}
+    found = time_rounds(works, pairs)
+    print(f"{size:<6} {name:<9} {found.describe('with', 'without')}", flush=True)
+    return found.speed("with", "without")
+
+
+def _steps(learner: Learner, batches: list[Batch]) -> Work:
+    """Return a function that takes a step on the next batch; steps on all of them come first, as a warm-up."""
+    for batch in batches:
+        learner.step(1, batch)
+    coming = cycle(batches)
+    return lambda: learner.step(2, next(coming))
 
 
 def profile(size: str, name: str, batches: list[Batch]) -> None:

@@ -16,7 +16,7 @@ from docaps.config import bundled_recipes, load_recipe
 from docaps.model.regulariser import AS_PRINTED, Regulariser, RegulariserOptions
 from docaps.model.transformer import Transformer
 from docaps.training.learner import Learner
-from measuring import medians
+from measuring import time_rounds
 from step import FULL, HISTORY_LENGTH, make_batch, make_learner
 
 PRINTED = "printed"
@@ -44,10 +44,11 @@ def compare(tokens: int, precision: torch.dtype, repeats: int) -> dict[str, floa
     network = learner.model.regulariser
     assert isinstance(network, Regulariser)
     works = {name: partial(step, learner, network, options, batch) for name, options in READINGS.items()}
-    found = medians(works, repeats)
-    for name, seconds in found.items():
-        print(f"{precision!s:<15} {name:<11} {1000 * seconds:6.0f} ms a step   {found[PRINTED] / seconds:.3f}")
-    return {name: found[PRINTED] / seconds for name, seconds in found.items() if name != PRINTED}
+    found = time_rounds(works, repeats)
+    for name in works:
+        milliseconds, share = 1000 * found.median(name), found.speed(name, PRINTED)
+        print(f"{precision!s:<15} {name:<11} {milliseconds:6.0f} ms a step   {share:.3f}")
+    return {name: found.speed(name, PRINTED) for name in works if name != PRINTED}
 
 
 def main() -> None:

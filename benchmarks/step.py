@@ -1,8 +1,8 @@
 """A training step of the full method against one of the plain Transformer, at the paper's sizes: speed and memory.
 
-Speed: tokens per second of `qcn+reg` / those of `transformer`, in float32 and bfloat16, on the same batches. Memory:
-the additional peak resident size when each sentence has a history of three sentences of 400 words, and the cost of
-twice as many capsules. The last line is JSON with the ratios.
+Speed: tokens per second of `qcn+reg` / those of `transformer`, in float32 and bfloat16, on the same batches: the
+median over rounds of neighbouring steps. Memory: the additional peak resident size when each sentence has a history of
+three sentences of 400 words, and the cost of twice as many capsules. The last line is JSON with the ratios.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from docaps.model.builders import build_model, dropout_rates
 from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.training.learner import Learner
 from docaps.training.objective import Device
-from measuring import medians
+from measuring import time_rounds
 
 VOCABULARY = 30_000
 LENGTH, HISTORY_LENGTH, LONG_HISTORY_LENGTH = 25, 25, 400
@@ -59,16 +59,11 @@ def compare_speed(tokens: int, precision: torch.dtype, repeats: int) -> float:
     batch = make_batch(tokens, HISTORY_LENGTH)
     stage = load_recipe(bundled_recipes()["paper"]).stage["document"]
     plain, full = (make_learner(system, stage, precision) for system in (PLAIN, FULL))
-    found = medians({PLAIN: lambda: plain.step(1, batch), FULL: lambda: full.step(1, batch)}, repeats)
-    share = found[PLAIN] / found[FULL]
+    found = time_rounds({PLAIN: lambda: plain.step(1, batch), FULL: lambda: full.step(1, batch)}, repeats)
     name = str(precision).removeprefix("torch.")
     note = "" if precision == torch.float32 or has_native_bfloat16(CPU) else ", which this machine emulates"
-    print(
-        f"{name:<10} {PLAIN} {1000 * found[PLAIN]:6.0f} ms a step   {FULL} {1000 * found[FULL]:6.0f} ms   "
-        f"{share:.2f} of the speed{note}",
-        flush=True,
-    )
-    return share
+    print(f"{name:<10} a step of {found.describe(FULL, PLAIN)}{note}", flush=True)
+    return found.speed(FULL, PLAIN)
 
 
 def resident(system: str, tokens: int, capsules: int = 4) -> float:
@@ -90,7 +85,7 @@ def train_with_long_history(system: SystemName, tokens: int, capsules: int) -> f
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats, at least 5")
+    parser.add_argument("--repeats", type=int, default=10, help="interleaved repeats, at least 5")
     parser.add_argument("--tokens", type=int, default=1500, help="source and target tokens of a batch")
     parser.add_argument("--data", help="ignored; this benchmark needs no text")
     parser.add_argument("--memory-of", choices=[PLAIN, FULL], help=argparse.SUPPRESS)

@@ -70,7 +70,7 @@ def _table_of(title: str, model: type[BaseModel], *, skip_tables: bool = False) 
     """Describe the fields of one settings class."""
     yield from (f"## {title}", "", _cell(" ".join((model.__doc__ or "").split())), "")
     yield from ("| setting | type | default | meaning |", "|---|---|---|---|")
-    for name, field in model.model_fields.items():
+    for name, field in sorted(model.model_fields.items(), key=lambda one: _is_changes(one[1].annotation)):
         if skip_tables and list(_tables(name, field)):
             continue
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
@@ -82,6 +82,8 @@ def _table_of(title: str, model: type[BaseModel], *, skip_tables: bool = False) 
 
 def _type_name(kind: Any) -> str:
     """Write a type as people read it."""
+    if _is_changes(kind):
+        return "table"
     if typing.get_origin(kind) is typing.Literal:
         return " or ".join(f"`{_toml(value)}`" for value in typing.get_args(kind))
     arguments = [argument for argument in typing.get_args(kind) if argument is not type(None)]
@@ -92,6 +94,11 @@ def _type_name(kind: Any) -> str:
     return {"int": "whole number", "float": "number", "str": "string", "bool": "true or false"}.get(
         getattr(kind, "__name__", ""), str(getattr(kind, "__name__", kind))
     )
+
+
+def _is_changes(kind: Any) -> bool:
+    """Return whether a setting is a table that may be left out: changes of a system's table in one stage."""
+    return any(isinstance(one, type) and issubclass(one, BaseModel) for one in typing.get_args(kind))
 
 
 def _is_type(argument: Any) -> bool:

@@ -134,6 +134,34 @@ def loss(logits: Tensor, target: list[list[int]], correlations: Tensor, weight: 
     return -total / tokens
 
 
+def discounted_loss(windows: list[list[tuple[Tensor, list[int]]]], discount: float) -> Tensor:
+    """Every word of a window's last sentence weighs 1, one of the others the discount; per word of a last sentence."""
+    total, tokens = torch.zeros((), dtype=torch.float64), 0
+    for window in windows:
+        for number, (logits, words) in enumerate(window):
+            last = number == len(window) - 1
+            tokens += len(words) if last else 0
+            for scores, word in zip(logits, words, strict=True):
+                total = total - (1.0 if last else discount) * log_probability(scores, word)
+    return total / tokens
+
+
+def segmented_inputs(sentences: list[list[Tensor]], shift: int, segments: list[Tensor] | None) -> list[Tensor]:
+    """Scale, count positions with a jump after each sentence, add the vector of the distance to the last sentence."""
+    inputs, position = [], 0
+    for number, words in enumerate(sentences):
+        distance = len(sentences) - 1 - number
+        for word in words:
+            size = len(word)
+            angles = [position / 10_000 ** (2 * (i % (size // 2)) / size) for i in range(size)]
+            waves = [math.sin(a) if i < size // 2 else math.cos(a) for i, a in enumerate(angles)]
+            own = word + segments[distance - 1] if segments is not None and distance > 0 else word
+            inputs.append(math.sqrt(size) * own + torch.tensor(waves, dtype=word.dtype))
+            position += 1
+        position += shift
+    return inputs
+
+
 def length_penalty(length: int, alpha: float) -> float:
     """GNMT's, as printed in Wu et al. (2016)."""
     return math.pow(5 + length, alpha) / math.pow(5 + 1, alpha)
@@ -221,7 +249,7 @@ def feed_forward(weights: Weights, name: str, x: Tensor, kept: Tensor | None = N
 
 
 def gate(weights: Weights, name: str, h: Tensor, d: Tensor) -> Tensor:
-    """lambda h + (1 - lambda) d, with lambda = sigmoid(W_h h + W_d d)."""
+    """lambda h + (1 - lambda) d, with lambda = sigmoid(W_h h + W_d d), and a bias if there is one."""
     scores = linear(weights, f"{name}.states", h) + linear(weights, f"{name}.found", d)
     share = torch.stack([1 / (1 + torch.exp(-score)) for score in scores])
     return torch.stack([share[i] * h[i] + (1 - share[i]) * d[i] for i in range(len(h))])
@@ -249,11 +277,33 @@ def gated_context(weights: Weights, name: str, heads: int, h: Tensor, context: l
     return gate(weights, f"{name}.residual.gate", h, found)
 
 
-def hierarchical_attention(weights: Weights, heads: int, h: Tensor, sentences: list[list[Tensor]], norm: str) -> Tensor:
-    """Miculicich et al. (2018) for one state: words of each sentence, then sentences, then the gate."""
-    q_w, q_s = linear(weights, "word_query", h), linear(weights, "sentence_query", h)
-    s = [multi_head(weights, "words", heads, q_w, words) for words in sentences]
-    return gate(weights, "gate", h, forward_sublayer(weights, multi_head(weights, "sentences", heads, q_s, s), norm))
+def hierarchical_attention(
+    weights: Weights,
+    heads: int,
+    h: Tensor,
+    sentences: list[list[Tensor]],
+    *,
+    norm: str,
+    queries: str,
+    query_gradient: bool,
+    norm_summaries: bool,
+    norm_output: bool,
+) -> Tensor:
+    """Miculicich et al. (2018) for one state: words of each sentence, then sentences, then the gate.
+
+    Without sentences the state is only normalised, if a norm follows the gate.
+    """
+    mixed = h
+    if sentences:
+        asking = h if query_gradient else h.detach()
+        f = layer_norm if queries == "norm" else linear
+        q_w, q_s = f(weights, "word_query", asking), f(weights, "sentence_query", asking)
+        s = [multi_head(weights, "words", heads, q_w, words) for words in sentences]
+        if norm_summaries:
+            s = [layer_norm(weights, "summary_norm", one) for one in s]
+        d = forward_sublayer(weights, multi_head(weights, "sentences", heads, q_s, s), norm)
+        mixed = gate(weights, "gate", h, d)
+    return layer_norm(weights, "norm", mixed) if norm_output else mixed
 
 
 def selective_attention(
@@ -264,28 +314,42 @@ def selective_attention(
     by_sentence: str | None,
     by_word: str,
     norm: str,
+    *,
+    query: Tensor | None = None,
+    keys: list[list[Tensor]] | None = None,
+    residual: bool,
 ) -> Tensor:
-    """Maruf et al. (2019) for one state; without `by_sentence`, over all words at once (flat)."""
+    """Maruf et al. (2019) for one state; without `by_sentence`, over all words at once (flat).
+
+    `query` and `keys` take the place of the state and of the words' states in comparisons.
+    """
+    if not sentences:
+        return h
     weigh = {"sparsemax": sparsemax, "softmax": lambda z: torch.stack(softmax(list(z)))}
-    q_w = heads_of(linear(weights, "word_query", h), heads)
+    asking, compared = h if query is None else query, sentences if keys is None else keys
+    q_w = heads_of(linear(weights, "word_query", asking), heads)
     root = math.sqrt(len(q_w[0]))
     found = []
     for a in range(heads):
-        scores = [[q_w[a] @ heads_of(linear(weights, "word_key", w), heads)[a] / root for w in s] for s in sentences]
+        scores = [[q_w[a] @ heads_of(linear(weights, "word_key", w), heads)[a] / root for w in s] for s in compared]
         values = [[heads_of(linear(weights, "value", w), heads)[a] for w in s] for s in sentences]
         if by_sentence is None:
             alpha = iter(weigh[by_word](torch.stack([score for row in scores for score in row])))
             found.append(sum(next(alpha) * value for row in values for value in row))
             continue
-        means = [sum(s) / len(s) for s in sentences]
-        q_s = heads_of(linear(weights, "sentence_query", h), heads)[a]
-        keys = [heads_of(linear(weights, "sentence_key", mean), heads)[a] for mean in means]
-        alpha_s = weigh[by_sentence](torch.stack([q_s @ key / root for key in keys]))
+        means = [sum(s) / len(s) for s in compared]
+        q_s = heads_of(linear(weights, "sentence_query", asking), heads)[a]
+        sentence_keys = [heads_of(linear(weights, "sentence_key", mean), heads)[a] for mean in means]
+        alpha_s = weigh[by_sentence](torch.stack([q_s @ key / root for key in sentence_keys]))
         alpha_w = [weigh[by_word](torch.stack(row)) for row in scores]
         found.append(
             sum(alpha_s[j] * alpha_w[j][i] * values[j][i] for j in range(len(sentences)) for i in range(len(values[j])))
         )
-    return gate(weights, "gate", h, forward_sublayer(weights, linear(weights, "output", torch.cat(found)), norm))
+    c = linear(weights, "output", torch.cat(found))
+    if residual:
+        return gate(weights, "gate", h, forward_sublayer(weights, c, norm))
+    inner = feed_forward(weights, "feed_forward", layer_norm(weights, "norms.0", c))
+    return gate(weights, "gate", h, layer_norm(weights, "norms.1", inner))
 
 
 def calibrated_linear(values: Tensor, weight: Tensor, bias: Tensor, largest: Tensor, levels: int) -> list[list[float]]:

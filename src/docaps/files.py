@@ -347,5 +347,5 @@ def check_depth(value: Any) -> None:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
-    with open_regular(path) as file:
+    with naming(path), open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

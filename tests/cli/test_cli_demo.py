@@ -165,6 +165,36 @@ def test_a_folder_that_is_no_demo_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "years of work"
 
 
+@pytest.mark.parametrize("place", ["corpus", "prepared", "prepared/text", "runs/sentence", "runs/document/text"])
+def test_overwriting_a_demo_refuses_folders_with_files_of_others(demo: Path, place: str) -> None:
+    (demo / place / "thesis.txt").write_text("years of work", encoding="utf-8")
+    before = listing(demo)
+    result = docaps("demo", "--dir", demo, "--overwrite", *TINY)
+    assert result.code == 1
+    assert "holds something that is not of the demo (" in result.err
+    assert "thesis.txt): move it away or choose another --dir" in result.err
+    assert listing(demo) == before
+
+
+def test_overwriting_a_demo_keeps_other_files_beside_it_and_the_targets_of_links(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("docaps.experiments.demo_chain.train_and_assess", interrupt)
+    shutil.move(demo / "prepared", tmp_path / "elsewhere")
+    (demo / "prepared").symlink_to(tmp_path / "elsewhere")
+    elsewhere = listing(tmp_path / "elsewhere")
+    (demo / "thesis.txt").write_text("years of work", encoding="utf-8")
+    assert docaps("demo", "--dir", demo, "--overwrite", *TINY).code == 130
+    assert listing(tmp_path / "elsewhere") == elsewhere
+    left = {name: content for name, content in listing(demo).items() if content is not None}
+    assert left.keys() == {"thesis.txt", "demo.json"}
+    assert left["thesis.txt"] == b"years of work"
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_ctrl_c_leaves_nothing_half_written_and_the_demo_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     process = start("demo", "--dir", folder, *TINY, "--set", "stage.sentence.steps=100000")

@@ -1,5 +1,6 @@
 """What users get wrong ends in a message with its place, exit code 1, and nothing written."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -123,6 +124,94 @@ def test_an_error_is_reported_and_nothing_is_written(chain: Chain, desk: Path, c
     assert listing(desk) == before
 
 
+FOREIGN = [
+    ("prepare", "prepare --train good.en good.de --dev good.en good.de --out it", "holds something else (notes.md)"),
+    ("prepare", "minidocs --documents 9 --out it --overwrite", "holds something else (dev.documents.npy)"),
+    ("minidocs", "minidocs --documents 9 --out it --overwrite", "holds something else (notes.md)"),
+    ("minidocs", "prepare --train good.en good.de --dev good.en good.de --out it", "exists and is not a prepared"),
+    ("train", "prepare --train good.en good.de --dev good.en good.de --out it", "exists and is not a prepared corpus"),
+    ("train", "demo --dir it --overwrite", "exists and is not a demo"),
+    ("train", "experiment table2 --dir it --corpus {corpus}", "exists and is not a grid"),
+    ("other", "prepare --train good.en good.de --dev good.en good.de --out it", "does not describe a prepared corpus"),
+    (
+        "other",
+        "train minidocs --corpus {corpus} --out it --overwrite",
+        "it/sentence: exists and is not a run directory",
+    ),
+    ("other", "demo --dir it --overwrite", "it/demo.json: does not describe a demo of docaps"),
+    ("other", "experiment table2 --dir it --corpus {corpus}", "it/grid.json: does not describe a grid"),
+]
+
+
+@pytest.mark.parametrize(("holds", "command", "message"), FOREIGN)
+def test_no_command_removes_the_files_of_others(
+    chain: Chain, desk: Path, holds: str, command: str, message: str
+) -> None:
+    it = desk / "it"
+    if holds == "other":
+        (it / "sentence").mkdir(parents=True)
+        for name in ("demo.json", "grid.json", "manifest.json", "sentence/run.json", "sentence/model.safetensors"):
+            (it / name).write_text('{"tool": "other"}')
+    else:
+        made = {"prepare": chain.corpus, "minidocs": chain.text, "train": chain.document}
+        shutil.copytree(made[holds], it)
+        (it / "notes.md").write_text("mine")
+    before = listing(desk)
+    result = docaps(*command.format(corpus=chain.corpus).split())
+    assert (result.code, message in result.err) == (1, True), result.err
+    assert listing(desk) == before
+
+
+MEMORY = "/proc/self/mem"
+UNREADABLE = [
+    f"translate {{run}} {MEMORY}",
+    f"translate {{run}} {MEMORY} -o new",
+    f"translate {{run}} good.en --history {MEMORY}",
+    f"prepare --train {MEMORY} {MEMORY} --dev good.en good.de --out new",
+    f"evaluate --hypothesis {MEMORY} --reference good.de",
+    f"contrast {{run}} {MEMORY}",
+    f"score {{run}} {MEMORY} good.de",
+    f"diagnose {{run}} --source {MEMORY} --reference good.de",
+    f"train {MEMORY} --corpus {{corpus}} --out new",
+    f"translate {MEMORY} good.en",
+]
+
+
+@pytest.mark.skipif(not Path(MEMORY).exists(), reason="needs a file that cannot be read")
+@pytest.mark.parametrize("command", UNREADABLE)
+def test_a_file_that_cannot_be_read_is_named(chain: Chain, desk: Path, command: str) -> None:
+    before = listing(desk)
+    result = docaps(*command.format(run=chain.document, corpus=chain.corpus).split())
+    assert result.code == 1
+    assert f"docaps: {MEMORY}: " in result.err
+    assert listing(desk) == before
+
+
+RED = "\x1b[31mred"
+ORDERS = [
+    ["translate", "{run}", RED],
+    ["translate", RED, "good.en"],
+    ["train", RED, "--corpus", "{corpus}", "--out", "new"],
+    ["train", "minidocs", "--corpus", RED, "--out", "new"],
+    ["train", "minidocs", "--corpus", "{corpus}", "--out", "new", "--set", f"{RED}=1"],
+    ["train", "minidocs", "--corpus", "{corpus}", "--out", "new", "--set", f"model.norm={RED}"],
+    ["evaluate", "--hypothesis", "good.de", "--reference", "good.de", "--language", RED],
+    ["minidocs", "--phenomena", RED],
+    ["prepare", "--train", f"{RED}.en", "good.de", "--dev", "good.en", "good.de", "--out", "new"],
+    ["experiment", RED],
+    [RED],
+    ["translate", "{run}", "good.en", f"--{RED}"],
+]
+
+
+@pytest.mark.parametrize("words", ORDERS, ids=[" ".join(words) for words in ORDERS])
+def test_a_message_never_orders_the_terminal_about(chain: Chain, desk: Path, words: list[str]) -> None:
+    result = docaps(*(word.format(run=chain.document, corpus=chain.corpus) for word in words))
+    assert result.code in (1, 2)
+    assert "\x1b" not in result.err
+    assert "\\x1b" in result.err
+
+
 def test_a_corpus_of_single_letters_can_be_prepared(desk: Path) -> None:
     result = docaps("prepare", "--train", "letters", "letters", "--dev", "letters", "letters", "--out", "new")
     assert result.code == 0
@@ -140,6 +229,13 @@ def copy_run(chain: Chain, folder: Path) -> Path:
         ("run.json", b'{"status": "finished"}', "run/run.json: has no settings"),
         ("run.json", b'{"status": "finished", "settings": {"system": {"x": 1}}}', "x: unknown key"),
         ("model.safetensors", b"\0" * 20, "run/model.safetensors: the weights are damaged"),
+        ("run.json", b'{"status": "\\u001b[31mred"}', "(status: \\x1b[31mred)"),
+        ("run.json", b"[" * 100_000, "run/run.json: not valid JSON: nested more than 64 levels deep"),
+        (
+            "run.json",
+            b'{"steps": ' + b"9" * 5000 + b"}",
+            "run/run.json: not valid JSON: a number of thousands of digits",
+        ),
         ("text/bpe.codes", b"one two three\n", "run/text: the text settings cannot be used: BPE codes are"),
         ("text/vocabulary.json", b'["<pad>", "<s>", "</s>", "<unk>"]', "the weights belong to another model"),
     ],
@@ -151,6 +247,42 @@ def test_a_damaged_run_is_reported(chain: Chain, desk: Path, file: str, content:
     assert result.code == 1
     assert message in result.err
     assert not (desk / "new").exists()
+
+
+@pytest.mark.parametrize("file", ["run.json", "model.safetensors", "text/languages.json", "text/vocabulary.json"])
+def test_a_pipe_in_a_run_does_not_block(chain: Chain, desk: Path, file: str) -> None:
+    run = copy_run(chain, desk)
+    (run / file).unlink()
+    os.mkfifo(run / file)
+    result = docaps("translate", "run", "good.en")
+    assert result.code == 1
+    assert "it is a named pipe, expected a regular file" in result.err
+
+
+NUMBERS = [
+    ("seed = " + "9" * 5000, "r.toml: not valid TOML: "),
+    (
+        "[decoding]\nlength_factor = 1e300",
+        "r.toml:2: decoding.length_factor: Input should be less than or equal to 100",
+    ),
+    ("[decoding]\nlength_factor = nan", "r.toml:2: decoding.length_factor: "),
+    ("[decoding]\nlength_factor = inf", "r.toml:2: decoding.length_factor: Input should be a finite number"),
+    ("[model]\nsize = " + "9" * 400, "r.toml:2: model.size: "),
+    ("[model]\nsize = 0x" + "f" * 5000, "r.toml:2: model.size: "),  # in hexadecimal, any number is read
+    ("x = " + "[" * 65 + "]" * 65, "r.toml: not valid TOML: nested more than 64 levels deep"),
+    ("x = " + "[" * 900 + "]" * 900, "r.toml: not valid TOML: nested more than 64 levels deep"),
+    ("x = " + "[" * 10**5 + "]" * 10**5, "r.toml: not valid TOML: nested more than 64 levels deep"),
+]
+
+
+@pytest.mark.parametrize(("recipe", "message"), NUMBERS, ids=[message for _, message in NUMBERS])
+def test_odd_numbers_in_a_recipe_are_refused(chain: Chain, desk: Path, recipe: str, message: str) -> None:
+    (desk / "r.toml").write_text(recipe)
+    result = docaps("train", "r.toml", "--corpus", chain.corpus, "--out", "new")
+    assert result.code == 1
+    assert message in result.err
+    changes = recipe.replace("[", "", 1).replace("]\n", ".", 1) if recipe.startswith("[") else recipe
+    assert docaps("train", "minidocs", "--corpus", chain.corpus, "--out", "new", "--set", changes).code == 1
 
 
 def test_a_run_without_its_log_is_reported(chain: Chain, desk: Path) -> None:

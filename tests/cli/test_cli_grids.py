@@ -175,13 +175,14 @@ def test_a_failing_row_is_reported_and_the_others_are_trained(chain: Chain, copy
     shutil.rmtree(copy / "seed-1" / "qcn")
     (copy / "seed-1" / "qcn").mkdir()
     (copy / "seed-1" / "qcn" / "precious.txt").write_text("mine", encoding="utf-8")
+    (copy / "seed-1" / "qcn" / "run.json").write_text('{"tool": "other"}', encoding="utf-8")
     shutil.rmtree(copy / "seed-1" / "concat")
     result = docaps(*options(chain, copy, *ROWS))
     assert result.code == 1
     assert "1 of the runs failed, each tried twice" in result.err
     assert "seed-1.qcn: " in result.err
     assert "exists and is not a run directory" in result.err
-    assert (copy / "seed-1" / "qcn" / "precious.txt").exists()
+    assert listing(copy / "seed-1" / "qcn") == {"precious.txt": b"mine", "run.json": b'{"tool": "other"}'}
     assert len(read(copy / "attempts" / "seed-1.qcn.json")) == 2
     assert [row["row"] for row in read(copy / "table2.json")["rows"]] == ["transformer", "concat"]
 

@@ -2,15 +2,21 @@
 
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tests.cli.calling import docaps, succeed
+from tests.invariants import tiny
 
-from docaps.errors import RunError
+from docaps.config import SYSTEMS
+from docaps.errors import CheckpointError, RunError
 from docaps.files import read_json, write_json
 from docaps.runs.directory import FORMAT, open_run
+from docaps.training.stages import train_recipe
+from docaps.translation.trained_model import load_trained
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "run-0.1"
 EXPECTED: dict[str, Any] = json.loads((FIXTURE / "expected.json").read_text(encoding="utf-8"))
@@ -59,6 +65,32 @@ def test_it_is_reported_as_it_was(old: Path, tmp_path: Path) -> None:
     assert f" {EXPECTED['bleu']:.2f} " in row
     assert f" {100 * EXPECTED['accuracy']:.1f} " in row
     assert page.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["zhang", "han", "san"])
+def test_a_rival_of_an_earlier_version_is_loaded_as_it_was_trained(name: str, tmp_path: Path) -> None:
+    """Its run.json lacks the settings of the published form, in which it would predict something else, if anything."""
+    store, earlier = tiny.prepared(tmp_path), SYSTEMS[name].settings.EARLIER  # type: ignore[union-attr]
+    changed = {"system": name, name: dict(earlier)}
+    recipe = tiny.recipe(stage__document={**tiny.recipe().stage["document"].model_dump(), **changed})
+    _, run = train_recipe(recipe, store, tmp_path / "runs")
+    expected = logits(run.path)
+    description = read_json(run.description, error=RunError)
+    table = description["settings"]["system"][name]
+    for key in earlier:
+        del table[key]
+    write_json(run.description, description)
+    assert torch.equal(logits(run.path), expected)
+    table |= {key: SYSTEMS[name].settings.model_fields[key].default for key in earlier}  # type: ignore[union-attr]
+    write_json(run.description, description)
+    refused = pytest.raises(CheckpointError, match="the weights belong to another model")
+    with nullcontext() if name == "zhang" else refused:  # whose end mark needs no weights
+        assert not torch.equal(logits(run.path), expected)
+
+
+def logits(run: Path) -> torch.Tensor:
+    """What the model of a run predicts for a batch whose word ids are in any vocabulary."""
+    return load_trained(run).model(tiny.sample_batch()).logits
 
 
 def test_a_run_of_a_later_format_is_refused(old: Path) -> None:

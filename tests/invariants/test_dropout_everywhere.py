@@ -11,6 +11,7 @@ from docaps.config import SystemSettings
 from docaps.corpus.text.vocabulary import PAD
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.san import SelectiveAttention
+from docaps.model.context.sublayer import ContextSublayer
 from docaps.model.fast.dropout import Dropout
 from docaps.model.interface import TranslationModel
 from docaps.model.layers import Attention, DropoutRates, FeedForward, Residual
@@ -39,11 +40,13 @@ def test_every_part_drops_at_its_own_rate(system: SystemSettings, monkeypatch: p
     keep = Dropout.keep
     monkeypatch.setattr(Dropout, "keep", lambda own, *parts: used.add(own) or keep(own, *parts))
     predict(model, tiny.sample_batch())
+    zhang, everywhere = tiny.context_of(system) == "zhang", system.zhang.dropout == "all"
+    bare = 0 if everywhere or not zhang else len(modules(model, ContextSublayer))  # without dropout on the gated path
     counts = {
         RATES.attention: len(modules(model, Attention, SelectiveAttention)),
         RATES.feed_forward: len(modules(model, FeedForward)),
-        RATES.sublayers: len(modules(model, Residual, HierarchicalAttention, SelectiveAttention)),
-        RATES.embeddings: 1 + (tiny.context_of(system) == "zhang"),
+        RATES.sublayers: len(modules(model, Residual, HierarchicalAttention, SelectiveAttention)) - bare,
+        RATES.embeddings: 1 + (zhang and everywhere),
     }
     assert {rate: len(dropouts(model, rate)) for rate in counts} == counts
     assert used == set().union(*(dropouts(model, rate) for rate in counts))

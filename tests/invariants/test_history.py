@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 import torch
 from tests.invariants import tiny
-from torch import Tensor
+from torch import Tensor, nn
 
+from docaps.batches.batch import collate
 from docaps.config import SystemSettings
-from docaps.corpus.text.vocabulary import PAD
+from docaps.corpus.text.vocabulary import EOS, PAD
 from docaps.model.builders import build_model
+from docaps.model.context.han import HierarchicalAttention
 from docaps.model.interface import TranslationModel
 
 
@@ -81,9 +83,14 @@ def test_the_distance_of_a_history_sentence_matters(model: TranslationModel, sys
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_a_row_without_history_is_translated_by_the_sentence_model(system: SystemSettings, norm: Any) -> None:
-    """Bit for bit, in float32, next to rows with a history and in a batch without any."""
+    """Bit for bit, in float32, next to rows with a history and in a batch without any.
+
+    Where hierarchical attention ends with a norm, the sentence model's last states pass through that norm.
+    """
     if tiny.context_of(system) == "none":
         pytest.skip("a sentence model")
+    if tiny.sees_end_mark(system):
+        pytest.skip("see test_a_row_without_history_sees_an_end_mark_alone")
     system = system.model_copy(update={"model": system.model.model_copy(update={"norm": norm})})
     sentence_system = system.model_copy(
         update={"name": "transformer+reg" if tiny.SYSTEM_PARTS[system.name].regulariser else "transformer"}
@@ -94,7 +101,8 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
     )
     report = context_model.load_state_dict(sentence_model.state_dict(), strict=False)
     assert not report.unexpected_keys
-    assert all("context" in name or name == "distances.weight" for name in report.missing_keys)
+    assert all("context" in name or name in ("distances.weight", "segments.weight") for name in report.missing_keys)
+    _norm_as_after_gates(sentence_model, context_model)
     batch = tiny.sample_batch()
     none = tiny.with_history(batch, torch.zeros(len(batch.source), tiny.K, 0, dtype=torch.long))
     with torch.inference_mode():
@@ -106,6 +114,40 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
     same = [bool((one[:length] - other[:length]).abs().max() <= near) for one, other, length in rows]
     silent = system.qcn.silent and norm == "pre"  # then a fresh model is the sentence model, whatever the history
     assert same == [silent, True, silent, silent, True]
+
+
+def test_a_row_without_history_sees_an_end_mark_alone(model: TranslationModel, system: SystemSettings) -> None:
+    """Where an end mark closes the context, and every other row sees that mark after the words of its history."""
+    if not tiny.sees_end_mark(system):
+        pytest.skip("no end mark closes the context")
+    without = tiny.build(system.model_copy(update={"zhang": system.zhang.model_copy(update={"end_mark": False})}))
+    without.load_state_dict(model.state_dict())
+    windows = tiny.sample_windows()
+    nearest = [window.history[:1] or ([],) for window in windows]
+    closed = [
+        replace(one, history=([*near[0], EOS], *one.history[1:])) for one, near in zip(windows, nearest, strict=True)
+    ]
+    batch, expected = tiny.sample_batch(), without(collate(closed, tiny.VIEW)).logits
+    torch.testing.assert_close(model(batch).logits, expected)
+    none = tiny.with_history(batch, torch.zeros(len(batch.source), 0, 0, dtype=torch.long))
+    mark = replace(none, history=torch.full((len(batch.source), 1, 1), EOS))
+    torch.testing.assert_close(model(none).logits, without(mark).logits)
+    sentence_model = tiny.build(
+        tiny.settings("transformer", norm=system.model.norm, embeddings=system.model.embeddings)
+    )
+    sentence_model.load_state_dict(model.state_dict(), strict=False)
+    assert (model(none).logits - sentence_model(none).logits).abs().amax() > 1e-3
+
+
+def _norm_as_after_gates(sentence_model: Any, context_model: Any) -> None:
+    """Let the last states of a sentence model pass through the norms that follow the gates of another model."""
+    for side in ("encoder", "decoder"):
+        attention = getattr(context_model, f"{side}_context", None)
+        if isinstance(attention, HierarchicalAttention):
+            with torch.no_grad():  # a fresh norm does little
+                attention.norm.apply(lambda norm: [weight.add_(0.3) for weight in norm.parameters(recurse=False)])
+            norms = nn.Sequential(getattr(sentence_model, f"{side}_norm"), attention.norm)
+            setattr(sentence_model, f"{side}_norm", norms)
 
 
 def test_the_qcn_without_p_is_a_plain_capsule_network() -> None:

@@ -35,6 +35,17 @@ def test_beam_1_is_greedy_search(model: TranslationModel) -> None:
         assert [list(hypotheses[0].tokens) for hypotheses in found] == greedy(model, batch, 6)
 
 
+def test_beams_that_share_a_cache_are_those_that_copy_it(
+    model: TranslationModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = search(model, tiny.sample_batch(), BEAM)
+    monkeypatch.setattr(type(model), "hypothesise", TranslationModel.hypothesise)
+    for found, expected in zip(shared, search(model, tiny.sample_batch(), BEAM), strict=True):
+        assert [one.tokens for one in found] == [one.tokens for one in expected]
+        scores = [one.log_probability for one in expected]
+        assert [one.log_probability for one in found] == pytest.approx(scores, abs=1e-9)
+
+
 def test_batch_neighbours_change_no_translation(model: TranslationModel) -> None:
     windows = [tiny.sample_windows()[number] for number in (1, 3)]
     together = search(model, collate(windows, tiny.VIEW), BEAM)

@@ -16,6 +16,7 @@ from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD, UNK
 from docaps.model.builders import build_model
+from docaps.model.context.states import StatesTransformer
 from docaps.model.interface import Prediction, TranslationModel
 from docaps.model.layers import DropoutRates
 from docaps.translation.trained_model import TrainedModel
@@ -82,10 +83,31 @@ OPTIONS: dict[str, dict[str, Any]] = {
 MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "zhang-encoder": ("zhang", {"zhang": {"decoder": False}}),
     "zhang-two-layers": ("zhang", {"zhang": {"layers": 2}}),
+    "zhang-without-mark": ("zhang", {"zhang": {"end_mark": False}}),
+    "zhang-dropout": ("zhang", {"zhang": {"dropout": "all"}}),
     "han-encoder": ("han", {"han": {"side": "encoder"}}),
     "han-decoder": ("han", {"han": {"side": "decoder"}}),
     "han-gradient": ("han", {"han": {"gradient": True}}),
     "han-distances": ("han", {"han": {"distances": True}}),
+    "han-linear-queries": ("han", {"han": {"queries": "linear"}}),
+    "han-query-gradient": ("han", {"han": {"query_gradient": True}}),
+    "han-marks": ("han", {"han": {"marks": True}}),
+    "han-raw-summaries": ("han", {"han": {"norm_summaries": False}}),
+    "han-raw-output": ("han", {"han": {"norm_output": False}}),
+    "han-plain": (
+        "han",
+        {
+            "han": {
+                "queries": "linear",
+                "query_gradient": True,
+                "marks": True,
+                "norm_summaries": False,
+                "feed_forward_norm": "model",
+                "gate_bias": False,
+                "norm_output": False,
+            }
+        },
+    ),
     "san-offline": ("san", {"san": {"mode": "offline"}}),
     "san-decoder": ("san", {"san": {"side": "decoder"}}),
     "san-decoder-offline": ("san", {"san": {"side": "decoder", "mode": "offline"}}),
@@ -94,9 +116,32 @@ MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "san-sparse-words": ("san", {"san": {"words": "sparsemax"}}),
     "san-soft": ("san", {"san": {"sentences": "softmax"}}),
     "san-reach": ("san", {"san": {"reach": 2, "mode": "offline"}}),
-    "san-gradient": ("san", {"san": {"gradient": True}}),
+    "san-gradient": ("san", {"san": {"gradient": True, "memory": "current"}}),
     "san-distances": ("san", {"san": {"distances": True}}),
+    "san-marks": ("san", {"san": {"marks": True}}),
+    "san-bias": ("san", {"san": {"projection_bias": True}}),
+    "san-residual": ("san", {"san": {"residual": True}}),
+    "san-plain": (
+        "san",
+        {
+            "san": {
+                "projection_bias": True,
+                "marks": True,
+                "residual": True,
+                "memory": "current",
+                "keys": "last",
+                "translations": "given",
+            }
+        },
+    ),
+    "san-decoder-last": ("san", {"san": {"side": "decoder", "keys": "last"}}),
+    "san-decoder-given": ("san", {"san": {"side": "decoder", "translations": "given"}}),
+    "san-decoder-offline-given": ("san", {"san": {"side": "decoder", "mode": "offline", "translations": "given"}}),
     "concat-2-to-2": ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
+    "concat-n-to-n": ("concat", {"concat": {"mode": "n-to-n"}}),
+    "concat-shift": ("concat", {"concat": {"shift": 4}}),
+    "concat-discount": ("concat", {"concat": {"mode": "n-to-n", "discount": 0.1, "shift": 4}}),
+    "concat-segments": ("concat", {"concat": {"mode": "n-to-n", "segments": True, "shift": 4, "discount": 0.1}}),
 }
 """Every mode of the other systems that is not the default, one or two at a time."""
 
@@ -114,6 +159,11 @@ def context_of(system: SystemSettings) -> str:
 def reads_history(system: SystemSettings) -> bool:
     """Whether the words of the history matter: some systems have none, and one only counts sentences."""
     return context_of(system) not in {"none", "qcn-noise"}
+
+
+def sees_end_mark(system: SystemSettings) -> bool:
+    """Whether a sentence without history has a context all the same, an end mark."""
+    return context_of(system) == "zhang" and system.zhang.end_mark
 
 
 def is_plugin(system: SystemSettings) -> bool:
@@ -148,6 +198,8 @@ def build(
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(torch.randn(weight.shape, generator=generator, dtype=weight.dtype), alpha=0.2)
+        if isinstance(model, StatesTransformer) and model.options.drafts:  # empty drafts would be no context
+            model.embeddings.output.weight[EOS] *= 0.1
     return model
 
 

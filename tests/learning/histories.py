@@ -1,6 +1,10 @@
 """Small documents whose pronouns depend on the history, and models trained on them or on shuffled documents.
 
-As a program, train a sentence model and a document model and print the diagnosis of the latter.
+As a program, train a sentence model and a document model and print the diagnosis of the latter:
+
+python -m tests.learning.histories FOLDER own|shuffled|free [SYSTEM]
+
+Documents that are `free` have no pronouns: a noun has two translations, and the one that was chosen first is kept.
 """
 
 import json
@@ -20,6 +24,7 @@ from docaps.training.stages import train_recipe
 
 NOUNS = {"church": "Kirche", "garden": "Garten", "house": "Haus", "lamp": "Lampe", "coat": "Mantel", "book": "Buch"}
 PRONOUNS = ("sie", "er", "es")  # in the order of the nouns
+WORDS = {"lift": ("Aufzug", "Fahrstuhl"), "screen": ("Monitor", "Bildschirm"), "tin": ("Dose", "Büchse")}
 PLACES = {"here": "hier", "there": "dort", "outside": "draußen", "upstairs": "oben"}
 QUALITIES = {"old": "alt", "new": "neu", "cheap": "billig", "heavy": "schwer", "dark": "dunkel"}
 Pair = tuple[str, str]
@@ -43,6 +48,19 @@ def draw_document(rng: random.Random) -> list[Pair]:
     return sentences
 
 
+def draw_free_document(rng: random.Random) -> list[Pair]:
+    """Draw a document: twice a noun and a word for it, perhaps another sentence, and the noun again."""
+    sentences: list[Pair] = []
+    for noun in rng.sample([*WORDS], 2):
+        word, place, quality = rng.choice(WORDS[noun]), rng.choice([*PLACES.items()]), rng.choice([*QUALITIES.items()])
+        sentences.append((f"{noun} {place[0]}", f"{word} {place[1]}"))
+        if rng.random() < 0.5:
+            other = rng.choice([*PLACES.items()])
+            sentences.append((f"nobody {other[0]}", f"niemand {other[1]}"))
+        sentences.append((f"{noun} was {quality[0]}", f"{word} war {quality[1]}"))
+    return sentences
+
+
 def shuffled(documents: list[list[Pair]], rng: random.Random) -> list[list[Pair]]:
     """Shuffle the sentences of all documents, so that the history of a sentence says nothing about it."""
     sentences = [pair for document in documents for pair in document]
@@ -59,20 +77,21 @@ def write(path: Path, documents: list[list[Pair]]) -> tuple[Path, Path]:
     return sides
 
 
-def prepare_documents(folder: Path, *, train_shuffled: bool, documents: int = 400) -> Store:
+def prepare_documents(folder: Path, kind: str, documents: int = 400) -> Store:
     """Prepare a corpus whose training part is shuffled or not; the development part is not."""
     rng = random.Random(3)
-    train = [draw_document(rng) for _ in range(documents)]
+    draw = draw_free_document if kind == "free" else draw_document
+    train = [draw(rng) for _ in range(documents)]
     parts = {
-        "train": write(folder / "train", shuffled(train, rng) if train_shuffled else train),
-        "dev": write(folder / "dev", [draw_document(rng) for _ in range(60)]),
+        "train": write(folder / "train", shuffled(train, rng) if kind == "shuffled" else train),
+        "dev": write(folder / "dev", [draw(rng) for _ in range(60)]),
     }
     return prepare(CorpusFiles(parts, None), PreparationSettings(merges=300, minimum_frequency=1), folder / "prepared")[
         0
     ]
 
 
-def recipe() -> Recipe:
+def recipe(system: str = "qcn") -> Recipe:
     """Return a recipe for a tiny sentence model, and a document model that starts from it."""
     stage = {"batch_tokens": 500, "learning_rate": 3e-3, "warmup": 20, "validate_every": 10_000}
     return Recipe.model_validate(
@@ -82,21 +101,22 @@ def recipe() -> Recipe:
             "model": {"size": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1, "decoder_layers": 1},
             "history": {"sentences": 2},
             "qcn": {"normalise": True},
+            "concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4},
             "stage": {
                 "sentence": {**stage, "steps": 60, "dropout": 0.0},
-                "document": {**stage, "steps": 160, "dropout": 0.0, "system": "qcn", "init_from": "sentence"},
+                "document": {**stage, "steps": 160, "dropout": 0.0, "system": system, "init_from": "sentence"},
             },
         }
     )
 
 
-def main(folder: Path, *, train_shuffled: bool) -> None:
+def main(folder: Path, kind: str, system: str = "qcn") -> None:
     """Train, diagnose, print."""
     torch.set_num_threads(1)
-    store = prepare_documents(folder, train_shuffled=train_shuffled)
-    runs = train_recipe(recipe(), store, folder / "runs")
+    store = prepare_documents(folder, kind)
+    runs = train_recipe(recipe(system), store, folder / "runs")
     print(json.dumps(diagnose_run(runs[-1].path, DataOptions(), DiagnosisOptions(bleu=False))))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), train_shuffled=sys.argv[2] == "shuffled")
+    main(Path(sys.argv[1]), *sys.argv[2:])

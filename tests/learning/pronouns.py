@@ -1,7 +1,8 @@
 """A task that needs the history, and a tiny model that learns it: prints its accuracy.
 
-python -m tests.learning.pronouns SYSTEM TABLES [precisions], where TABLES are settings of systems in JSON. With
-`precisions`: the accuracy of translations in float32, bfloat16 and int8.
+python -m tests.learning.pronouns SYSTEM TABLES [precisions | free], where TABLES are settings of systems in JSON. With
+`precisions`: the accuracy of translations in float32, bfloat16 and int8. With `free` the gender is chosen freely in the
+translation of the sentence before, and nothing on the source side shows it.
 """
 
 import json
@@ -25,7 +26,7 @@ from docaps.translation.search import search
 IT, NOUNS, NOISE, PRONOUNS = 4, range(5, 14), range(14, 24), (24, 25, 26)
 
 
-def draw(rng: random.Random, count: int, view: View) -> tuple[Batch, torch.Tensor]:
+def draw(rng: random.Random, count: int, view: View, free: bool = False) -> tuple[Batch, torch.Tensor]:
     """Draw sentences `it noise`, to be translated by the gender (number modulo 3) of the noun in the sentence before.
 
     Two sentences before it there is noise, which is translated by itself, and a noun by an article and itself.
@@ -34,9 +35,10 @@ def draw(rng: random.Random, count: int, view: View) -> tuple[Batch, torch.Tenso
     for _ in range(count):
         noun, noise = rng.choice(NOUNS), [rng.choice(NOISE) for _ in range(4)]
         history = ([noise[0], noun, noise[1]], [noise[2]])
-        translations = ([noise[0], PRONOUNS[noun % 3], noun, noise[1]], [noise[2]])
-        genders.append(noun % 3)
-        windows.append(Window([IT, noise[3], EOS], history, [PRONOUNS[noun % 3], EOS], translations))
+        gender = rng.randrange(3) if free else noun % 3
+        translations = ([noise[0], PRONOUNS[gender], noun, noise[1]], [noise[2]])
+        genders.append(gender)
+        windows.append(Window([IT, noise[3], EOS], history, [PRONOUNS[gender], EOS], translations))
     if view.shuffled:
         windows = [window for (window,) in exchange_histories([[window] for window in windows])]
     return collate([replace(window, history=window.history[: view.history]) for window in windows], view), torch.tensor(
@@ -44,7 +46,7 @@ def draw(rng: random.Random, count: int, view: View) -> tuple[Batch, torch.Tenso
     )
 
 
-def train(system: str, tables: dict[str, Any]) -> TranslationModel:
+def train(system: str, tables: dict[str, Any], free: bool = False) -> TranslationModel:
     """Train for a short time."""
     values = {
         "name": system,
@@ -56,16 +58,16 @@ def train(system: str, tables: dict[str, Any]) -> TranslationModel:
     rng = random.Random(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(250):
-        batch, _ = draw(rng, 48, model.view)
+        batch, _ = draw(rng, 48, model.view, free)
         optimizer.zero_grad()
         compute_loss(model(batch), batch.translations, label_smoothing=0.0, regulariser_weight=1.0).total.backward()
         optimizer.step()
     return model.eval()
 
 
-def test(model: TranslationModel) -> float:
+def test(model: TranslationModel, free: bool) -> float:
     """Return the accuracy of pronouns."""
-    batch, genders = draw(random.Random(2), 600, model.view)
+    batch, genders = draw(random.Random(2), 600, model.view, free)
     guesses = model(batch).logits[:, 0, list(PRONOUNS)].argmax(dim=-1)
     return float((guesses == genders).float().mean())
 
@@ -80,8 +82,9 @@ def share_of_right_translations(model: TranslationModel) -> float:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    learnt = train(sys.argv[1], json.loads(sys.argv[2]))
+    freely = "free" in sys.argv
+    learnt = train(sys.argv[1], json.loads(sys.argv[2]), freely)
     if "precisions" in sys.argv:
         print(*(share_of_right_translations(pack(learnt, one)) for one in (torch.float32, torch.bfloat16, torch.int8)))
     else:
-        print(test(learnt))
+        print(test(learnt, freely))

@@ -37,13 +37,47 @@ def test_models_that_do_not_see_the_history_cannot(system: str) -> None:
         ("zhang", {}),
         ("han", {"han": {"side": "encoder"}}),
         ("han", {"han": {"side": "decoder"}}),
+        ("han", {"han": {"side": "joint"}}),
         ("san", {}),
         ("concat", {}),
         ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
+        ("concat", {"concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4}}),
+        ("concat", {"concat": {"mode": "n-to-n", "segments": True}}),
     ],
 )
 def test_every_rival_learns_it(system: str, tables: dict[str, dict[str, object]]) -> None:
     assert train_and_test(system, **tables)[0] > 0.95
+
+
+TWO_TO_TWO = {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}
+N_TO_N = {"concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4}}
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize(
+    ("system", "tables"),
+    [
+        ("han", {"han": {"side": "decoder"}}),
+        ("han", {"han": {"side": "joint"}}),
+        ("san", {"san": {"side": "decoder"}}),
+        ("concat", TWO_TO_TWO),
+        ("concat", N_TO_N),
+    ],
+)
+def test_systems_that_read_translations_keep_a_free_choice(system: str, tables: dict[str, dict[str, object]]) -> None:
+    assert train_and_test(system, "free", **tables)[0] > 0.95
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("system", ["transformer", "qcn", "zhang", "concat"])
+def test_systems_that_read_the_source_only_cannot(system: str) -> None:
+    assert train_and_test(system, "free")[0] < 0.45
+
+
+@pytest.mark.learning
+def test_selective_attention_to_drafts_learns_it() -> None:
+    """Drafts of a model that has learnt to write a pronoun and nothing else."""
+    assert train_and_test("san", san={"side": "decoder"})[0] > 0.9
 
 
 @pytest.mark.learning
@@ -54,9 +88,9 @@ def test_lower_precision_keeps_the_accuracy() -> None:
     assert int8 >= float32 - 0.003
 
 
-def train_and_diagnose(folder: Path, training: str) -> dict[str, Any]:
+def train_and_diagnose(folder: Path, *words: str) -> dict[str, Any]:
     """Train on documents with their own or with shuffled histories; diagnose on documents with their own."""
-    command = [sys.executable, "-m", "tests.learning.histories", str(folder), training]
+    command = [sys.executable, "-m", "tests.learning.histories", str(folder), *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout))
 
@@ -75,6 +109,16 @@ def test_a_model_that_was_trained_with_shuffled_histories_is_found_to_use_none(t
     found = train_and_diagnose(tmp_path, "shuffled")
     assert (found["verdict"], found["verdict_code"]) == ("context not used", "not_used")
     assert found["reason"] != "untrained"
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize(("system", "verdict"), [("concat", "used"), ("qcn", "not_used")])
+def test_who_keeps_a_free_choice_is_found_to_use_context_by_likelihood_alone(
+    system: str, verdict: str, tmp_path: Path
+) -> None:
+    found = train_and_diagnose(tmp_path, "free", system)
+    assert found["choices"] is None
+    assert found["verdict_code"] == verdict
 
 
 @pytest.mark.stress

@@ -13,7 +13,7 @@ from tests.cli.calling import docaps, settings, succeed
 from tests.invariants import tiny
 from tests.plugin.installing import PLUGIN, install, installed
 
-from docaps.config import SYSTEMS, load_recipe
+from docaps.config import SYSTEMS, Recipe, load_recipe
 from docaps.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -108,6 +108,16 @@ def test_all_faults_of_its_table_are_reported_like_those_of_the_others(tmp_path:
         f"{path}:3: mean-words.bias: Input should be a valid boolean (found 1)",
         f"{path}:5: stage.a.system: unknown system; did you mean 'mean-words'? (found 'mean-word')",
     }
+
+
+def test_a_stage_may_change_its_table(tmp_path: Path) -> None:
+    path = tmp_path / "mean.toml"
+    path.write_text(f"{RECIPE}[stage.document.mean-words]\ngate = false\n", encoding="utf-8")
+    recipe = load_recipe(path)
+    assert recipe.system("document").model_dump()["mean-words"] == {"gate": False, "bias": True}
+    assert Recipe.model_validate(recipe.model_dump()) == recipe
+    with pytest.raises(ConfigError, match=r"stage\.document\.mean-words\.gates: unknown key; did you mean 'gate'"):
+        load_recipe(path, ["stage.document.mean-words.gates=true"])
 
 
 def test_without_the_package_its_runs_and_recipes_are_refused_by_name(runs: Path, tmp_path: Path, site: Path) -> None:

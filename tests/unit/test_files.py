@@ -176,10 +176,146 @@ def test_unreadable_json_raises_the_error_asked_for(tmp_path: Path, error: type[
         read_json(tmp_path / "a", error=error)
 
 
+@pytest.mark.parametrize("text", ["9" * 5000, "[" * 65 + "]" * 65, "[" * 10**5, '{"a":' * 65 + "1" + "}" * 65])
+def test_huge_numbers_and_deep_nesting_are_no_json(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(RunError, match=r"not valid JSON: (a number of thousands of digits|nested more than 64 levels)"):
+        read_json(tmp_path / "a.json", error=RunError)
+
+
+def test_what_docaps_writes_is_not_too_deep(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[" * 64 + "]" * 64)
+    assert read_json(tmp_path / "a.json", error=RunError)
+
+
+def test_only_so_much_of_a_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    assert files.read_bytes(path, error=RunError, limit=5) == b"12345"
+    with pytest.raises(RunError, match="cannot be read: it has more than 4 bytes"):
+        files.read_bytes(path, error=RunError, limit=4)
+    os.truncate(path, 2**40)  # sparse: it takes no room on the disk
+    with pytest.raises(RunError, match="it has more than 4,194,304 bytes"):
+        read_json(path, error=RunError, limit=files.LARGEST_DESCRIPTION)
+    with pytest.raises(RunError, match="it has more than 5 bytes"):  # a device says that it has none
+        files.read_bytes(Path("/dev/zero"), error=RunError, limit=5, regular=False)
+
+
+KINDS = [("pipe", "a named pipe"), ("/dev/zero", "a device"), ("/dev/full", "a device"), ("socket", "a socket")]
+
+
+@pytest.mark.parametrize(("kind", "named"), KINDS)
+def test_what_may_block_or_never_end_is_not_read(tmp_path: Path, kind: str, named: str) -> None:
+    path = tmp_path / "a"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        os.mknod(path, stat.S_IFSOCK | 0o600)
+    else:
+        path.symlink_to(kind)
+    for read in (lambda: read_json(path, error=RunError), lambda: sha256(path)):
+        with pytest.raises((RunError, OSError), match=f"it is {named}, expected a regular file"):
+            read()
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_at_the_last_moment_does_not_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_text("{}")
+    os.mkfifo(tmp_path / "pipe")
+    checked: list[int] = []
+
+    def check(found: os.stat_result, path: Path) -> None:
+        if not checked:
+            (tmp_path / "pipe").replace(path)
+        checked.append(found.st_mode)
+        whole(found, path)
+
+    whole = files._check_regular
+    monkeypatch.setattr(files, "_check_regular", check)
+    with pytest.raises(RunError, match="it is a named pipe"):
+        read_json(path, error=RunError)
+    assert len(checked) == 2
+
+
+def test_a_directory_with_files_of_others_is_not_replaced(tmp_path: Path) -> None:
+    done.clear()
+    path = tmp_path / "store"
+    (path / "text").mkdir(parents=True)
+    (path / "text" / "notes").write_text("mine")
+    with pytest.raises(RunError, match=r"store: the directory holds something else \(text/notes\): move it away"):
+        replace_by_nothing(path, ["manifest.json", "text/*.json"])
+    (path / "text" / "notes").rename(path / "text" / "a.json")
+    replace_by_nothing(path, ["manifest.json", "text/*.json"])
+    assert names(path) == []
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(RunError, match="is a file, expected a directory"):
+        replace_by_nothing(file, ["a"])
+    assert file.read_text() == "mine"
+    assert done == ["store"]  # refused before the work, not after it
+
+
+def test_a_file_of_others_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    path.mkdir()
+    with pytest.raises(RunError, match="holds something else"), replacing_directory(path, own=["a"], error=RunError):
+        (path / "notes").write_text("mine")
+    assert (path / "notes").read_text() == "mine"
+    assert names(tmp_path) == ["store"]
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_link_is_replaced_and_its_target_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
+) -> None:
+    if not exchange:
+        monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "notes").write_text("mine")
+    (tmp_path / "store").symlink_to("elsewhere")
+    replace_by_nothing(tmp_path / "store", ["a"])
+    assert not (tmp_path / "store").is_symlink()
+    assert (tmp_path / "elsewhere" / "notes").read_text() == "mine"
+    assert names(tmp_path) == ["elsewhere", "store"]
+
+
+def replace_by_nothing(path: Path, own: list[str]) -> None:
+    with replacing_directory(path, own=own, error=RunError):
+        done.append(path.name)
+
+
+done: list[str] = []
+"""The directories whose content was written, whatever became of them."""
+
+
+def test_a_link_is_removed_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.json").write_text("mine")
+    (tmp_path / "link").symlink_to("elsewhere")
+    files.remove(tmp_path / "link")
+    assert not (tmp_path / "link").is_symlink()
+    (tmp_path / "it").mkdir()
+    (tmp_path / "it" / "text").symlink_to(tmp_path / "elsewhere")
+    files.remove_files(tmp_path / "it", ["text/a.json"])
+    assert names(tmp_path / "it") == []
+    (tmp_path / ".it.x_012345.partial").symlink_to("elsewhere")
+    files.remove_leftovers(tmp_path / "it")
+    assert (tmp_path / "elsewhere" / "a.json").read_text() == "mine"
+
+
 def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
     content = b"\r\n\0" * 100_000
     (tmp_path / "a").write_bytes(content)
     assert sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read")
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        sha256(Path("/proc/self/mem"))
+    assert caught.value.filename == "/proc/self/mem"
 
 
 def test_a_directory_is_replaced_in_one_step_where_the_system_can(tmp_path: Path) -> None:

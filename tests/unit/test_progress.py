@@ -47,6 +47,16 @@ def test_messages_are_not_cut_or_read_as_markup(spoken: io.StringIO, monkeypatch
     assert spoken.getvalue() == message + "\n"
 
 
+def test_what_a_terminal_would_obey_is_escaped(spoken: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress.REPORTER, "enabled", True)
+    progress.say("a \x1b[2J file\nof two lines")
+    with progress.start("read \x1b]0;x\x07\n", 1) as task:
+        task.advance(1, status="\x9b31m")
+    lines = spoken.getvalue().splitlines()
+    assert lines[:2] == ["a \\x1b[2J file", "of two lines"]
+    assert lines[2].startswith("read \\x1b]0;x\\x07\\n: 1 \\x9b31m (")
+
+
 def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     text = io.StringIO()
     monkeypatch.setattr(progress.REPORTER, "enabled", True)

@@ -4,7 +4,7 @@ Dimensions: B batch, S source length, T target length, K history sentences, N wo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from docaps.batches.windows import Tokens, View, Window, as_view
-from docaps.corpus.text.vocabulary import BOS, PAD
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,15 @@ def collate(windows: Sequence[Window], view: View | int) -> Batch:
         target_history=earlier if earlier is not None and earlier.shape[-1] else None,
         weights=_pad_weights(windows) if any(window.weights is not None for window in windows) else None,
     )
+
+
+def with_end_marks(batch: Batch) -> Batch:
+    """Append an end mark to each row's nearest history sentence; in a row without history it stands alone."""
+    room = max(0, 1 - batch.history.shape[1])  # for a sentence, if the batch has no history at all
+    history = torch.nn.functional.pad(batch.history, (0, 1, 0, room), value=PAD)
+    ends = (history[:, 0] != PAD).sum(dim=-1, keepdim=True)  # (B, 1)
+    nearest = history[:, 0].scatter(1, ends, EOS)
+    return replace(batch, history=torch.cat((nearest.unsqueeze(1), history[:, 1:]), dim=1))
 
 
 def _pad_weights(windows: Sequence[Window]) -> Float[Tensor, "B T"]:

@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.cells import cell_len
@@ -40,6 +40,13 @@ complete_recipe = completing(_list_recipes)
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+TranslationsOption = Annotated[
+    Literal["reference", "own"],
+    typer.Option(
+        help="What a model that reads translations of the history is shown: reference translations, where there are "
+        "any, or its own."
+    ),
+]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
 FormatOption = Annotated[
     str | None,
@@ -74,7 +81,8 @@ PhenomenaOption = Annotated[
     typer.Option(
         metavar="NAMES",
         show_default=False,
-        help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis (default: all).",
+        help="Phenomena, separated by commas: pronoun, ambiguity, address, profession, ellipsis (default: these), "
+        "and wording, which only the translation of an earlier sentence decides.",
     ),
 ]
 

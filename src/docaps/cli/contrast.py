@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from docaps.cli import console
+
+if TYPE_CHECKING:
+    from docaps.diagnosis.contrastive_answers import History
 
 
 def _list_sets() -> list[str]:
@@ -44,6 +47,7 @@ ShuffledOption = Annotated[
     bool, typer.Option("--shuffled", help="Give each item the history of another one, to compare.")
 ]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Use only this many items, evenly over the whole set.")]
+BeamOption = Annotated[int | None, typer.Option(min=1, help="ctxpro: hypotheses kept at each step; 1 is greedy.")]
 ExamplesOption = Annotated[
     int | None, typer.Option(min=0, help="How many answers to show (default: none; with --json, 10).")
 ]
@@ -63,9 +67,10 @@ def contrast(
     no_context: Annotated[bool, typer.Option("--no-context", help="Hide the history, to compare.")] = False,
     shuffled: ShuffledOption = False,
     limit: LimitOption = None,
-    beam: Annotated[int | None, typer.Option(min=1, help="ctxpro: hypotheses kept at each step; 1 is greedy.")] = None,
+    beam: BeamOption = None,
     examples: ExamplesOption = None,
     keep: KeepOption = None,
+    translations: console.TranslationsOption = "reference",
     json: console.JsonOption = False,
 ) -> None:
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
@@ -83,26 +88,34 @@ def contrast(
     Example: docaps contrast runs/table2 --set mt-geneval geneval/ --keep mt-geneval
     """
     from docaps.cli.experiment import write_tables
-    from docaps.diagnosis.contrastive_answers import History, contrast_grid, contrast_run
+    from docaps.diagnosis.contrastive_answers import contrast_grid, contrast_run
     from docaps.errors import CorpusError
     from docaps.runs.grid_results import is_grid
 
-    if no_context and shuffled:
-        raise CorpusError("--no-context and --shuffled: give the one or the other")
-    context = {"context_dir": context_dir, "context_lines": context_lines}
+    history = _choose_history(no_context, shuffled)
+    context, own = {"context_dir": context_dir, "context_lines": context_lines}, translations == "own"
     if is_grid(run):
-        if keep is None or no_context or shuffled or limit or examples:
+        if keep is None or no_context or shuffled or limit or examples or own:
             raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
         write_tables(run)  # runs may have finished since the results were written
         found = {"runs": contrast_grid(run, set, path, context, keep=keep, beam=beam)}
         (console.print_json if json else _print_grid)(found)
         return
-    history: History = "none" if no_context else "shuffled" if shuffled else "own"
-    shown = examples if examples is not None else JSON_EXAMPLES if json else 0
-    result = contrast_run(run, set, path, context, history=history, limit=limit, beam=beam, examples=shown, keep=keep)
+    more: dict[str, Any] = {"limit": limit, "beam": beam, "keep": keep, "translations": translations}
+    more["examples"] = examples if examples is not None else JSON_EXAMPLES if json else 0
+    result = contrast_run(run, set, path, context, history=history, **more)
     (console.print_json if json else _print)(result)
     if history == "own" and not json:
-        _print_next(run, set, path, {"--limit": limit, "--keep": keep})
+        _print_next(run, set, path, {"--limit": limit, "--keep": keep, "--translations": translations if own else None})
+
+
+def _choose_history(no_context: bool, shuffled: bool) -> "History":
+    """Return the history that the options ask for."""
+    from docaps.errors import CorpusError
+
+    if no_context and shuffled:
+        raise CorpusError("--no-context and --shuffled: give the one or the other")
+    return "none" if no_context else "shuffled" if shuffled else "own"
 
 
 def _print_next(run: Path, name: str, path: Path, options: Mapping[str, int | str | None]) -> None:
@@ -125,6 +138,9 @@ def _print(result: Mapping[str, Any]) -> None:
     console.print_table("Right choices", ["items", *COLUMNS], rows)
     groups = (group for key, group in details.items() if key != "by_phenomenon_and_distance")
     methods = [result["interval"]["method"], *(values["method"] for group in groups for values in group.values())]
+    if result.get("translations"):  # stored results of earlier versions do not say
+        shown = "those of the set" if result["translations"] == "reference" else "the model's own"
+        typer.echo(f"Translations of the history: {shown}.")
     typer.echo(f"Intervals: {', '.join(dict.fromkeys(methods))}. Ties, counted as wrong: {result['ties']:,}.")
     typer.echo(result["signature"])
     for example in result["examples"]:

@@ -60,6 +60,7 @@ def diagnose(
     draws: Annotated[int, typer.Option(min=100, help="Draws of the significance tests.")] = DEFAULTS.draws,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = DEFAULTS.seed,
     examples: ExamplesOption = DEFAULTS.examples,
+    translations: console.TranslationsOption = DEFAULTS.translations,
     out: OutOption = None,
     overwrite: console.OverwriteOption = False,
     json: console.JsonOption = False,
@@ -85,7 +86,7 @@ def diagnose(
         raise DocapsError("exists already: give --overwrite to replace it", path=out)
     context = {"context_dir": context_dir, "context_lines": context_lines}
     data = DataOptions(corpus, part, source, reference, format, starts, set, context, limit, items)
-    options = DiagnosisOptions(shuffles=shuffles, bleu=not no_bleu, examples=examples, draws=draws, seed=seed)
+    options = DiagnosisOptions(shuffles, not no_bleu, examples, draws, seed, translations)
     found = diagnose_run(run, data, options, against=against, beam=beam) | {"command": console.typed_command()}
     quick = limit is not None or items is not None or no_bleu
     _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)
@@ -118,6 +119,9 @@ def _print(found: JsonObject) -> None:
     names = {row["condition"]: f"the {row['condition']}" for row in found["conditions"]}
     other = {"against": f"(run {found['against']['name']})"} if found["against"] else {}
     _print_conditions(found, titles := names | TITLES | other)
+    if found["translations"]:
+        shown = "reference translations" if found["translations"] == "reference" else "the model's own translations"
+        typer.echo(f"Histories are shown with {shown}.")
     _print_distances(found["by_distance"]["perplexity"])
     if found["choices"]:
         _print_choices(found["choices"], titles)

@@ -18,10 +18,11 @@ def minidocs(
 ) -> None:
     """Print English-German mini-documents, or write a corpus of them with contrastive items.
 
-    In some sentences only an earlier sentence decides the translation; these are labelled with what they need.
+    In some sentences only an earlier sentence decides the translation; these are labelled with what they need. With the
+    phenomenon wording it is that sentence's translation, which chose one of two words, or du or Sie, at random.
 
     Examples: docaps minidocs --documents 5 --seed 3; docaps minidocs --documents 8000 --out data/minidocs;
-    docaps minidocs --phenomena address,ellipsis
+    docaps minidocs --phenomena address,ellipsis; docaps minidocs --phenomena wording --out data/wording
     """
     from docaps.corpus.minidocs import generate_documents
     from docaps.corpus.minidocs.generation import as_text, labels_as_json, write_corpus

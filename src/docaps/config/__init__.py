@@ -11,7 +11,7 @@ recipes         TOML files, their profiles and overrides
 faults          error messages with file and line
 """
 
-from docaps.config.model_settings import Settings
+from docaps.config.model_settings import Settings, leave_out
 from docaps.config.recipes import bundled_recipes, load_recipe, recipe_path, upgrade_settings
 from docaps.config.settings import (
     LARGEST_BEAM,
@@ -37,6 +37,7 @@ __all__ = [
     "SystemSettings",
     "TranslationPrecision",
     "bundled_recipes",
+    "leave_out",
     "load_recipe",
     "parse_duration",
     "recipe_path",

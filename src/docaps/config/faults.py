@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 LONGEST_VALUE = 340  # characters of text, or bits of a number
 
@@ -80,14 +81,18 @@ def suggest(name: str, known: Sequence[str], kind: str) -> str:
 
 
 def _names_at(model: type[BaseModel], location: Sequence[str]) -> list[str]:
-    """List the known keys of a table of settings."""
+    """List the known keys of a table of settings, those of single values first."""
     for name in location:
         field = model.model_fields.get(name)
-        if field is None:  # a free key of a table, such as the name of a stage
-            continue
-        inner = [field.annotation, *get_args(field.annotation)]
-        model = next(kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel))
-    return list(model.model_fields)
+        if field is not None:  # otherwise a free key of a table, such as the name of a stage
+            model = _table_in(field) or model
+    return sorted(model.model_fields, key=lambda name: _table_in(model.model_fields[name]) is not None)
+
+
+def _table_in(field: FieldInfo) -> type[BaseModel] | None:
+    """Return the class of a field's table, or of its tables; None for a single value."""
+    kinds = (field.annotation, *get_args(field.annotation))
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
 def _line_of(location: Sequence[str], text: str) -> int | None:

@@ -1,7 +1,7 @@
 """Settings of a model's parts: sizes, history, and the tables of the built-in context systems."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -16,10 +16,50 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
+    EARLIER: ClassVar[Mapping[str, Any]] = {}
+    """Settings whose default does something else than earlier versions, which did not know them, and what these did."""
+
     @classmethod
-    def complete(cls, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return stored settings with what an older version did, where the default of a new setting does more."""
-        return stored
+    def unknown_to(cls, stored: Any) -> dict[str, Any]:
+        """Return the settings that the version which stored some did not know, with what it did; tables are nested."""
+        known = stored if isinstance(stored, Mapping) else {}
+        unknown = {name: value for name, value in cls.EARLIER.items() if name not in known}
+        tables = {name: table.unknown_to(known.get(name)) for name, table in cls._tables().items()}
+        return unknown | {name: found for name, found in tables.items() if found}
+
+    @classmethod
+    def complete(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Return stored settings so that they mean what they meant to the version that stored them."""
+        return merge(stored, cls.unknown_to(stored))
+
+    def as_begun(self, stored: Any) -> Self:
+        """Return these settings as the version that stored another form of them understands them."""
+        return self.with_changes(self.unknown_to(stored))
+
+    def with_changes(self, changes: Mapping[str, Any]) -> Self:
+        """Return these settings with other values for some; those of tables are nested."""
+        return self.model_validate(merge(self.model_dump(), changes)) if changes else self
+
+    @classmethod
+    def _tables(cls) -> dict[str, type["Settings"]]:
+        """Return the classes of the tables among the settings."""
+        kinds = {name: field.annotation for name, field in cls.model_fields.items()}
+        return {name: kind for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Settings)}
+
+
+def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two nested tables; where both have a value, `above` wins."""
+    merged = {**below, **above}
+    for key in below.keys() & above.keys():
+        if isinstance(below[key], dict) and isinstance(above[key], dict):
+            merged[key] = merge(below[key], above[key])
+    return merged
+
+
+def leave_out(values: Mapping[str, Any], unknown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested tables without the settings that are in others."""
+    kept = {key: value for key, value in values.items() if key not in unknown or isinstance(unknown[key], dict)}
+    return {key: leave_out(value, unknown[key]) if key in unknown else value for key, value in kept.items()}
 
 
 class ModelSettings(Settings):
@@ -85,25 +125,75 @@ class QcnSettings(Settings):
 
 
 class ZhangSettings(Settings):
-    """Context attention with gates (`zhang`); `inherited_rate = 0` in the stage trains only the new weights."""
+    """Context attention with gates (`zhang`); `inherited_rate = 0` in the stage trains only the new weights.
+
+    Defaults are the published form.
+    """
+
+    EARLIER: ClassVar[Mapping[str, Any]] = {"end_mark": False, "dropout": "all"}
+    """The form before 0.3."""
 
     layers: LayerCount = Field(1, description="layers of the context encoder")
     decoder: bool = Field(True, description="let the decoder's layers attend to the context, too")
+    end_mark: bool = Field(
+        True, description="close the context with an end mark, which is all that a first sentence then sees"
+    )
+    dropout: Literal["layers", "all"] = Field(
+        "layers",
+        description="layers: only in the layers of the context encoder; all: also on its inputs and before the gates",
+    )
 
 
 class HanSettings(Settings):
-    """Hierarchical attention (`han`): over the words of each earlier sentence, then over the sentences."""
+    """Hierarchical attention (`han`): over the words of each earlier sentence, then over the sentences.
+
+    Defaults are the published form.
+    """
+
+    EARLIER: ClassVar[Mapping[str, Any]] = {
+        "queries": "linear",
+        "query_gradient": True,
+        "marks": True,
+        "norm_summaries": False,
+        "feed_forward_norm": "model",
+        "gate_bias": False,
+        "norm_output": False,
+    }
+    """The form before 0.3."""
 
     side: Literal["encoder", "decoder", "joint"] = Field(
         "joint",
         description="encoder: source sentences, at its last layer; decoder: their translations, likewise; joint: both",
+    )
+    queries: Literal["norm", "linear"] = Field(
+        "norm", description="what turns a state into the queries of both attentions: layer norms or linear maps"
+    )
+    query_gradient: bool = Field(False, description="let gradients through the queries into the states")
+    marks: bool = Field(False, description="attend to end, begin and unknown tokens, too")
+    norm_summaries: bool = Field(True, description="layer-normalise what the attention to a sentence's words returns")
+    feed_forward_norm: Literal["pre", "model"] = Field(
+        "pre", description="norm of the feed-forward network: before it, whatever the model's, or as in the model"
+    )
+    gate_bias: bool = Field(True, description="give the gate a bias")
+    norm_output: bool = Field(
+        True, description="layer-normalise what the gate returns, and the states of sentences without context"
     )
     gradient: bool = Field(False, description="let gradients into the states of the earlier sentences")
     distances: bool = Field(False, description="add a vector for the distance of each sentence")
 
 
 class SanSettings(Settings):
-    """Selective attention (`san`) over the whole document."""
+    """Selective attention (`san`) over the whole document; defaults are the published form."""
+
+    EARLIER: ClassVar[Mapping[str, Any]] = {
+        "projection_bias": True,
+        "marks": True,
+        "residual": True,
+        "memory": "current",
+        "keys": "last",
+        "translations": "given",
+    }
+    """The form before 0.3."""
 
     mode: Literal["online", "offline"] = Field(
         "online", description="online: earlier sentences; offline: also later ones"
@@ -116,23 +206,57 @@ class SanSettings(Settings):
     )
     sentences: Weighting = Field("sparsemax", description="how sentences are weighted (hierarchical only)")
     words: Weighting = Field("softmax", description="how words are weighted")
+    projection_bias: bool = Field(False, description="give the projections of the attention a bias")
+    marks: bool = Field(False, description="attend to end tokens, too (decoder: to the states that predict them)")
+    residual: bool = Field(
+        False,
+        description="give the feed-forward network a residual connection, and the norm of the model; false: a norm "
+        "before and after it",
+    )
+    memory: Literal["initial", "current"] = Field(
+        "initial",
+        description="which weights compute the states of other sentences in training: those that the stage starts "
+        "from, or those being trained",
+    )
+    keys: Literal["attended", "last"] = Field(
+        "attended",
+        description="queries and keys of the decoder: what its last feed-forward network reads, or its last states; "
+        "values are last states",
+    )
+    translations: Literal["drafts", "given"] = Field(
+        "drafts",
+        description="what the decoder attends to: greedy translations made without context, in training, too; or the "
+        "reference in training and its own output in translation",
+    )
     reach: Count | None = Field(None, description="at most this many sentences in each direction; none: all")
     gradient: bool = Field(False, description="let gradients into the states of the other sentences")
     distances: bool = Field(False, description="add a vector for the distance of a sentence (online only)")
 
     @model_validator(mode="after")
-    def _distances_are_known(self) -> Self:
+    def _settings_agree(self) -> Self:
         if self.distances and self.mode == "offline":
             raise ValueError('distances need mode = "online": they are counted back from the sentence')
+        if self.gradient and self.memory == "initial":
+            raise ValueError('gradient needs memory = "current": the weights that a stage starts from are not trained')
         return self
 
 
 class ConcatSettings(Settings):
     """Concatenation (`concat`): earlier sentences in front of the sentence, with separators."""
 
-    mode: Literal["k-to-1", "2-to-2"] = Field(
-        "k-to-1", description="k-to-1: on the source side only; 2-to-2: one earlier sentence on both sides"
+    mode: Literal["k-to-1", "2-to-2", "n-to-n"] = Field(
+        "k-to-1",
+        description="k-to-1: on the source side only; n-to-n: on both sides; 2-to-2: both, one earlier sentence",
     )
+    discount: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0,
+        description="weight of each word of the earlier translations in the loss, where one of the sentence's own "
+        "translation weighs 1, such as 0.01 (2-to-2 and n-to-n)",
+    )
+    shift: Annotated[int, Field(ge=0, le=1000)] = Field(
+        0, description="positions skipped after each earlier sentence, such as the mean length of a sentence"
+    )
+    segments: bool = Field(False, description="add a trained vector for the distance of each earlier sentence")
 
 
 class RegulariserSettings(Settings):

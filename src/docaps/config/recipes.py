@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from docaps.config.faults import SettingsFile, describe_faults
-from docaps.config.model_settings import Settings
+from docaps.config.model_settings import Settings, merge
 from docaps.config.settings import Recipe
 from docaps.errors import ConfigError
 from docaps.files import DEEPEST_JSON, check_depth, read_text
@@ -84,15 +84,6 @@ def _find_profile(name: str, user: Path | None) -> Path:
     if not found.is_file():
         raise ConfigError(f"profile: no recipe {name!r}. Bundled recipes: {', '.join(bundled_recipes())}", path=user)
     return found
-
-
-def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two nested tables; where both have a value, `above` wins."""
-    merged = {**below, **above}
-    for key in below.keys() & above.keys():
-        if isinstance(below[key], dict) and isinstance(above[key], dict):
-            merged[key] = merge(below[key], above[key])
-    return merged
 
 
 def recipe_path(name: str) -> Path:

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, field_serializer, model_validator
+from pydantic import AfterValidator, Field, ValidationError, create_model, field_serializer, model_validator
 
 from docaps.config.model_settings import Count, Settings
-from docaps.config.systems import SystemName, SystemSettings, SystemTables, check_system
+from docaps.config.systems import StageTables, SystemName, SystemSettings, SystemTables, changes_of
 
 Precision = Literal["auto", "float32", "bfloat16"]
 TranslationPrecision = Literal["auto", "float32", "bfloat16", "int8"]
@@ -74,8 +74,14 @@ class PreparationSettings(Settings):
         return self
 
 
-class StageSettings(Settings):
-    """One training stage, which makes one run directory."""
+class StageSettings(StageTables):
+    """One training stage, which makes one run directory.
+
+    A table of a system below it, such as [stage.NAME.han], changes that table's settings for this stage.
+    """
+
+    EARLIER: ClassVar[Mapping[str, Any]] = {"dropout_attention": 0.0, "dropout_feed_forward": 0.0}
+    """Before 0.3 only embeddings and sub-layers had dropout."""
 
     system: SystemName = "transformer"
     init_from: str | None = Field(None, description="name of an earlier stage whose weights this one starts from")
@@ -161,16 +167,10 @@ class StageSettings(Settings):
     averaged: Count = Field(5, description="models in the average, one from each of the last validations")
 
     @classmethod
-    def unknown_to(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings that the version which stored a stage did not know, as far as they would change it."""
-        # Before 0.3 only embeddings and sub-layers had dropout.
-        later = {"dropout_attention": 0.0, "dropout_feed_forward": 0.0} if stored.get("dropout", 0.1) else {}
-        return {name: value for name, value in later.items() if name not in stored}
-
-    @classmethod
-    def complete(cls, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a stored stage without the dropout of parts that had none."""
-        return {**stored, **cls.unknown_to(stored)}
+    def unknown_to(cls, stored: Any) -> dict[str, Any]:
+        """Return the settings that the version which stored a stage did not know; none, if it had no dropout."""
+        dropped = not isinstance(stored, Mapping) or stored.get("dropout", 0.1)
+        return super().unknown_to(stored) if dropped else {}
 
     @field_serializer("inherited_exempt", "freeze", "select_phenomena", "emphasis_phenomena")
     def _as_in_json(self, names: tuple[str, ...] | None) -> list[str] | None:
@@ -196,6 +196,17 @@ class StageSettings(Settings):
         if self.select is not None and self.sampling == "documents":
             raise ValueError('select needs sampling = "sentences": documents are trained on whole')
         return self
+
+    @property
+    def changes(self) -> dict[str, dict[str, Any]]:
+        """Return the changes of each of the system's tables that the stage changes."""
+        tables = {name: value for name, value in self.__dict__.items() if isinstance(value, Settings)}
+        return {name: table.model_dump(exclude_none=True) for name, table in tables.items()}
+
+    def training(self) -> dict[str, Any]:
+        """Return the settings of the training itself, without those of the system."""
+        own = StageSettings.model_fields.keys() - StageTables.model_fields.keys()
+        return self.model_dump(include=set(own))
 
 
 class DecodingSettings(Settings):
@@ -237,17 +248,16 @@ class Recipe(SystemTables):
     decoding: DecodingSettings = DecodingSettings()
 
     @classmethod
-    def complete(cls, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a stored recipe whose stages mean what they meant."""
-        found = _stages_in(stored)
-        changed = {name: StageSettings.complete(stage) for name, stage in found.items()}
-        return {**stored, "stage": {**stored["stage"], **changed}} if found else stored
+    def unknown_to(cls, stored: Any) -> dict[str, Any]:
+        """Return the settings that the version which stored a recipe did not know, those of its stages included."""
+        stages = {name: StageSettings.unknown_to(stage) for name, stage in _stages_in(stored).items()}
+        found = {name: stage for name, stage in stages.items() if stage}
+        return super().unknown_to(stored) | ({"stage": found} if found else {})
 
-    def as_begun(self, stored: Any) -> "Recipe":
-        """Return this recipe as the version that stored another form of it understands it."""
-        unknown = {name: StageSettings.unknown_to(stage) for name, stage in _stages_in(stored).items()}
-        stages = {name: stage.model_copy(update=unknown.get(name, {})) for name, stage in self.stage.items()}
-        return self.model_copy(update={"stage": stages})
+    def as_begun(self, stored: Any) -> Self:
+        """Return this recipe as the version that stored another form of it understands it, whatever stages that has."""
+        common = {name: stage for name, stage in _stages_in(stored).items() if name in self.stage}
+        return super().as_begun({**stored, "stage": common} if isinstance(stored, Mapping) else stored)
 
     @model_validator(mode="after")
     def _stages_are_in_order(self) -> "Recipe":
@@ -257,12 +267,31 @@ class Recipe(SystemTables):
                 raise ValueError(f"stage name {name!r} must consist of letters, digits, '_', '-', '+' and '.'")
             if stage.init_from is not None and stage.init_from not in names[:position]:
                 raise ValueError(f"stage {name!r} starts from {stage.init_from!r}, which is not an earlier stage")
-            check_system(stage.system, self)
+            self._check_system(name)
         return self
 
+    def _check_system(self, stage: str) -> None:
+        """Refuse a stage whose system has settings that contradict each other."""
+        try:
+            self.system(stage)
+        except ValidationError as fault:
+            faults = [(*error["loc"], error["msg"].removeprefix("Value error, ")) for error in fault.errors()]
+            raise ValueError("; ".join(": ".join(map(str, (f"stage {stage!r}", *parts))) for parts in faults)) from None
+
     def system(self, stage: str) -> SystemSettings:
-        """Return the settings of a stage's model."""
-        return self.for_system(self.stage[stage].system)
+        """Return the settings of a stage's model: the recipe's tables with the changes of the stage."""
+        return self.for_system(self.stage[stage].system, self.stage[stage].changes)
+
+    @classmethod
+    def _with_plugins(cls, tables: Mapping[str, type[Settings]]) -> dict[str, Any]:
+        """Add the tables of plug-ins to the recipe and to its stages."""
+        stage = create_model("StageSettings", __base__=StageSettings, __module__=__name__, **changes_of(tables))
+        stages: Any = (dict[str, stage], Field(default_factory=dict))
+        return {**super()._with_plugins(tables), "stage": stages}
+
+    @classmethod
+    def _taken_names(cls) -> dict[str, Any]:
+        return {**dict.fromkeys(StageSettings.model_fields), **super()._taken_names()}
 
 
 def _stages_in(stored: Any) -> dict[str, Mapping[str, Any]]:

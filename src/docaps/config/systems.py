@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
-from typing import Annotated, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Optional, Self, TypeVar
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
@@ -85,24 +85,65 @@ class SystemTables(Settings):
         """Return the table of a class, such as that of a plug-in; its defaults if there is none."""
         return next((one for one in self.__dict__.values() if isinstance(one, kind)), None) or kind()
 
-    def for_system(self, name: str) -> "SystemSettings":
-        """Return the settings of one system: all built-in tables, and its own if it is a plug-in."""
+    def for_system(self, name: str, changes: Mapping[str, Mapping[str, Any]] | None = None) -> "SystemSettings":
+        """Return the settings of one system: all built-in tables, its own if it is a plug-in, and changes of these."""
         tables = {key: value for key, value in self.__dict__.items() if key in SystemTables.model_fields or key == name}
-        return SystemSettings.model_validate({**tables, "name": name})
+        changed = {key: {**tables[key].model_dump(), **new} for key, new in (changes or {}).items() if key in tables}
+        return SystemSettings.model_validate({**tables, **changed, "name": name})
+
+    @classmethod
+    def _with_plugins(cls, tables: Mapping[str, type[Settings]]) -> dict[str, Any]:
+        """Return the fields of a class that also has the tables of plug-ins."""
+        return {name: (table, table()) for name, table in tables.items()}
+
+    @classmethod
+    def _taken_names(cls) -> dict[str, Any]:
+        """Return the names that a table of a plug-in cannot have, with the types of those fields."""
+        return {name: field.annotation for name, field in cls.model_fields.items()}
 
 
 @cache
 def _with_tables(kind: type[Tables], tables: tuple[tuple[str, type[Settings]], ...]) -> type[Tables]:
     """Return a class of settings with a field for each of these tables, if it does not have one yet."""
-    fields: dict[str, Any] = {}
+    new, taken = {}, kind._taken_names()
     for name, table in tables:
-        taken = kind.model_fields.get(name)
-        if taken is None:
-            fields[name] = (table, table())
-        elif taken.annotation is not table:
+        if name not in taken:
+            new[name] = table
+        elif taken[name] is not table:
             owner = package(SYSTEMS.plugins()[name])
             raise ConfigError(f"the package {owner} adds a system {name!r}, but recipes have a key of this name")
+    fields = kind._with_plugins(new) if new else {}
     return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, **fields) if fields else kind
+
+
+def changes_of(tables: Mapping[str, type[Settings]]) -> dict[str, Any]:
+    """Return a field for each table in which a stage may change some of its settings."""
+    return {
+        name: (_changes(name, table) | None, Field(None, description=f"changes of [{name}] in this stage"))
+        for name, table in tables.items()
+    }
+
+
+def _changes(name: str, table: type[Settings]) -> Any:
+    """Return a table with the same settings, all of which may be left out; combinations are checked when merged."""
+    fields: dict[str, Any] = {}
+    for key, field in table.model_fields.items():
+        kind: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+        fields[key] = (Optional[kind], Field(None, description=field.description))  # noqa: UP045
+    return create_model(f"{table.__name__}Changes", __base__=Settings, __doc__=f"Changes of [{name}].", **fields)
+
+
+if TYPE_CHECKING:
+
+    class StageTables(Settings):
+        """The tables of a system, as far as a stage changes them."""
+
+else:
+    StageTables = create_model(
+        "StageTables",
+        __base__=Settings,
+        **changes_of({key: field.annotation for key, field in SystemTables.model_fields.items() if key != "name"}),
+    )
 
 
 def check_system(name: str, tables: SystemTables) -> None:
@@ -149,6 +190,12 @@ class System:
     """Whether it is a control, whose context cannot help."""
     check: Callable[[SystemTables], None] | None = None
     """Refuse settings that contradict each other, by a ValueError."""
+
+    @property
+    def table(self) -> str | None:
+        """The name of its table in a recipe; that of a plug-in is called like the system."""
+        shared = (name for name, field in SystemTables.model_fields.items() if field.annotation is self.settings)
+        return None if self.settings is None else next(shared, self.name)
 
     def load_builder(self) -> Callable[..., Any]:
         """Return the function that builds the model; import it if need be."""
@@ -202,10 +249,16 @@ def _load(entry: EntryPoint) -> System:
 
 
 def _check_concat(tables: SystemTables) -> None:
-    sentences = tables.history.sentences
-    if tables.concat.mode == "2-to-2" and sentences != 1:
+    concat, sentences = tables.concat, tables.history.sentences
+    if concat.mode == "2-to-2" and sentences != 1:
         raise ValueError(
-            f'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found {sentences})'
+            f'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found {sentences}), '
+            'or concat.mode = "n-to-n"'
+        )
+    if concat.mode == "k-to-1" and concat.discount:
+        raise ValueError(
+            f"concat.discount = {concat.discount} weights earlier translations, which k-to-1 does not read: set "
+            'concat.mode = "n-to-n"'
         )
 
 

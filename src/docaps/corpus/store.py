@@ -190,6 +190,7 @@ class Store:
     def _side(self, name: str, side: str) -> TokenArray:
         """Open one side of a part."""
         found = TokenArray(self._load(f"{name}.{side}.npy"), self._load(f"{name}.{side}.starts.npy"))
+        self._check(f"{name}.{side}.starts.npy", lambda: check_starts(found.starts, found.tokens.size, "ids"))
         self._check(f"{name}.{side}.npy", lambda: check_ids(found, self.manifest["vocabulary"]))
         return found
 

@@ -73,9 +73,11 @@ def _state_of(directory: Path, name: str) -> State:
 
 
 def check_ids(side: TokenArray, vocabulary: int) -> None:
-    """Refuse, by a ValueError, ids outside of the vocabulary, and sentences that do not end in `EOS`."""
+    """Refuse, by a ValueError, ids outside of the vocabulary, and sentences that do not end in `EOS`.
+
+    The offsets must be right (`check_starts`).
+    """
     tokens, starts = side.tokens, side.starts
-    check_starts(starts, len(tokens), "ids")
     if tokens.dtype != np.int32 or tokens.ndim != 1:
         raise ValueError(f"it holds {tokens.ndim}-dimensional {tokens.dtype}, expected a row of int32")
     largest = int(tokens.view(np.uint32).max(initial=0))  # negative ids are very large ones here

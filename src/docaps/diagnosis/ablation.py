@@ -18,8 +18,8 @@ from docaps.batches.windows import Tokens, Window, without_end_mark
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, ParallelDocument, count_sentences
 from docaps.corpus.store import Store
-from docaps.diagnosis import DiagnosisOptions
-from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Conditions, Histories, HistoryLookup
+from docaps.diagnosis import DiagnosisOptions, TranslationsShown
+from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Conditions, Histories, HistoryLookup, Passage
 from docaps.diagnosis.traces import TraceDistributions
 from docaps.evaluation.intervals import Table
 from docaps.evaluation.translation_metrics import Bleu
@@ -69,12 +69,30 @@ def split_documents(documents: Sequence[ParallelDocument]) -> Iterator[DocumentC
 
 
 class AblatedModel:
-    """A model that scores, translates and is traced with any history."""
+    """A model that scores, translates and is traced with any history.
+
+    A model that reads translations is shown those that a history comes with.
+    """
 
     def __init__(self, trained: TrainedModel, decoding: DecodingSettings | None = None) -> None:
         self._trained, self.history = trained, trained.model.history
         self._translator = Translator(trained, decoding, warn=lambda message: None)  # noqa: ARG005
         self._encode_cached = lru_cache(maxsize=CACHED_SENTENCES)(self._encode)
+        self._encode_translation = lru_cache(maxsize=CACHED_SENTENCES)(
+            lambda sentence: without_end_mark(trained.codec.encode_target(sentence))
+        )
+
+    def show_translations(
+        self, documents: Sequence[ParallelDocument], shown: TranslationsShown
+    ) -> Sequence[ParallelDocument]:
+        """Return documents with the translations that histories come with: the references, or the model's own."""
+        if shown == "reference" or not self._trained.model.view.translations:
+            return documents
+        made = self._translator.translate([Document(document.source) for document in documents])
+        return [
+            replace(document, target=tuple(sentence.text for sentence in sentences))
+            for document, sentences in zip(documents, made, strict=True)
+        ]
 
     def windows(self, chunk: DocumentChunk) -> list[Window]:
         """Encode the sentence pairs of a chunk, without histories."""
@@ -86,10 +104,17 @@ class AblatedModel:
 
     def _add_histories(self, chunk: DocumentChunk, windows: Sequence[Window], lookup: HistoryLookup) -> list[Window]:
         """Give each window the history of a condition."""
-        return [
-            replace(window, history=tuple(self._encode_cached(text) for text in reversed(lookup(*position))))
-            for window, position in zip(windows, chunk.positions, strict=True)
-        ]
+        pairs = zip(windows, chunk.positions, strict=True)
+        return [self._add_history(window, lookup(*position)) for window, position in pairs]
+
+    def _add_history(self, window: Window, given: Passage) -> Window:
+        """Give a window a history, nearest sentence first, and its translations if the model reads them."""
+        read = given.target if self._trained.model.view.translations else ()
+        return replace(
+            window,
+            history=tuple(self._encode_cached(text) for text in reversed(given.source)),
+            target_history=tuple(self._encode_translation(text) for text in reversed(read)),
+        )
 
     def _encode(self, sentence: str) -> Tokens:
         """Encode a sentence of a history; of a long one only the end, as in translation."""
@@ -114,9 +139,10 @@ class AblatedModel:
         sentences = [sentence for document in chunk.documents.values() for sentence in document.source]
         texts = {}
         for condition, lookup in conditions:
-            histories = [lookup(*position) for position in chunk.positions]
+            given = [lookup(*position) for position in chunk.positions]
+            histories, translations = ([getattr(one, side) for one in given] for side in ("source", "target"))
             with progress.silent():
-                found = self._translator.translate_with_histories(sentences, histories)
+                found = self._translator.translate_with_histories(sentences, histories, translations)
             texts[condition] = [sentence.text for sentence in found]
             task.advance(len(sentences), f"translate, {condition}")
         return texts
@@ -171,7 +197,7 @@ class AblationResults:
         bits = {other: (scores[other][:, 0] - scores[TRUE][:, 0]) / math.log(2) for other in (NONE, SHUFFLED)}
         for row, position in enumerate(chunk.positions):
             document, sentence = chunk.documents[position[0]], position[1]
-            history = histories.true(*position)
+            history = histories.true(*position).source
             if not history or not scores[TRUE][row, 1]:
                 continue
             value = float(bits[NONE][row])
@@ -194,10 +220,10 @@ def ablate(
     model: AblatedModel, other: AblatedModel | None, documents: Sequence[ParallelDocument], options: DiagnosisOptions
 ) -> AblationResults:
     """Run a model, and the one it is compared with, over documents under every condition."""
-    histories = Histories(documents, model.history, seed=options.seed)
+    histories = Histories(model.show_translations(documents, options.translations), model.history, seed=options.seed)
     conditions = histories.conditions(options.shuffles)
     translated = list(dict(reversed(conditions)).items()) if options.bleu else []  # of several draws, the first
-    against = [(AGAINST, Histories(documents, other.history, seed=options.seed).true)] if other else []
+    against = _condition_against(other, documents, options)
     passes = len(conditions) + len(translated) + len(against) * (1 + options.bleu)
     found = AblationResults(options.examples)
     with progress.start("diagnose", passes * count_sentences(documents)) as task:
@@ -219,6 +245,16 @@ def ablate(
     return found
 
 
+def _condition_against(
+    other: AblatedModel | None, documents: Sequence[ParallelDocument], options: DiagnosisOptions
+) -> list[tuple[str, HistoryLookup]]:
+    """Return the true histories of the model that another is compared with, if there is one."""
+    if other is None:
+        return []
+    shown = other.show_translations(documents, options.translations)
+    return [(AGAINST, Histories(shown, other.history, seed=options.seed).true)]
+
+
 def measure_likelihoods(run: Run, store: Store) -> None:
     """Score the development part with each history and store the likelihoods in the run, once."""
     if not run.likelihoods.exists():
@@ -227,7 +263,10 @@ def measure_likelihoods(run: Run, store: Store) -> None:
 
 
 def score_histories(trained: TrainedModel, documents: Sequence[ParallelDocument]) -> dict[str, Table]:
-    """Score documents with the true history, another document's (if there is one) and, if the model has any, none."""
+    """Score documents with the true history, another document's (if there is one) and, if the model has any, none.
+
+    A model that reads translations of the history is shown the references.
+    """
     model = AblatedModel(trained)
     histories = Histories(documents, model.history, seed=SEED)
     conditions: list[tuple[str, HistoryLookup]] = [(TRUE, histories.true)]

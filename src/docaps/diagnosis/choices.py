@@ -1,7 +1,7 @@
 """Contrastive choices of a model: its answers to the items of a set, with given histories or under every condition."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from docaps.config import DecodingSettings
 from docaps.corpus.contrastive import ContrastiveItem, GenerativeItem
 from docaps.corpus.contrastive.contrastive_set import AnyItem, with_other_histories
 from docaps.corpus.documents import Document
-from docaps.diagnosis import DiagnosisOptions
+from docaps.diagnosis import DiagnosisOptions, TranslationsShown
 from docaps.diagnosis.conditions import AGAINST, TRUE, vary_items
 from docaps.diagnosis.evidence import count_right
 from docaps.evaluation.contrastive import ByGroup, Decision, group_items, judge_scores, judge_translations
@@ -48,9 +48,18 @@ class ChoiceResults:
 
 
 def answer_items(
-    trained: TrainedModel, items: Sequence[AnyItem], decoding: DecodingSettings | None = None
+    trained: TrainedModel,
+    items: Sequence[AnyItem],
+    decoding: DecodingSettings | None = None,
+    translations: TranslationsShown = "reference",
 ) -> list[ItemAnswer]:
-    """Answer every item: score the translations it comes with, or translate it."""
+    """Answer every item: score the translations it comes with, or translate it.
+
+    A model that reads translations of the history is shown those of the item, or, if it has none or `translations` says
+    so, its own.
+    """
+    if translations == "own":
+        items = [replace(item, target_history=()) for item in items]
     contrastive = [item for item in items if isinstance(item, ContrastiveItem)]
     generative = [item for item in items if isinstance(item, GenerativeItem)]
     scored = iter(_score_items(trained, contrastive) if contrastive else [])
@@ -75,12 +84,15 @@ def _translate_items(
     translator, view = Translator(trained, decoding), trained.model.view
     # A model trained with shuffled histories must see other documents; neighbouring items often share one.
     shown = with_other_histories(items) if view.shuffled else items
-    histories = [item.history[-view.history :] if view.history else () for item in shown]
-    if view.translations:
+    histories, known = (
+        [getattr(item, side)[-view.history :] if view.history else () for item in shown]
+        for side in ("history", "target_history")
+    )
+    if view.translations and list(map(len, known)) != list(map(len, histories)):
         documents = [Document((*history, item.source)) for history, item in zip(histories, items, strict=True)]
         last = [sentences[-1] for sentences in translator.translate(documents)]
-    else:  # the history needs no translation
-        last = translator.translate_with_histories([item.source for item in items], histories)
+    else:  # the history needs no translation, or comes with one
+        last = translator.translate_with_histories([item.source for item in items], histories, known)
     decisions = judge_translations(items, [sentence.text for sentence in last])
     return [
         ItemAnswer(item, sentence.text, (sentence.score,), decision)
@@ -102,7 +114,8 @@ def answer_under_conditions(
     with progress.start("diagnose choices", len(tasks) * len(items)) as task:
         for model, condition, shown in tasks:
             with progress.silent():
-                decisions = [answer.decision for answer in answer_items(model, shown, decoding)]
+                answers = answer_items(model, shown, decoding, options.translations)
+                decisions = [answer.decision for answer in answers]
             right.setdefault(condition, []).append([float(decision.right) for decision in decisions])
             if condition == TRUE:
                 chance = _mean([decision.chance for decision in decisions])

@@ -5,6 +5,7 @@ Both documents and contrastive items are shown under the same conditions.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 
 from docaps.corpus.contrastive.contrastive_set import (
@@ -19,9 +20,23 @@ from docaps.errors import CorpusError
 TRUE, SHUFFLED, NONE, AGAINST = "true", "shuffled", "none", "against"
 """The first three are histories; `against` is the model that a run is compared with, with its own history."""
 
-Sentences = tuple[str, ...]
-HistoryLookup = Callable[[int, int], Sentences]
-"""From document number and sentence number to the history that is shown, oldest sentence first."""
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Consecutive sentences of a document, oldest first, and their translations."""
+
+    source: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+
+    def last(self, count: int) -> "Passage":
+        """Return the last sentences."""
+        return Passage(self.source[-count:], self.target[-count:])
+
+
+HistoryLookup = Callable[[int, int], Passage]
+"""From document number and sentence number to the history that is shown."""
+MOST_NEAREST = 16
+"""Of a model that sees whole documents, no more than this many nearest sentences are shown one by one."""
 Conditions = Sequence[tuple[str, HistoryLookup]]
 """Names of conditions with their histories."""
 
@@ -31,14 +46,19 @@ def nearest(count: int) -> str:
     return f"nearest {count}"
 
 
+def shorter_histories(history: int) -> range:
+    """Return the numbers of nearest sentences that are shown to a model that looks at `history` sentences."""
+    return range(1, min(history, MOST_NEAREST + 1))
+
+
 def condition_names(history: int) -> list[str]:
     """List the conditions of a model that looks at `history` sentences."""
-    return [TRUE, SHUFFLED, NONE, *(nearest(count) for count in range(1, history))]
+    return [TRUE, SHUFFLED, NONE, *(nearest(count) for count in shorter_histories(history))]
 
 
 def history_steps(history: int) -> list[tuple[str, str]]:
     """Pair each history with the one that is a sentence shorter, from the nearest sentence to the whole history."""
-    chain = [NONE, *(nearest(count) for count in range(1, history)), TRUE]
+    chain = [NONE, *(nearest(count) for count in shorter_histories(history)), TRUE]
     return list(zip(chain[1:], chain[:-1], strict=True))
 
 
@@ -50,7 +70,7 @@ def check_documents(documents: Sequence[ParallelDocument]) -> None:
 
 
 class Histories:
-    """The histories of all sentences of some documents, under every condition."""
+    """The histories of all sentences of some documents, under every condition, with the translations given there."""
 
     def __init__(self, documents: Sequence[ParallelDocument], history: int, *, seed: int) -> None:
         self._documents, self._history, self._seed = documents, history, seed
@@ -63,39 +83,42 @@ class Histories:
             (TRUE, self.true),
             *((SHUFFLED, self.shuffled(draw)) for draw in range(shuffles)),
             (NONE, self.none),
-            *((nearest(count), self.nearest(count)) for count in range(1, self._history)),
+            *((nearest(count), self.nearest(count)) for count in shorter_histories(self._history)),
         ]
 
-    def true(self, document: int, sentence: int) -> Sentences:
+    def true(self, document: int, sentence: int) -> Passage:
         """Return the sentences before a sentence in its document."""
-        return self._documents[document].source[max(0, sentence - self._history) : sentence]
+        return self._passage(document, max(0, sentence - self._history), sentence)
 
-    def none(self, document: int, sentence: int) -> Sentences:  # noqa: ARG002
+    def none(self, document: int, sentence: int) -> Passage:  # noqa: ARG002
         """Return no history."""
-        return ()
+        return Passage()
 
     def nearest(self, count: int) -> HistoryLookup:
         """Show only the nearest sentences of the true history."""
-        return lambda document, sentence: self.true(document, sentence)[-count:]
+        return lambda document, sentence: self.true(document, sentence).last(count)
 
     def shuffled(self, draw: int) -> HistoryLookup:
         """Show as many consecutive sentences of another document; the same draw gives the same sentences."""
 
-        def lookup(document: int, sentence: int) -> Sentences:
+        def lookup(document: int, sentence: int) -> Passage:
             rng = Random(f"{self._seed}/{draw}/{document}/{sentence}")
-            return self._draw(rng, document, len(self.true(document, sentence)))
+            return self._draw(rng, document, len(self.true(document, sentence).source))
 
         return lookup
 
-    def _draw(self, rng: Random, own: int, length: int) -> Sentences:
+    def _draw(self, rng: Random, own: int, length: int) -> Passage:
         """Draw consecutive sentences of another document; if none is long enough, all of the longest other one."""
         count = len(self._by_length)
         first = min(bisect_left(self._lengths, length), count - 2)
         while (chosen := self._by_length[rng.randrange(first, count)]) == own:
             pass
-        sentences = self._documents[chosen].source
-        start = rng.randrange(max(len(sentences) - length, 0) + 1)
-        return sentences[start : start + length]
+        start = rng.randrange(max(len(self._documents[chosen].source) - length, 0) + 1)
+        return self._passage(chosen, start, start + length)
+
+    def _passage(self, document: int, start: int, end: int) -> Passage:
+        found = self._documents[document]
+        return Passage(found.source[start:end], found.target[start:end])
 
 
 def vary_items(
@@ -108,5 +131,5 @@ def vary_items(
         others = zip(with_other_histories(seen, seed + draw), seen, strict=True)
         yield SHUFFLED, [with_nearest_history([other], len(own.history))[0] for other, own in others]
     yield NONE, without_history(seen)
-    for count in range(1, history):
+    for count in shorter_histories(history):
         yield nearest(count), with_nearest_history(seen, count)

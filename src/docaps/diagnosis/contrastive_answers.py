@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from docaps.corpus.contrastive import ContrastiveItem, ContrastiveSet, GenerativeItem, SetOptions, read_set
 from docaps.corpus.contrastive.contrastive_set import AnyItem, spread, with_other_histories, without_history
+from docaps.diagnosis import TranslationsShown
 from docaps.diagnosis.choices import ItemAnswer, answer_items
 from docaps.diagnosis.data import fingerprint, sign
 from docaps.errors import DocapsError, RunError
@@ -21,7 +22,7 @@ from docaps.runs.contrastive_results import is_contrastive_result
 from docaps.runs.directory import open_run
 from docaps.runs.grid_results import read_grids, runs_of
 from docaps.runs.measured_results import read_measured
-from docaps.translation.trained_model import load_trained
+from docaps.translation.trained_model import TrainedModel, load_trained
 
 History = Literal["own", "none", "shuffled"]
 HISTORY_OPTIONS: dict[History, list[str]] = {"own": [], "none": ["--no-context"], "shuffled": ["--shuffled"]}
@@ -39,6 +40,7 @@ def contrast_run(
     beam: int | None = None,
     examples: int = 0,
     keep: str | None = None,
+    translations: TranslationsShown = "reference",
 ) -> dict[str, Any]:
     """Test a finished run on the set `name` at `path`; `context` says where ContraPro's histories are.
 
@@ -51,7 +53,9 @@ def contrast_run(
     found = read_set(name, path, SetOptions(*languages, **context, without_history=history == "none"))
     items = choose_items(found, history, limit)
     decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
+    shown = _translations_shown(trained, items, translations)
     signed = {"set": name, "items": len(items), "history": history, **fingerprint(open_run(run), items)}
+    signed |= {"translations": shown} if translations == "own" else {}
     identity = {
         "set": name,
         "history": history,
@@ -61,12 +65,13 @@ def contrast_run(
     }
     if stored is not None and (before := _read_stored(stored, identity, examples)):
         return before
-    result = {**identity, "path": str(path), "files": found.files}
-    result |= summarise(answer_items(trained, items, decoding), examples)
+    result = {**identity, "path": str(path), "files": found.files, "translations": shown}
+    result |= summarise(answer_items(trained, items, decoding, translations), examples)
     if stored is not None:
         options = {**context, "beam": beam, "keep": keep}
         given = [[f"--{key.replace('_', '-')}", str(value)] for key, value in options.items() if value is not None]
         words = ["docaps", "contrast", str(run), "--set", name, str(path), *HISTORY_OPTIONS[history]]
+        words += ["--translations", translations] if translations == "own" else []
         result["command"] = shlex.join([*words, *(word for option in given for word in option)])
         stored.parent.mkdir(exist_ok=True)
         write_json(stored, result)
@@ -97,6 +102,15 @@ def contrast_grid(
     if faults:
         raise RunError("\n".join([f"{len(faults)} runs have not taken the set:", *map(str, faults)]), path=directory)
     return found
+
+
+def _translations_shown(
+    trained: TrainedModel, items: Sequence[AnyItem], translations: TranslationsShown
+) -> TranslationsShown | None:
+    """Return what histories are shown with: the set's translations or the model's own; None if it reads none."""
+    if not trained.model.view.translations or not any(item.history for item in items):
+        return None
+    return "reference" if translations == "reference" and any(item.target_history for item in items) else "own"
 
 
 def _stored_path(run: Path, keep: str, history: History, limit: int | None) -> Path:

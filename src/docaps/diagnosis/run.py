@@ -52,6 +52,7 @@ def diagnose_run(
         **{"documents": len(data.documents), "items": len(data.items)},
         **fingerprint(run, [*data.documents, *data.items]),
         **{"beam": decoding.beam if options.bleu else "-", "shuffles": options.shuffles, "seed": options.seed},
+        **({"translations": options.translations} if trained.model.view.translations else {}),
     }
     return {
         "version": VERSION,
@@ -98,6 +99,7 @@ def diagnose(
         "frequency_perplexity": evidence.unigram_perplexity,
         **tests,
         "shuffles": options.shuffles,
+        "translations": options.translations if trained.model.view.translations else None,
         "conditions": [evidence.scores(condition) for condition in [*condition_names(history), AGAINST]],
         "bleu_signature": found.metric.signature or None,
         "comparisons": [asdict(comparison) for comparison in comparisons],

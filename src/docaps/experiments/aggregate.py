@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from docaps import progress
 from docaps.diagnosis.evidence import compare_likelihoods
 from docaps.errors import RunError
 from docaps.evaluation import DRAWS, SEED, EvaluationOptions
@@ -51,9 +52,10 @@ def _aggregate(grid: Grid) -> dict[str, Any]:
     layout = grid.layout
     names = (path.name.removeprefix("seed-") for path in grid.directory.glob("seed-*"))
     seeds = sorted(int(name) for name in names if name.isdecimal())
-    finished = {
+    measured = {
         name: [cell for seed in seeds if grid.is_measured(cell := Cell(seed, row))] for name, row in layout.rows.items()
     }
+    finished = {name: [cell for cell in some if _has_stages_of_its_row(grid, cell)] for name, some in measured.items()}
     cells = [cell for some in finished.values() for cell in some]
     rows = [_row(grid, layout.rows[name], some) for name, some in finished.items() if some]
     _compare_scores(grid, rows, finished)
@@ -139,6 +141,16 @@ def _unfinished(grid: Grid, seeds: Sequence[int]) -> list[str]:
         for cell, state in states.items()
         if not grid.is_measured(cell) or state is CellState.FAILED
     ]
+
+
+def _has_stages_of_its_row(grid: Grid, cell: Cell) -> bool:
+    """Return whether a run started where its row starts; some rows of earlier versions had other stages."""
+    first, run = grid.predecessor(cell), grid.run(cell)
+    expected = first.name if first is not None else None
+    found = (run.read().get("begun_from") or {}).get("run", expected)
+    if found != expected:
+        progress.say(f"{run.path}: left out, because it started from {found}; today's row starts from {expected}")
+    return bool(found == expected)
 
 
 def _row(grid: Grid, row: GridRow, cells: Sequence[Cell]) -> dict[str, Any]:

@@ -79,8 +79,9 @@ def check_folder(folder: DemoFolder, recipe: Recipe, documents: int, *, resume: 
 
 
 def _check_same(folder: DemoFolder, recipe: Recipe, documents: int) -> None:
-    """Refuse a folder whose demo has other settings, and say which."""
-    differences = list_differences(_read_request(folder), recipe, {"documents": documents})
+    """Refuse a folder whose demo has other settings, and say which; those that its version did not know may differ."""
+    found = _read_request(folder)
+    differences = list_differences(found, recipe.as_begun(found["recipe"]), {"documents": documents})
     if differences:
         state = "a finished" if folder.summary.exists() else "an unfinished"
         advice = "choose another --dir, or start over with --overwrite"

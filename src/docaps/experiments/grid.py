@@ -31,7 +31,10 @@ from docaps.runs.card import flatten
 from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
 
-VERSION = 1
+VERSION = 2
+"""Version of grid.json."""
+CHANGED = {"han", "han-joint"}
+"""Rows that had other stages in version 1: `han` both sides at once, `han-joint` a whole stage after han-encoder."""
 SHOWN = 6
 """Differences of settings that an error lists."""
 
@@ -224,14 +227,14 @@ def as_begun(grid: Grid) -> Grid:
         return grid
     stored = read_json(grid.request, error=RunError)
     recipe = stored.get("recipe") if isinstance(stored, dict) else None
-    return replace(grid, recipe=grid.recipe.as_begun(recipe))
+    return replace(grid, recipe=grid.recipe.as_begun(recipe)) if isinstance(recipe, dict) else grid
 
 
 def check_request(grid: Grid) -> None:
     """Refuse to mix grids of different kinds in one folder."""
     folder, wanted = grid.directory, _without_path(grid.describe())
     if grid.request.exists():
-        stored = _without_path(read_json(grid.request, error=RunError))
+        stored = _upgrade(_without_path(read_json(grid.request, error=RunError)), grid)
         others = {name: value for name, value in wanted.items() if name != "recipe"}
         if differences := list_differences(stored, grid.recipe.model_copy(update={"seed": 0}), others):
             what = describe_differences(differences)
@@ -240,6 +243,16 @@ def check_request(grid: Grid) -> None:
         raise RunError("a comparison of docaps 0.1, which cannot be continued: choose another --dir", path=folder)
     elif folder.exists() and (not folder.is_dir() or any(path != grid.locks.folder for path in folder.iterdir())):
         raise RunError("exists and is not a grid: choose another --dir", path=folder)
+
+
+def _upgrade(request: Any, grid: Grid) -> Any:
+    """Return a stored request in the current version; refuse rows that had other stages before."""
+    if not isinstance(request, dict) or request.get("version") != 1:
+        return request
+    if changed := [row.name for row in grid.rows if row.name in CHANGED]:
+        what = f"a grid of an earlier version is here, in which {' and '.join(changed)} had other stages"
+        raise RunError(f"{what}: choose another --dir, or other rows with --only", path=grid.directory)
+    return {**request, "version": VERSION}
 
 
 def _without_path(request: Any) -> Any:

@@ -191,8 +191,9 @@ class _Pace:
     def __init__(self, recipe: Recipe, system: SystemSettings, stage: str, store: Store) -> None:
         place, settings = choose_device(), recipe.stage[stage]
         model = build_model(system, vocabulary=len(store.codec.vocabulary), dropout=dropout_rates(settings))
+        model.start_training()
         device = Device(place, choose_precision(recipe.precision, place))
-        weight, kind = recipe.regulariser.weight, settings.sampling or model.sampling
+        weight, kind = system.regulariser.weight, settings.sampling or model.sampling
         trained = settings.model_copy(update={"freeze_inherited_steps": 0})  # a fresh model inherits nothing
         self._learner = Learner(model, settings=trained, regulariser_weight=weight, device=device)
         data = store.split("train")

@@ -2,13 +2,11 @@
 
 A row is a document stage: a system and the settings that differ from the recipe's. Within a seed all rows start from
 one sentence model and are trained alike, the sentence-level rows included: without the second stage, the others would
-be ahead by its steps and its dropout.
+be ahead by its steps and its dropout. A row that starts from another one has two document stages.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import getitem
 from typing import Any, Literal
 
 from docaps.config import Recipe, SystemName
@@ -25,32 +23,55 @@ class GridRow:
     title: str
     system: SystemName = "qcn"
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """Dotted keys of the recipe and their values; those of the document stage are `stage.document.KEY`."""
+    """Dotted keys and their values: settings of the system's tables, and `stage.document.KEY`."""
     scaled: Mapping[str, float] = field(default_factory=dict)
-    """Dotted keys, and the factors that the recipe's values are multiplied by."""
+    """Keys of the document stage, and the factors that the recipe's values are multiplied by."""
     starts_from: str = SENTENCE
     """The row whose model it starts from."""
     baseline: str | None = None
     """The row that it is compared with, if not the layout's baseline."""
 
+    @property
+    def chain(self) -> "tuple[GridRow, ...]":
+        """The rows whose stages are trained one after the other, this one last."""
+        return (self,) if self.starts_from == SENTENCE else (*ROWS[self.starts_from].chain, self)
+
     def apply(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with this row as its only stage after the sentence model; the stage has the row's name."""
+        """Return the recipe with a stage for each row of the chain after the sentence model, named like the row."""
         values = recipe.model_dump()
-        for key, value in {**self.changes, **self.scaled}.items():
-            *tables, last = key.split(".")
-            table = reduce(getitem, tables, values)
-            table[last] = table[last] * value if key in self.scaled else value
         stages = values["stage"]
-        values["stage"] = {SENTENCE: stages[SENTENCE], self.name: stages["document"] | {"system": self.system}}
-        return Recipe.model_validate(values)
+        rows = {row.name: row._change(stages["document"]) for row in self.chain}
+        return Recipe.model_validate({**values, "stage": {SENTENCE: stages[SENTENCE], **rows}})
+
+    def _change(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the recipe's document stage with what this row changes."""
+        stage = {**document, "system": self.system, "init_from": self.starts_from}
+        for key, value in self.changes.items():
+            table, _, name = key.rpartition(".")
+            if table == STAGE:
+                stage[name] = value
+            else:
+                stage[table] = {**(stage[table] or {}), name: value}
+        for key, factor in self.scaled.items():
+            name = key.removeprefix(f"{STAGE}.")
+            stage[name] = _scale(stage[name], factor)
+        return stage
+
+
+def _scale(value: float, factor: float) -> float:
+    """Multiply a setting; a number of steps stays a whole one, and at least 1 if it was."""
+    return max(int(value * factor), min(value, 1)) if isinstance(value, int) else value * factor
 
 
 STAGE = "stage.document"
 STEPS, LEARNING_RATE, INHERITED_RATE = (f"{STAGE}.{key}" for key in ("steps", "learning_rate", "inherited_rate"))
 LONGER = {STEPS: 4, f"{STAGE}.warmup": 4}
 """What the rows scale that test whether training was too short."""
+HALF = {STEPS: 0.5, f"{STAGE}.warmup": 0.5}
+"""What the rows scale that share the steps of one document stage."""
 NEW_WEIGHTS_ONLY = {INHERITED_RATE: 0.0, f"{STAGE}.inherited_exempt": ()}
 """Zhang et al. train the new weights only; the other papers train all."""
+ENCODER, JOINT = {"han.side": "encoder"}, {"han.side": "joint"}
 PAPER_SIZES = {"history.sentences": 3, "qcn.capsules": 4, "qcn.rounds": 4}
 """The paper's choice; each figure varies one of them."""
 
@@ -60,7 +81,8 @@ def _informed(
 ) -> GridRow:
     """Return a row of a rival that knows distances and trains the states of other sentences."""
     # Pronouns of the mini-documents need both: which of two things was mentioned last, and the gender of a thing.
-    changes = {f"{system}.{key}": value for key, value in {"gradient": True, "distances": True, **more}.items()}
+    own = {"gradient": True, "distances": True} | ({"memory": "current"} if system == "san" else {}) | more
+    changes = {f"{system}.{key}": value for key, value in own.items()}
     return GridRow(name, title, system, changes, starts_from=starts_from)
 
 
@@ -93,8 +115,22 @@ _TABLE = (
     GridRow("qcn", "Transformer + QCN"),
     GridRow("qcn+reg", "Transformer + QCN + regularisation", "qcn+reg"),
     GridRow("zhang", "Transformer-DocNMT (Zhang et al. 2018)", "zhang", NEW_WEIGHTS_ONLY),
-    GridRow("han", "HAN-DocNMT (Miculicich et al. 2018)", "han", {"han.side": "joint"}),
+    # HAN-joint starts from HAN-encoder; each of the two has a stage of its own, as published, or half of one.
+    GridRow("han-joint-first", "HAN-encoder, half the steps: first stage of han-joint", "han", ENCODER, HALF),
+    GridRow(
+        "han-joint",
+        "HAN-DocNMT, encoder first, as many steps in all",
+        "han",
+        JOINT,
+        HALF,
+        starts_from="han-joint-first",
+    ),
+    GridRow("han-first", "HAN-encoder: first stage of han", "han", ENCODER),
+    GridRow(
+        "han", "HAN-DocNMT (Miculicich et al. 2018), two stages as published", "han", JOINT, starts_from="han-first"
+    ),
     GridRow("san", "SAN-DocNMT (Maruf et al. 2019)", "san", {"san.mode": "online"}),
+    GridRow("san-drafts", "SAN-DocNMT, decoder, over drafts", "san", {"san.mode": "online", "san.side": "decoder"}),
     # Concatenation, and controls of the paper's claims.
     GridRow("concat", "concatenation, k to 1", "concat", {"concat.mode": "k-to-1"}),
     GridRow("capsnet", "plain capsules, no query", "capsnet"),
@@ -104,12 +140,12 @@ _TABLE = (
     GridRow("zhang-all", "Transformer-DocNMT, all weights trained", "zhang"),
     _informed("han-encoder", "HAN-DocNMT, encoder, with distances and gradient", "han", side="encoder"),
     _informed("han-decoder", "hierarchical attention, decoder", "han", side="decoder"),
-    _informed("han-joint", "hierarchical attention, both; as many steps more after han-encoder", "han", "han-encoder"),
+    _informed("han-both", "hierarchical attention, both; as many steps more after han-encoder", "han", "han-encoder"),
     _informed("han-at-once", "hierarchical attention, both from the beginning", "han"),
     _informed("san-online", "selective attention, sentences before", "san"),
     _informed("san-sparse", "selective attention, words by sparsemax too", "san", words="sparsemax"),
     _informed("san-flat", "selective attention, all words at once", "san", attention="flat"),
-    _informed("san-decoder", "selective attention, decoder", "san", side="decoder"),
+    _informed("san-decoder", "selective attention, decoder", "san", side="decoder", translations="given"),
     _informed("san-offline", "selective attention, after as well, a set", "san", mode="offline", distances=False),
     # Concatenation has no new weights, and longer sentences than any before: it learns as the sentence model did.
     GridRow(
@@ -124,6 +160,13 @@ _TABLE = (
         "concatenation, 2 to 2, likewise, in twice the steps; it sees one sentence before",
         "concat",
         {"concat.mode": "2-to-2", "history.sentences": 1, INHERITED_RATE: 1.0},
+        {LEARNING_RATE: 2, STEPS: 2},
+    ),
+    GridRow(
+        "concat-n",
+        "concatenation, n to n, likewise; discounted loss, shifted positions",
+        "concat",
+        {"concat.mode": "n-to-n", "concat.discount": 0.01, "concat.shift": 8, INHERITED_RATE: 1.0},
         {LEARNING_RATE: 2, STEPS: 2},
     ),
     # The QCN with one setting changed: what the paper leaves open, and what may be chosen.
@@ -198,14 +241,16 @@ class GridLayout:
 
 
 _NAMES = {
-    "table2": "transformer transformer+reg qcn qcn+reg zhang han san concat capsnet qcn-shuffled qcn-noise "
-    "zhang-all han-encoder",
+    "table2": "transformer transformer+reg qcn qcn+reg zhang han-joint-first han-joint han-first han san concat "
+    "capsnet qcn-shuffled qcn-noise zhang-all han-encoder",
     "trials": "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
-    "routed-1 routed-2 routed-3 silent exempt transformer-longer longer reg-centred reg-difference reg-infonce",
+    "routed-1 routed-2 routed-3 silent exempt transformer-longer longer reg-centred reg-difference reg-infonce "
+    "concat-n",
     "routing": "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
     "unsquashed spread reg-flattened reg-bare reg-unmarked reg-centred reg-difference reg-infonce",
-    "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-joint han-at-once han san-online san-sparse "
-    "san-flat san-decoder san-offline san concat-full-rate concat-2-to-2 qcn-shuffled qcn-noise",
+    "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-both han-at-once han-joint-first han-joint "
+    "han-first han san-online san-sparse san-flat san-decoder san-offline san san-drafts concat-full-rate "
+    "concat-2-to-2 concat-n qcn-shuffled qcn-noise",
 }
 """The rows of experiments, in the order of their tables."""
 
@@ -222,13 +267,13 @@ def _figure(series: str, title: str, axis: str) -> GridLayout:
 
 
 _ON_DEMAND = frozenset({"zhang-all", "han-encoder"})
-_READINGS = frozenset({"reg-centred", "reg-difference", "reg-infonce"})
+_COSTLY = frozenset({"reg-centred", "reg-difference", "reg-infonce", "concat-n"})
 _LAYOUTS = (
     _table("table2", "Table 2: the systems, and controls", "transformer", on_demand=_ON_DEMAND),
     _figure("history", "Figure 4: history sentences (M = 4, 4 iterations)", "history.sentences"),
     _figure("capsules", "Figure 5: capsules (K = 3, 4 iterations)", "qcn.capsules"),
     _figure("rounds", "Routing iterations (K = 3, M = 4)", "qcn.rounds"),
-    _table("trials", "Trials: the QCN with one setting changed", "transformer", part="dev", on_demand=_READINGS),
+    _table("trials", "Trials: the QCN with one setting changed", "transformer", part="dev", on_demand=_COSTLY),
     _table("routing", "Routing: what the paper leaves open, one option at a time", "qcn", check_every=100),
     _table("rivals", "Rivals: the other systems, and controls", "transformer", check_every=100, timed=True),
 )

@@ -17,7 +17,6 @@ from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.grid_locks import POLL
 from docaps.experiments.measure import measure, relative_speed, watch_bleu, watch_choices
 from docaps.experiments.minicorpus import provide_corpora, read_labels
-from docaps.experiments.rows import SENTENCE
 from docaps.files import read_json, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import now
@@ -125,10 +124,8 @@ def attempt(grid: Grid, cell: Cell, store: Store) -> bool:
 def train_and_measure(grid: Grid, cell: Cell, store: Store) -> None:
     """Train and measure a cell, from wherever it stands."""
     run, recipe, command = grid.run(cell), grid.recipe_of(cell), command_for(grid, cell)
-    first = grid.predecessor(cell)
-    init_from = grid.run(first).path if first is not None and first.name != SENTENCE else None
     probe = _probe(grid, cell, recipe, store)
-    train_recipe(recipe, store, run.path.parent, stages=[cell.name], init_from=init_from, probe=probe)
+    train_recipe(recipe, store, run.path.parent, stages=[cell.name], probe=probe)
     if cell.row is not None:
         trial = grid.layout.skips_test(cell.row)
         if not run.results.exists():

@@ -6,18 +6,20 @@ network, regulariser, layers.
 """
 
 from dataclasses import fields, replace
+from typing import Any
 
 import torch
 
 from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, StageSettings, SystemSettings
 from docaps.config.model_settings import QcnSettings
+from docaps.corpus.text.vocabulary import BOS, EOS, UNK
 from docaps.errors import ConfigError
 from docaps.model.context.concat import ConcatTransformer
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.qcn import FixedNoise, HistoryCapsules, HistoryWords, Query
 from docaps.model.context.san import SelectiveAttention
-from docaps.model.context.states import StatesTransformer
+from docaps.model.context.states import MemoryOptions, StatesTransformer
 from docaps.model.context.sublayer import Context
 from docaps.model.context.zhang import ContextEncoder
 from docaps.model.interface import TranslationModel
@@ -101,36 +103,67 @@ def build_qcn_noise(settings: SystemSettings, backbone: Backbone) -> Context:
 
 def build_zhang(settings: SystemSettings, backbone: Backbone) -> Context:
     """Build the context encoder and gates of Zhang et al. (2018)."""
-    network = ContextEncoder(shape=backbone.shape, layers=settings.zhang.layers)
-    sentences, size = settings.history.sentences, backbone.shape.size
-    return Context(network, history=sentences, size=size, gate=True, decoder=settings.zhang.decoder)
+    zhang, everywhere = settings.zhang, settings.zhang.dropout == "all"
+    return Context(
+        ContextEncoder(shape=backbone.shape, layers=zhang.layers, input_dropout=everywhere),
+        history=settings.history.sentences,
+        size=backbone.shape.size,
+        gate=True,
+        decoder=zhang.decoder,
+        end_mark=zhang.end_mark,
+        dropout=everywhere,
+    )
 
 
 def build_han(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     """Build a Transformer with hierarchical attention at the last layer of encoder, decoder or both."""
-    han, shape, sentences = settings.han, backbone.shape, settings.history.sentences
-    encoder = HierarchicalAttention(shape=shape) if han.side != "decoder" else None
-    decoder = HierarchicalAttention(shape=shape) if han.side != "encoder" else None
-    options = {"gradient": han.gradient, "distances": han.distances}
-    return StatesTransformer(backbone, (encoder, decoder), history=sentences, future=0, **options)
+    han, form = settings.han, ("queries", "query_gradient", "norm_summaries", "feed_forward_norm", "gate_bias")
+    parts: dict[str, Any] = {name: getattr(han, name) for name in (*form, "norm_output")}
+    encoder = HierarchicalAttention(shape=backbone.shape, **parts) if han.side != "decoder" else None
+    decoder = HierarchicalAttention(shape=backbone.shape, **parts) if han.side != "encoder" else None
+    hidden = () if han.marks else (BOS, EOS, UNK)
+    options = MemoryOptions(gradient=han.gradient, distances=han.distances, hidden=hidden)
+    sentences = settings.history.sentences
+    return StatesTransformer(backbone, (encoder, decoder), history=sentences, future=0, options=options)
 
 
 def build_san(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     """Build a Transformer with selective attention at the last layer of encoder or decoder."""
-    san = settings.san
+    san, on_target = settings.san, settings.san.side == "decoder"
     attention = SelectiveAttention(
-        shape=backbone.shape, attention=san.attention, sentences=san.sentences, words=san.words
+        shape=backbone.shape,
+        attention=san.attention,
+        sentences=san.sentences,
+        words=san.words,
+        bias=san.projection_bias,
+        residual=san.residual,
     )
-    attentions = (attention, None) if san.side == "encoder" else (None, attention)
-    history, options = san.reach or WHOLE, {"gradient": san.gradient, "distances": san.distances}
+    options = MemoryOptions(
+        gradient=san.gradient,
+        distances=san.distances,
+        hidden=() if san.marks else (EOS,),
+        hidden_outputs=True,
+        initial=san.memory == "initial",
+        attended=on_target and san.keys == "attended",
+        drafts=on_target and san.translations == "drafts",
+    )
+    history = san.reach or WHOLE
     future = history if san.mode == "offline" else 0
-    return StatesTransformer(backbone, attentions, history=history, future=future, **options)
+    attentions = (None, attention) if on_target else (attention, None)
+    return StatesTransformer(backbone, attentions, history=history, future=future, options=options)
 
 
 def build_concat(settings: SystemSettings, backbone: Backbone) -> TranslationModel:
     """Build a Transformer over concatenated sentences."""
-    both = settings.concat.mode == "2-to-2"
-    return ConcatTransformer(backbone, history=settings.history.sentences, translations=both)
+    concat = settings.concat
+    return ConcatTransformer(
+        backbone,
+        history=settings.history.sentences,
+        translations=concat.mode != "k-to-1",
+        discount=concat.discount,
+        shift=concat.shift,
+        segments=concat.segments,
+    )
 
 
 def _routing_options(qcn: QcnSettings) -> RoutingOptions:

@@ -66,6 +66,15 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscountedWords:
+    """Words of earlier translations that count in the loss as well, with a weight."""
+
+    states: Float[Tensor, "P D"]
+    words: Int[Tensor, " P"]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """Scores of the next word at every target position; with a regulariser, its correlations."""
 
@@ -74,6 +83,8 @@ class Prediction:
     correlations: Correlations | None = None
     output: Float[Tensor, "V D"] | None = None
     """The output layer's weight. All logits together are large, so callers compute only the part they need."""
+    earlier: DiscountedWords | None = None
+    """In training, if earlier translations are predicted as well."""
 
     @property
     def logits(self) -> Float[Tensor, "B T V"]:
@@ -99,6 +110,8 @@ class TranslationModel(nn.Module, ABC):
     """Whether the model also reads the translations of these sentences: its own ones when it translates."""
     shuffled: bool = False
     """Whether the model is a control that gets the sentences of other documents instead."""
+    reads_initial_weights: bool = False
+    """Whether training also uses the weights that a stage starts from, so that it must start from some."""
     sampling: Sampling = "sentences"
     """What training batches consist of: sentences of similar length, or runs of consecutive sentences."""
 
@@ -111,6 +124,9 @@ class TranslationModel(nn.Module, ABC):
         """Return whether some weights get no gradient from this batch because it has no context."""
         nothing = self.history > 0 and not bool(batch.history_mask.any())
         return nothing or (self.translations and batch.target_history is None)
+
+    def start_training(self) -> None:
+        """Prepare for training; the weights are those that the training starts from."""
 
     @abstractmethod
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:

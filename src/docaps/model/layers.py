@@ -79,9 +79,9 @@ class Shape:
     dropout: DropoutRates
     norm: Literal["pre", "post"]
 
-    def projection(self) -> nn.Linear:
+    def projection(self, *, bias: bool = True) -> nn.Linear:
         """Make a linear map of vectors."""
-        return initialised(nn.Linear(self.size, self.size))
+        return initialised(nn.Linear(self.size, self.size, bias=bias))
 
     def last_norm(self) -> nn.Module:
         """Make the norm after the last layer, which only `pre` needs."""
@@ -91,7 +91,8 @@ class Shape:
 def initialised(linear: nn.Linear) -> nn.Linear:
     """Start with Xavier weights and no bias: summed over a sentence, a bias would drown what distinguishes words."""
     nn.init.xavier_uniform_(linear.weight)
-    nn.init.zeros_(linear.bias)
+    if linear.bias is not None:
+        nn.init.zeros_(linear.bias)
     return linear
 
 
@@ -169,15 +170,15 @@ class FeedForward(nn.Module):
 
 
 class Gate(nn.Module):
-    """An elementwise gate between two vectors (Zhang et al. 2018)."""
+    """An elementwise gate between two vectors (Zhang et al. 2018); that of Miculicich et al. (2018) has a bias."""
 
-    def __init__(self, *, size: int) -> None:
+    def __init__(self, *, size: int, bias: bool = False) -> None:
         super().__init__()
         self.states = nn.Linear(size, size, bias=False)
-        self.found = nn.Linear(size, size, bias=False)
+        self.found = nn.Linear(size, size, bias=bias)
         # Start with half of each: a random gate would discard much of what a trained sentence model computes.
-        for projection in (self.states, self.found):
-            nn.init.zeros_(projection.weight)
+        for weight in (*self.states.parameters(), *self.found.parameters()):
+            nn.init.zeros_(weight)
 
     def forward(self, states: Float[Tensor, "B L D"], found: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Mix the states with what attention found."""
@@ -197,10 +198,13 @@ class Residual(nn.Module):
 
     def forward(self, states: Float[Tensor, "B L D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B L D"]:
         """Run the sub-layer and add its output to the states."""
-        inputs = self.norm(states) if self.norm_first else states
-        found = sublayer(to_autocast_dtype(inputs))
+        found = sublayer(to_autocast_dtype(self.inputs(states)))
         merged = self.dropout.add(states, found) if self.gate is None else self.gate(states, self.dropout(found))
         return merged if self.norm_first else self.norm(merged)
+
+    def inputs(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        """Return what the sub-layer reads of the states."""
+        return self.norm(states) if self.norm_first else states
 
 
 class Positions(nn.Module):

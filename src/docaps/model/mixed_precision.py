@@ -59,7 +59,17 @@ def to_autocast_dtype(values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
 
 def without_autocast_cache() -> contextlib.AbstractContextManager[Any]:
     """Cast weights anew in the block: weights that autocast cached without gradients would have none later."""
-    device = next((name for name in ("cpu", "cuda") if torch.is_autocast_enabled(name)), None)
+    device = _device_of_autocast()
     if device is None:
         return contextlib.nullcontext()
     return torch.autocast(device, dtype=torch.get_autocast_dtype(device), cache_enabled=False)
+
+
+def without_autocast() -> contextlib.AbstractContextManager[Any]:
+    """Compute in the block in the precision of the weights."""
+    device = _device_of_autocast()
+    return contextlib.nullcontext() if device is None else torch.autocast(device, enabled=False)
+
+
+def _device_of_autocast() -> str | None:
+    return next((name for name in ("cpu", "cuda") if torch.is_autocast_enabled(name)), None)

@@ -6,13 +6,13 @@ length, K history sentences, N words of a history sentence, D model size, V voca
 
 import math
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from docaps.batches.batch import Batch
+from docaps.batches.batch import Batch, with_end_marks
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.context.sublayer import Context, ContextMemory, ContextSublayer, ContextUse
 from docaps.model.context_statistics import trace_context
@@ -89,8 +89,11 @@ class DecoderLayer(nn.Module):
         source_mask: SourceMask | None,
         context_mask: Bool[Tensor, "B context"] | None = None,
         written_mask: Mask | None = None,
-    ) -> tuple[Float[Tensor, "B T D"], LayerState]:
-        """Transform all positions at once, or one more position after those in `memory`."""
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"], LayerState]:
+        """Transform all positions at once, or one more position after those in `memory`.
+
+        Return the states after all attentions, after the feed-forward network, and what the next position needs.
+        """
         written = memory.written
 
         def attend_to_written(inputs: Tensor) -> Tensor:
@@ -104,7 +107,7 @@ class DecoderLayer(nn.Module):
         if self.context is not None and memory.context is not None and context_mask is not None:
             states = self.context.attend(states, memory.context, context_mask)
         states = self.source_residual(states, lambda inputs: self.source(inputs, memory.source, source_mask))
-        return self.feed_forward_residual(states, self.feed_forward), replace(memory, written=written)
+        return states, self.feed_forward_residual(states, self.feed_forward), replace(memory, written=written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +122,21 @@ class TransformerState(Rows):
     """What else the decoder attends to, such as earlier translations."""
 
 
+class Decoded(NamedTuple):
+    """What the decoder's layers return."""
+
+    states: Float[Tensor, "B T D"]
+    """The last states."""
+    attended: Float[Tensor, "B T D"]
+    """The last layer's states after its attentions, before its feed-forward network."""
+    layers: tuple[LayerState, ...]
+
+
 class Transformer(TranslationModel):
     """An encoder and a decoder; with a context network, layers also attend to the history.
 
-    Systems that need more than a context network override the hooks `_encode`, `_finish`, `_visible` and
-    `_with_step_positions`.
+    Systems that need more than a context network override the hooks `_encode`, `_finish`, `_visible`, `_source_inputs`,
+    `_target_inputs` and `_with_step_positions`.
     """
 
     def __init__(
@@ -133,6 +146,7 @@ class Transformer(TranslationModel):
         shape = backbone.shape
         self.history = 0 if context is None else context.history
         self.shuffled = context is not None and context.shuffled
+        self.end_mark = context is not None and context.end_mark
         self.embeddings = backbone.embeddings
         self.positions = Positions(size=shape.size)
         self.dropout = Dropout(shape.dropout.embeddings)
@@ -152,11 +166,13 @@ class Transformer(TranslationModel):
 
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
         """Read source sentences and their histories."""
+        batch = self._close(batch)
         vectors = self._look_up(replace(batch, target_input=None))
-        return self._encode(batch, vectors, self._with_positions(vectors.source), trace)
+        return self._encode(batch, vectors, self._source_inputs(vectors.source, batch.source), trace)
 
     def trace(self, batch: Batch) -> tuple[Trace, ...]:
         """Return statistics of the context network and of each encoder layer's attention to it."""
+        batch = self._close(batch)
         vectors = self._look_up(replace(batch, target_input=None))
         context = self._read_history(batch, vectors, trace=True)
         if context is None:
@@ -168,6 +184,10 @@ class Transformer(TranslationModel):
             uses.extend(cast(EncoderLayer, layer).measure(states, mask, context))
             states = layer(states, mask, context)
         return trace_context(context, uses, batch)
+
+    def _close(self, batch: Batch) -> Batch:
+        """Close each history with an end mark, if the context network expects one."""
+        return with_end_marks(batch) if self.end_mark else batch
 
     def _look_up(self, batch: Batch) -> WordVectors:
         """Look up the words of a batch; those of its history only if there are any and a context network reads them."""
@@ -204,18 +224,24 @@ class Transformer(TranslationModel):
         return self.embeddings.logits(states.squeeze(1)), after
 
     def hypothesise(self, encoding: Encoding, width: int) -> Hypotheses:
-        """Prepare shared beams; wide beams, and decoders that read earlier translations, use copies."""
-        if width > WIDEST or encoding.target_context is not None:
+        """Prepare shared beams; wide beams use copies."""
+        if width > WIDEST:
             return super().hypothesise(encoding, width)
         state, length = cast(TransformerState, self.start(encoding)), encoding.states.shape[1]
         layers = tuple(
-            replace(one, source=one.source.laid_out() if width > 1 else one.source, written=Cache(width, length))
+            replace(
+                one,
+                source=one.source.laid_out() if width > 1 else one.source,
+                written=Cache(width, length, cast(KeysAndValues | None, one.written)),
+            )
             for one in state.layers
         )
+        visible = self._visible(state)  # by the first word: what the decoder has read before
+        hidden = None if visible is None else as_addend(visible[..., :-1], encoding.states)
         padded = not bool(encoding.mask.all())
         mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
         state = replace(state, layers=layers, source_mask=mask)
-        return SharedHypotheses(self._write, self.embeddings.score_chunks, state, encoding.states)
+        return SharedHypotheses(self._write, self.embeddings.score_chunks, state, encoding.states, hidden)
 
     def _write(
         self, words: Int[Tensor, "B W"], before: DecoderState, written: Mask | None = None
@@ -223,8 +249,8 @@ class Transformer(TranslationModel):
         """Append one word to each hypothesis, all at the same position; return the last states and the new state."""
         state = cast(TransformerState, before)
         inputs = self._with_step_positions(self.embeddings.target(words), state)
-        states, layers = self._decode(inputs, state, self._visible(state) if written is None else written)
-        return self._finish(states, state), replace(state, layers=layers, position=state.position + 1)
+        decoded = self._decode(inputs, state, self._visible(state) if written is None else written)
+        return self._finish(decoded, state), replace(state, layers=decoded.layers, position=state.position + 1)
 
     def _with_step_positions(self, words: Float[Tensor, "B W D"], state: TransformerState) -> Float[Tensor, "B W D"]:
         """Scale the vectors of new words and add the vectors of their position."""
@@ -234,26 +260,25 @@ class Transformer(TranslationModel):
         """Return which of the words written may be attended to; None: all."""
         return None
 
-    def _decode(
-        self, inputs: Float[Tensor, "B T D"], state: TransformerState, written: Mask | None = None
-    ) -> tuple[Float[Tensor, "B T D"], tuple[LayerState, ...]]:
+    def _decode(self, inputs: Float[Tensor, "B T D"], state: TransformerState, written: Mask | None = None) -> Decoded:
         """Run all decoder layers over new positions; `written` masks the words written so far."""
-        states = self.dropout(inputs)
+        attended = states = self.dropout(inputs)
         layers = []
         for layer, memory in zip(self.decoder, state.layers, strict=True):
-            states, after = layer(states, memory, state.source_mask, state.context_mask, written)
+            attended, states, after = layer(states, memory, state.source_mask, state.context_mask, written)
             layers.append(after)
-        return self.decoder_norm(states), tuple(layers)
+        return Decoded(self.decoder_norm(states), attended, tuple(layers))
 
-    def _finish(self, states: Float[Tensor, "B T D"], state: TransformerState) -> Float[Tensor, "B T D"]:  # noqa: ARG002
+    def _finish(self, decoded: Decoded, state: TransformerState) -> Float[Tensor, "B T D"]:  # noqa: ARG002
         """Change the decoder's last states before words are scored; a hook for other systems."""
-        return states
+        return decoded.states
 
     def forward(self, batch: Batch) -> Prediction:
         """Score given translations, all positions at once."""
+        batch = self._close(batch)
         vectors, source, target = self._embed_pairs(batch)
         state = cast(TransformerState, self.start(self._encode(batch, vectors, source)))
-        states = self._finish(self._decode(target, state)[0], state)
+        states = self._finish(self._decode(target, state), state)
         correlations = None
         if self.regulariser is not None and self.training:
             correlations = self.regulariser(*self._regulariser_inputs(batch, vectors, source, target))
@@ -270,7 +295,8 @@ class Transformer(TranslationModel):
         if batch.target_input is None:
             raise ValueError("the batch has no translations")
         vectors = self._look_up(batch)
-        return vectors, self._with_positions(vectors.source), self._with_positions(cast(Tensor, vectors.target))
+        source = self._source_inputs(vectors.source, batch.source)
+        return vectors, source, self._target_inputs(cast(Tensor, vectors.target), batch.target_input)
 
     def _regulariser_inputs(
         self, batch: Batch, vectors: WordVectors, source: Float[Tensor, "B S D"], target: Float[Tensor, "B T D"]
@@ -283,6 +309,14 @@ class Transformer(TranslationModel):
         if not options.marks:
             source_mask, target_mask = source_mask & (batch.source != EOS), target_mask & (words != BOS)
         return source, source_mask, target, target_mask
+
+    def _source_inputs(self, embedded: Float[Tensor, "B S D"], words: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:  # noqa: ARG002
+        """Return the encoder's inputs: scaled word vectors with positions."""
+        return self._with_positions(embedded)
+
+    def _target_inputs(self, embedded: Float[Tensor, "B T D"], words: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:  # noqa: ARG002
+        """Return the decoder's inputs, likewise."""
+        return self._with_positions(embedded)
 
     def _with_positions(self, embedded: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Scale word vectors and add position vectors."""

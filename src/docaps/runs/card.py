@@ -84,8 +84,9 @@ def _right_choices(on: str, items: int, history: str, chance: float, accuracy: f
 
 
 def _settings(run: RunResults) -> str:
-    flat = flatten(run.settings)
-    shown = {name: value for name, value in flat.items() if name.removeprefix("system.").startswith(_MAIN_SETTINGS)}
+    flat, table = flatten(run.settings), SYSTEMS[run.system].table if run.system in SYSTEMS else None
+    main = _MAIN_SETTINGS if table is None else (*_MAIN_SETTINGS, f"{table}.")
+    shown = {name: value for name, value in flat.items() if name.removeprefix("system.").startswith(main)}
     rows = [[f"`{name}`", f"`{value}`"] for name, value in shown.items() if value is not None]
     return "The main ones; `run.json` has all:\n\n" + markdown_table(["setting", "value"], rows)
 

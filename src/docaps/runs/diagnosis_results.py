@@ -92,6 +92,8 @@ class Diagnosis:
     traces: tuple[TraceSummary, ...]
     signature: Text
     command: Text = ""
+    translations: str | None = None
+    """What histories were shown with: "reference" or "own" translations; None for a model that reads none."""
 
     def __post_init__(self) -> None:
         """Refuse a diagnosis without the conditions that a verdict needs."""

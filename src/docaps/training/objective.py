@@ -19,7 +19,7 @@ from docaps.batches.sampling import LengthSampler
 from docaps.corpus.store import Split
 from docaps.corpus.text.vocabulary import PAD
 from docaps.model.fast.cross_entropy import linear_cross_entropy
-from docaps.model.interface import Prediction, TranslationModel
+from docaps.model.interface import DiscountedWords, Prediction, TranslationModel
 from docaps.model.mixed_precision import autocast
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 
@@ -58,9 +58,14 @@ def compute_loss(
 ) -> Loss:
     """Return the cross-entropy of the translation minus the weighted reward of the regulariser (Eq. 11).
 
-    With `weights` of the target tokens, averages are sums of weighted values divided by the sum of weights.
+    With `weights` of the target tokens, averages are sums of weighted values divided by the sum of weights. Earlier
+    translations that are predicted as well add their discounted cross-entropy.
     """
     cross_entropy = _cross_entropy(prediction, target, label_smoothing, weights)
+    if prediction.earlier is not None:
+        own = (target != PAD).sum() if weights is None else weights.sum()
+        earlier = _discounted_cross_entropy(prediction, prediction.earlier, label_smoothing) / own
+        return Loss(cross_entropy + earlier, cross_entropy)
     if prediction.correlations is None:
         return Loss(cross_entropy, cross_entropy)
     found = prediction.correlations
@@ -81,12 +86,18 @@ def _cross_entropy(
     return _mean_cross_entropy(prediction, states, words, smoothing, shares)
 
 
+def _discounted_cross_entropy(prediction: Prediction, earlier: DiscountedWords, smoothing: float) -> Float[Tensor, ""]:
+    """Add up over the words of earlier translations, each by the discount."""
+    mean = _mean_cross_entropy(prediction, earlier.states, earlier.words, smoothing)
+    return earlier.weight * len(earlier.words) * mean
+
+
 def _mean_cross_entropy(
     prediction: Prediction,
     states: Float[Tensor, "P D"],
     words: Int[Tensor, " P"],
     smoothing: float,
-    shares: Float[Tensor, " P"] | None,
+    shares: Float[Tensor, " P"] | None = None,
 ) -> Float[Tensor, ""]:
     """Average over positions, by their shares if there are any; without an output layer, the states are logits."""
     if prediction.output is not None:

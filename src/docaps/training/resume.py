@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from docaps import progress
-from docaps.config import DecodingSettings, StageSettings, SystemSettings, upgrade_settings
+from docaps.config import DecodingSettings, Settings, StageSettings, SystemSettings, upgrade_settings
 from docaps.errors import RunError
 from docaps.files import foreign_files, leftovers_of, remove_files
 from docaps.runs.directory import FINISHED, INTERRUPTED, LOCK, RUN_FILES, TRAINING, TRAINING_FILES, Run, locked, now
@@ -28,11 +28,12 @@ def _comparable(settings: Mapping[str, Any], may_differ: set[str]) -> dict[str, 
 
 
 def unknown_settings(run: Run) -> dict[str, Any]:
-    """Return the stage settings that the version which began a run did not know, with what it did instead."""
+    """Return the settings that the version which began a run did not know, with what it did instead."""
     if not run.is_ours() or not (run.finished or run.state.exists()):  # training starts anew
         return {}
-    stored = run.read()["settings"].get("stage", {})
-    return StageSettings.unknown_to(stored)
+    stored = run.read()["settings"]
+    kinds: dict[str, type[Settings]] = {"system": SystemSettings, "stage": StageSettings}
+    return {name: kind.unknown_to(stored.get(name, {})) for name, kind in kinds.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,14 @@ from docaps import progress
 from docaps.batches.prefetch import Prefetcher, Shard, StepData, load_steps
 from docaps.batches.sampling import Sampler, make_sampler
 from docaps.batches.stage_signals import count_signals, describe_signals, hash_annotations, read_signals
-from docaps.config import Recipe, StageSettings
+from docaps.config import SYSTEMS, Recipe, StageSettings, SystemSettings, leave_out
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError
 from docaps.model.builders import build_model, count_parameters, dropout_rates
 from docaps.model.checkpoint import fill, read_weights, write_tensors
 from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_device, choose_precision
+from docaps.runs.card import flatten
 from docaps.runs.directory import Run, open_run, versions
 from docaps.runs.wording import listing
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
@@ -100,7 +101,12 @@ class Stage:
     @property
     def settings(self) -> StageSettings:
         """Return the settings of this stage."""
-        return self.recipe.stage[self.name].model_copy(update=dict(self.unknown))
+        return self.recipe.stage[self.name].model_copy(update=self.unknown.get("stage", {}))
+
+    @property
+    def system(self) -> SystemSettings:
+        """Return the settings of the stage's model."""
+        return self.recipe.system(self.name).with_changes(self.unknown.get("system", {}))
 
     @property
     def run(self) -> Run:
@@ -116,10 +122,15 @@ class Stage:
     def train(self) -> Run:
         """Train the stage unless the same one is finished."""
         unknown = {} if self.overwrite else self.group.run_on_main(lambda: unknown_settings(self.run))
-        if unknown:
-            were = listing([f"{name} = {value}" for name, value in unknown.items()])
+        if were := self._describe_unknown(unknown):
             progress.say(f"{self.run.path}: begun by an older version, with {were}")
         return replace(self, unknown=unknown)._train_or_keep()
+
+    def _describe_unknown(self, unknown: Mapping[str, Any]) -> str:
+        """Name the settings that an older version did not know, as far as they concern this stage and its system."""
+        own = SYSTEMS[self.settings.system].table
+        tables = {name: table for name, table in unknown.get("system", {}).items() if name == own}
+        return listing([f"{name} = {value}" for name, value in flatten({**unknown.get("stage", {}), **tables}).items()])
 
     def _train_or_keep(self) -> Run:
         identity = self._identity()
@@ -138,8 +149,8 @@ class Stage:
         """Return what must be the same for a run directory to hold this stage and not another one."""
         settings = {
             "recipe": self.recipe.name,
-            "system": self.recipe.system(self.name).model_dump(),
-            "stage": self.settings.model_dump(exclude=set(self.unknown)),
+            "system": leave_out(self.system.model_dump(), self.unknown.get("system", {})),
+            "stage": leave_out(self.settings.training(), self.unknown.get("stage", {})),
             "decoding": self.recipe.decoding.model_dump(),
         }
         return {
@@ -189,7 +200,7 @@ class Stage:
         learner = Learner(
             model,
             settings=self.settings,
-            regulariser_weight=self.recipe.regulariser.weight,
+            regulariser_weight=self.system.regulariser.weight,
             device=device,
             inherited=inherited,
             seed=self.recipe.seed,
@@ -202,11 +213,17 @@ class Stage:
     def _build_model(self, *, quiet: bool = False) -> tuple[TranslationModel, tuple[str, ...]]:
         """Build the stage's model with the weights of its initial run; return the names of those weights too."""
         vocabulary = len(self.store.codec.vocabulary)
-        system, stage, path = self.recipe.system(self.name), self.settings, self._initial_run
+        system, stage, path = self.system, self.settings, self._initial_run
         model = build_model(system, vocabulary=vocabulary, dropout=dropout_rates(stage), seed=self.recipe.seed)
         if path is None:
+            if model.reads_initial_weights:
+                raise ConfigError(
+                    f"stage.{self.name}: {system.name} reads other sentences with the weights that the stage starts "
+                    f'from: set init_from, or {system.name}.memory = "current"'
+                )
             return model, ()
         report = fill(model, self.group.run_on_main(lambda: read_weights(open_run(path).weights)))
+        model.start_training()
         if not quiet:
             progress.say(f"{self.name} starts from {path.name}: {report}")
         return model, report.taken

@@ -15,6 +15,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from pydantic import ValidationError
+
 from docaps import progress
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import format_translations, iterate_documents
@@ -24,6 +26,7 @@ from docaps.corpus.formats.text_input import STDIN, Arrival
 from docaps.errors import DocapsError
 from docaps.files import naming, read_json, sha256, write_json
 from docaps.interruption import Interrupted, shielded
+from docaps.runs.stored_forms import Natural, StoredForm
 from docaps.translation.translator import Session, TranslatedSentence, TranslationOptions, Translator, as_row
 
 FIRST_WINDOW = 64
@@ -214,6 +217,15 @@ class StreamOutput:
         self._stream.flush()
 
 
+class _Journal(StoredForm):
+    """The form of a journal."""
+
+    request: dict[str, Any]
+    windows: Natural
+    name: str
+    size: Natural
+
+
 class FileOutput(StreamOutput):
     """A file, or a directory of files, each complete under its name or unfinished as `NAME.partial`.
 
@@ -234,13 +246,12 @@ class FileOutput(StreamOutput):
 
     def resume(self) -> None:
         """Read the journal of a stopped job; refuse one with another request."""
-        found = read_json(self.journal, error=DocapsError)
-        keys = ("request", "windows", "name", "size")
         try:
-            request, self.windows, self._unfinished, self._size = (found[key] for key in keys)
-        except (KeyError, TypeError):
+            found = _Journal.model_validate(read_json(self.journal, error=DocapsError))
+        except ValidationError:
             raise DocapsError("not a journal of docaps translate: remove it", path=self.journal) from None
-        if others := [key for key in self._request if request.get(key) != self._request[key]]:
+        self.windows, self._unfinished, self._size = found.windows, found.name, found.size
+        if others := [key for key in self._request if found.request.get(key) != self._request[key]]:
             message = f"the translation was begun with other {' and '.join(others)}: --overwrite starts it over"
             raise DocapsError(message, path=self.journal)
         self._has_progress = self.windows > 0
@@ -305,7 +316,9 @@ class FileOutput(StreamOutput):
             if resumes:
                 _restore(self._path, self._size)
                 self._unfinished = ""
-            self._file = path.open("r+b" if resumes else "wb")
+            else:
+                path.unlink(missing_ok=True)  # of an earlier job; what a link points to is not ours to write
+            self._file = path.open("r+b" if resumes else "xb")
             self._file.seek(0, os.SEEK_END)
         return self._file
 
@@ -313,9 +326,9 @@ class FileOutput(StreamOutput):
 def _restore(path: Path, size: int) -> None:
     """Bring back an unfinished file of a known size, from itself or from the finished one it had become."""
     unfinished = partial(path)
-    if not unfinished.exists() and path.exists():
+    if path.is_file() and not os.path.lexists(unfinished):
         unfinished.write_bytes(path.read_bytes())
-    if not unfinished.exists() or unfinished.stat().st_size < size:
+    if not unfinished.is_file() or unfinished.is_symlink() or unfinished.stat().st_size < size:
         raise DocapsError("is not what the journal says: --overwrite starts the translation over", path=unfinished)
     os.truncate(unfinished, size)
 

@@ -99,7 +99,7 @@ def _read_settings(description: dict[str, object], path: Path) -> tuple[SystemSe
     if not isinstance(settings, dict):
         raise RunError("has no settings", path=path)
     try:
-        system = SystemSettings.model_validate(settings.get("system", {}))
+        system = SystemSettings.model_validate(SystemSettings.complete(settings.get("system", {})))
         return system, DecodingSettings.model_validate(settings.get("decoding", {}))
     except ValidationError as fault:
         raise RunError(f"settings of another version:\n{describe_faults(fault, SystemSettings)}", path=path) from None

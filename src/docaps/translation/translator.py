@@ -90,17 +90,20 @@ class Translator:
                 yield from zip(window, session.translate(window), strict=True)
 
     def translate_with_histories(
-        self, sentences: Sequence[str], histories: Sequence[Sequence[str]]
+        self,
+        sentences: Sequence[str],
+        histories: Sequence[Sequence[str]],
+        translations: Sequence[Sequence[str]] | None = None,
     ) -> list[TranslatedSentence]:
-        """Translate sentences, each with a history of its own (oldest first)."""
+        """Translate sentences, each with a history of its own (oldest first), and the translations of that if known."""
         found: list[TranslatedSentence] = []
         view = replace(self._trained.model.view, shuffled=False)
-        pairs = list(zip(sentences, histories, strict=True))
-        for start in range(0, len(pairs), self.window):
+        rows = list(zip(sentences, histories, translations or [()] * len(sentences), strict=True))
+        for start in range(0, len(rows), self.window):
             with progress.start("translate") as task:
                 documents = [
-                    EncodedDocument([self.segment(sentence)], self.read_history(history, view))
-                    for sentence, history in pairs[start : start + self.window]
+                    EncodedDocument([self.segment(sentence)], self.read_history(history, view, known))
+                    for sentence, history, known in rows[start : start + self.window]
                 ]
                 found += [self.assemble(one) for (one,) in self.search(documents, view, task).searched]
         return found
@@ -123,9 +126,12 @@ class Translator:
         """Encode a sentence."""
         return segment_sentence(self._trained.codec, sentence, self.decoding.longest_source)
 
-    def read_history(self, history: Sequence[str], view: View) -> list[HistorySentence]:
-        """Encode history sentences; they are translated only for a model that looks at their translations."""
+    def read_history(self, history: Sequence[str], view: View, known: Sequence[str] = ()) -> list[HistorySentence]:
+        """Encode history sentences and, for a model that looks at them, translations: the known ones, or its own."""
         document = EncodedDocument([self.segment(sentence) for sentence in history], [])
+        if view.translations and known:
+            encode = self._trained.codec.encode_target
+            return [HistorySentence(*pair) for pair in zip(document.tokens, map(encode, known), strict=True)]
         return self.search([document], view).histories[0] if view.translations else history_after(document, view)
 
     def search(self, documents: Sequence[EncodedDocument], view: View, task: progress.Task | None = None) -> Schedule:

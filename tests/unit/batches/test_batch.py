@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.batches.corpora import DOCUMENTS, Lengths, make_split
 
-from docaps.batches.batch import collate, pad
+from docaps.batches.batch import Batch, collate, pad, with_end_marks
 from docaps.batches.windows import Window, window_of
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 
@@ -68,3 +68,21 @@ def test_a_batch_moves_whole() -> None:
 def test_padding_nothing_gives_nothing() -> None:
     assert pad([]).shape == (0, 0)
     assert pad([[], [5]]).tolist() == [[PAD], [5]]
+
+
+def test_an_end_mark_closes_the_nearest_sentence_of_each_history() -> None:
+    windows = [
+        Window([5, EOS], ([7], [8, 9])),
+        Window([6, EOS]),
+        Window([6, EOS], ([], [4, 5])),
+        Window([6, EOS], ([4, 5],)),
+    ]
+    closed = with_end_marks(collate(windows, 2))
+    assert closed.history.tolist() == [
+        [[7, EOS, PAD], [8, 9, PAD]],
+        [[EOS, PAD, PAD], [PAD, PAD, PAD]],
+        [[EOS, PAD, PAD], [4, 5, PAD]],
+        [[4, 5, EOS], [PAD, PAD, PAD]],
+    ]
+    none = Batch(closed.source, closed.history[:, :0, :0])
+    assert with_end_marks(none).history.tolist() == [[[EOS]]] * 4

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.plugin.installing import installed, write_metadata
 
-from docaps.config import SYSTEMS, SystemSettings
+from docaps.config import SYSTEMS, Recipe, SystemSettings
 from docaps.config.plugins import entries, load
 from docaps.errors import ConfigError
 
@@ -84,6 +84,13 @@ def test_a_system_cannot_be_called_like_a_key_of_recipes(tmp_path: Path) -> None
     add(tmp_path, "bold-package", name="history", module=module)
     with installed(tmp_path), pytest.raises(ConfigError, match=r"bold-package 2\.5 adds a system 'history', but"):
         SystemSettings.model_validate({"name": "history"})
+
+
+def test_a_system_cannot_be_called_like_a_key_of_stages(tmp_path: Path) -> None:
+    module = SYSTEM.replace("import System", "import Settings, System").replace("title=", "settings=Settings, title=")
+    add(tmp_path, "bold-package", name="steps", module=module)
+    with installed(tmp_path), pytest.raises(ConfigError, match=r"bold-package 2\.5 adds a system 'steps', but"):
+        Recipe.model_validate({"stage": {"a": {"system": "steps"}}})
 
 
 def test_importing_docaps_reads_no_entry_points() -> None:

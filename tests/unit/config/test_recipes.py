@@ -109,7 +109,13 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
         ('[stage."../a"]', "stage name '../a' must consist of letters"),
         (
             '[concat]\nmode = "2-to-2"\n[stage.a]\nsystem = "concat"',
-            'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found 3)',
+            'concat.mode = "2-to-2" joins one earlier sentence: set history.sentences = 1 (found 3), '
+            'or concat.mode = "n-to-n"',
+        ),
+        (
+            '[concat]\ndiscount = 0.01\n[stage.a]\nsystem = "concat"',
+            "concat.discount = 0.01 weights earlier translations, which k-to-1 does not read: set "
+            'concat.mode = "n-to-n"',
         ),
         ('[san]\nmode = "onlin"', ":2: san.mode: Input should be 'online' or 'offline' (found 'onlin')"),
         (
@@ -118,7 +124,7 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
         ),
         ("[regulariser]\ntemperature = 0.0", ":2: regulariser.temperature: Input should be greater than 0 (found 0.0)"),
         ('[han]\nside = "both"', ":2: han.side: Input should be 'encoder', 'decoder' or 'joint' (found 'both')"),
-        ('[concat]\nmode = "3-to-3"', "concat.mode: Input should be 'k-to-1' or '2-to-2' (found '3-to-3')"),
+        ('[concat]\nmode = "3-to-3"', "concat.mode: Input should be 'k-to-1', '2-to-2' or 'n-to-n' (found '3-to-3')"),
         ('[san]\nmode = "offline"\ndistances = true', ':1: san: distances need mode = "online"'),
         ("[san]\nreach = 0", "san.reach: Input should be greater than or equal to 1 (found 0)"),
         ("[history]\nsentences = 0", ":2: history.sentences: Input should be greater than or equal to 1 (found 0)"),

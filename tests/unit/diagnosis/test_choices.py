@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.invariants import tiny
@@ -64,6 +65,23 @@ def test_a_generative_answer_is_the_last_sentence_of_a_translated_document(name:
         assert (answer.translation, answer.scores[0]) == (last.text, pytest.approx(last.score, abs=1e-4))
 
 
+@pytest.mark.parametrize("name", ["han-decoder", "concat-2-to-2", "concat-n-to-n"])
+def test_translations_of_the_history_are_those_of_the_item_or_the_models_own(name: str, tmp_path: Path) -> None:
+    model = tiny.trained(tiny.prepared(tmp_path), name)
+    written = ("die Katze lief", "ein Hund kam", "die Katze saß hier", "sie war alt", "der Hund schlief")
+    given: list[AnyItem] = [task("a", target_history=written), choice("b", target_history=written)]
+    bare: list[AnyItem] = [task("a"), choice("b")]
+    shown, own = ([answer.scores for answer in answer_items(model, items)] for items in (given, bare))
+    assert [answer.scores for answer in answer_items(model, given, translations="own")] == own
+    for one, other in zip(shown, own, strict=True):
+        assert one != pytest.approx(other, abs=1e-6)
+    translator = Translator(model)
+    (last,) = translator.translate_with_histories(
+        ["it slept"], [HISTORY[-model.model.history :]], [written[-model.model.history :]]
+    )
+    assert shown[0] == (pytest.approx(last.score, abs=1e-9),)
+
+
 def test_a_sentence_model_answers_alike_with_and_without_history(tmp_path: Path) -> None:
     model = tiny.trained(tiny.prepared(tmp_path), "transformer")
     with_history, without = answer_items(model, ITEMS), answer_items(model, without_history(ITEMS))
@@ -80,9 +98,9 @@ def test_a_model_with_shuffled_histories_never_sees_its_own_document_when_it_tra
     given: list[tuple[str, ...]] = []
     plain = Translator.translate_with_histories
 
-    def spy(self: Translator, sentences: Sequence[str], histories: Sequence[tuple[str, ...]]) -> object:
+    def spy(self: Translator, sentences: Sequence[str], histories: Sequence[tuple[str, ...]], *more: Any) -> object:
         given.extend(histories)
-        return plain(self, sentences, histories)
+        return plain(self, sentences, histories, *more)
 
     monkeypatch.setattr(Translator, "translate_with_histories", spy)
     assert [answer.item for answer in answer_items(model, items)] == items

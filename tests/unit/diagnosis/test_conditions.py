@@ -2,15 +2,31 @@
 
 import pytest
 
+from docaps.batches.windows import WHOLE
 from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.contrastive.contrastive_set import spread_documents, with_nearest_history
 from docaps.corpus.documents import ParallelDocument
-from docaps.diagnosis.conditions import NONE, SHUFFLED, TRUE, Histories, check_documents, vary_items
+from docaps.diagnosis.conditions import (
+    NONE,
+    SHUFFLED,
+    TRUE,
+    Histories,
+    Passage,
+    check_documents,
+    condition_names,
+    history_steps,
+    vary_items,
+)
 from docaps.errors import CorpusError
 
 
 def document(name: str, length: int) -> ParallelDocument:
-    return ParallelDocument(tuple(f"{name}{number}" for number in range(length)), ("x",) * length)
+    source = tuple(f"{name}{number}" for number in range(length))
+    return ParallelDocument(source, tuple(sentence.upper() for sentence in source))
+
+
+def passage(*sentences: str) -> Passage:
+    return Passage(sentences, tuple(sentence.upper() for sentence in sentences))
 
 
 DOCUMENTS = [document("a", 5), document("b", 3), document("c", 6), document("d", 1), document("e", 4)]
@@ -18,11 +34,11 @@ DOCUMENTS = [document("a", 5), document("b", 3), document("c", 6), document("d",
 
 def test_the_own_history_stays_in_the_document() -> None:
     histories = Histories(DOCUMENTS, 3, seed=1)
-    assert histories.true(0, 0) == ()
-    assert histories.true(0, 2) == ("a0", "a1")
-    assert histories.true(2, 5) == ("c2", "c3", "c4")
-    assert histories.nearest(1)(2, 5) == ("c4",)
-    assert histories.nearest(2)(0, 1) == ("a0",)
+    assert histories.true(0, 0) == passage()
+    assert histories.true(0, 2) == passage("a0", "a1")
+    assert histories.true(2, 5) == passage("c2", "c3", "c4")
+    assert histories.nearest(1)(2, 5) == passage("c4")
+    assert histories.nearest(2)(0, 1) == passage("a0")
 
 
 def test_another_history_is_as_long_and_never_from_the_own_document() -> None:
@@ -32,8 +48,9 @@ def test_another_history_is_as_long_and_never_from_the_own_document() -> None:
     for draw in range(20):
         shuffled = histories.shuffled(draw)
         for position in positions:
-            found, own = shuffled(*position), histories.true(*position)
+            found, own = shuffled(*position).source, histories.true(*position).source
             assert len(found) == len(own)
+            assert shuffled(*position) == passage(*found)
             names = {sentence[0] for sentence in found}
             assert len(names) <= 1
             assert "abcde"[position[0]] not in names
@@ -44,7 +61,7 @@ def test_another_history_is_as_long_and_never_from_the_own_document() -> None:
 
 
 def test_the_same_draw_is_the_same_and_another_seed_another() -> None:
-    def drawn(seed: int, draw: int) -> list[tuple[str, ...]]:
+    def drawn(seed: int, draw: int) -> list[Passage]:
         lookup = Histories(DOCUMENTS, 3, seed=seed).shuffled(draw)
         return [lookup(2, sentence) for sentence in range(6)]
 
@@ -54,10 +71,10 @@ def test_the_same_draw_is_the_same_and_another_seed_another() -> None:
 
 def test_if_no_other_document_is_long_enough_the_longest_is_used() -> None:
     histories = Histories([document("a", 9), document("b", 2), document("c", 1)], 4, seed=1)
-    assert {histories.shuffled(draw)(0, 8) for draw in range(9)} == {("b0", "b1")}
+    assert {histories.shuffled(draw)(0, 8) for draw in range(9)} == {passage("b0", "b1")}
     drawn = {histories.shuffled(draw)(1, 1) for draw in range(40)}
-    assert ("c0",) in drawn
-    assert drawn <= {("c0",), *((f"a{n}",) for n in range(9))}
+    assert passage("c0") in drawn
+    assert drawn <= {passage("c0"), *(passage(f"a{n}") for n in range(9))}
     assert len(drawn) > 5
 
 
@@ -66,9 +83,19 @@ def test_conditions_are_named_and_each_shuffle_is_one() -> None:
         *(TRUE, SHUFFLED, SHUFFLED, NONE, "nearest 1", "nearest 2")
     ]
     conditions = dict(Histories(DOCUMENTS, 3, seed=1).conditions(1))
-    assert conditions[NONE](0, 4) == ()
-    assert conditions[TRUE](0, 4) == ("a1", "a2", "a3")
-    assert conditions["nearest 2"](0, 4) == ("a2", "a3")
+    assert conditions[NONE](0, 4) == passage()
+    assert conditions[TRUE](0, 4) == passage("a1", "a2", "a3")
+    assert conditions["nearest 2"](0, 4) == passage("a2", "a3")
+
+
+def test_of_whole_documents_only_some_nearest_sentences_are_shown() -> None:
+    names = condition_names(WHOLE)
+    assert names == [TRUE, SHUFFLED, NONE, *(f"nearest {count}" for count in range(1, 17))]
+    assert [name for name, _ in Histories(DOCUMENTS, WHOLE, seed=1).conditions(1)] == names
+    assert history_steps(WHOLE)[-1] == (TRUE, "nearest 16")
+    assert Histories(DOCUMENTS, WHOLE, seed=1).true(2, 5) == passage("c0", "c1", "c2", "c3", "c4")
+    assert condition_names(17)[-1] == "nearest 16"
+    assert condition_names(16)[-1] == "nearest 15"
 
 
 def test_a_single_document_is_refused() -> None:

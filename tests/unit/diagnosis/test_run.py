@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.invariants import tiny
@@ -198,3 +198,19 @@ def test_a_run_knows_its_corpus_and_the_model_it_started_from(runs: Path) -> Non
 def test_a_sentence_model_is_refused(runs: Path) -> None:
     with pytest.raises(RunError, match="looks at no earlier sentence"):
         diagnose_run(runs / "sentence", DataOptions(), QUICK)
+
+
+@pytest.mark.parametrize("shown", ["reference", "own"])
+def test_a_diagnosis_says_with_which_translations_histories_are_shown(
+    store: Store, model: TrainedModel, documents: list[ParallelDocument], shown: Literal["reference", "own"]
+) -> None:
+    reader, options = tiny.trained(store, "concat-2-to-2"), dataclasses.replace(QUICK, translations=shown)
+    found = diagnose(reader, model, DiagnosisData(documents), options)
+    assert found["translations"] == shown
+    (plain,) = {one["condition"]: one for one in found["conditions"] if one["condition"] == "true"}.values()
+    expected = perplexity(reader, documents, use_context=True)
+    assert (plain["perplexity"] == pytest.approx(expected, rel=1e-6)) is (shown == "reference")
+    assert (
+        diagnose(model, None, DiagnosisData(documents), dataclasses.replace(options, bleu=False))["translations"]
+        is None
+    )

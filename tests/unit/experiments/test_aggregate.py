@@ -13,6 +13,7 @@ from docaps.evaluation.intervals import mean_over_seeds
 from docaps.experiments.aggregate import aggregate_folder, aggregate_grid
 from docaps.experiments.rows import LAYOUTS
 from docaps.experiments.runner import work
+from docaps.files import write_json
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -54,6 +55,19 @@ def test_intervals_have_the_parameters_of_the_target_language(copy: Path) -> Non
     (after,) = aggregate_folder(copy)
     assert after["rows"][0]["documents"]["meteor"] != before
     assert after["rows"][0]["documents"]["bleu"] == read(copy / "table2.json")["rows"][0]["documents"]["bleu"]
+
+
+def test_a_run_that_started_elsewhere_than_its_row_is_left_out(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an earlier version, whose row of this name had other stages."""
+    said: list[str] = []
+    monkeypatch.setattr("docaps.progress.say", said.append)
+    path = copy / "seed-1" / "qcn+reg"
+    description = read(path / "run.json")
+    assert description["begun_from"]["run"] == "sentence"
+    write_json(path / "run.json", {**description, "begun_from": {**description["begun_from"], "run": "qcn"}})
+    (found,) = aggregate_folder(copy)
+    assert {row["row"]: len(row["runs"]) for row in found["rows"]} == {**dict.fromkeys(ROWS, 2), "qcn+reg": 1}
+    assert said == [f"{path}: left out, because it started from qcn; today's row starts from sentence"]
 
 
 def test_a_row_with_a_baseline_of_its_own_is_compared_with_that(copy: Path) -> None:
@@ -99,7 +113,7 @@ def test_the_whole_table_and_a_point_of_each_figure_are_made(copy: Path) -> None
     scores = read(copy / "seed-1" / "qcn+reg" / "results.json")["parts"]["test"]["scores"]
     assert f"BLEU `{scores['bleu']['signature']}`" in text
     assert found["unfinished"] == []
-    assert found["taken"] == {"sentence": [2], "document": [2]}
+    assert found["taken"] == {"sentence": [2], "document": [1, 2]}  # han-joint has two halves
     assert [model["seed"] for model in found["sentence_models"]] == [1, 2]
 
 

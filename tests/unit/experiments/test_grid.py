@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.experiments.toy_grid import toy
+from tests.unit.experiments.toy_grid import read, toy
 
 from docaps.config import load_recipe, recipe_path
+from docaps.config.model_settings import HanSettings, SanSettings, ZhangSettings
 from docaps.errors import RunError
 from docaps.experiments.grid import (
+    Cell,
     CorpusSource,
     Grid,
     as_begun,
@@ -26,6 +28,7 @@ from docaps.files import read_json, write_json
 
 pytestmark = pytest.mark.usefixtures("small")
 RECIPE = load_recipe(recipe_path("minidocs"))
+RIVALS = {"zhang": ZhangSettings, "han": HanSettings, "san": SanSettings}
 OTHERS = {"documents": 30}
 
 
@@ -100,6 +103,37 @@ def test_an_unknown_setting_makes_another_request() -> None:
     assert list_differences(found, RECIPE, OTHERS) == ["qcn.magic is true, asked for: null"]
 
 
+def test_a_grid_of_version_1_continues_only_without_the_rows_that_had_other_stages(tmp_path: Path) -> None:
+    grid = toy(tmp_path / "grid", only=("transformer", "qcn", "zhang", "san"))
+    write_request(grid)
+    write_json(grid.request, {**read(grid.request), "version": 1})
+    check_request(grid)
+    for name in ("han", "han-joint"):
+        with pytest.raises(RunError, match=rf"in which {name} had other stages: choose another --dir, or other rows"):
+            check_request(replace(grid, only=("qcn", name)))
+    write_json(grid.request, {**read(grid.request), "version": 3})
+    with pytest.raises(RunError, match="a grid with other settings is here"):
+        check_request(grid)
+
+
+def test_rows_of_a_grid_begun_before_the_published_forms_keep_the_earlier_ones(tmp_path: Path) -> None:
+    grid = toy(tmp_path / "grid", only=("zhang", "han-encoder", "san-decoder"), layout=LAYOUTS["rivals"])
+    write_request(grid)
+    request = read(grid.request)
+    for name, kind in RIVALS.items():
+        for key in kind.EARLIER:
+            del request["recipe"][name][key]
+    write_json(grid.request, {**request, "version": 1})
+    with pytest.raises(RunError, match="a grid with other settings is here"):
+        check_request(grid)
+    older = as_begun(grid)
+    check_request(older)
+    assert read_request(grid.directory)[0] == older.recipe.model_copy(update={"seed": 0})
+    for row in older.rows:
+        table = getattr(older.recipe_of(Cell(1, row)).system(row.name), row.system)
+        assert {key: getattr(table, key) for key in table.EARLIER} == table.EARLIER
+
+
 def test_a_folder_of_the_old_comparisons_is_refused(tmp_path: Path) -> None:
     (tmp_path / "request.json").write_text("{}", encoding="utf-8")
     with pytest.raises(RunError, match=r"a comparison of docaps 0\.1, which cannot be continued: choose another --dir"):
@@ -118,9 +152,9 @@ def test_grids_with_documents_of_each_seed_share_no_folder_with_others(tmp_path:
 def test_a_row_brings_the_row_that_it_starts_from() -> None:
     grid = toy(Path("nowhere"), layout=LAYOUTS["rivals"], seeds=(1,), only=("han-joint",))
     sentence, encoder, joint = grid.cells()
-    assert [cell.name for cell in (sentence, encoder, joint)] == ["sentence", "han-encoder", "han-joint"]
+    assert [cell.name for cell in (sentence, encoder, joint)] == ["sentence", "han-joint-first", "han-joint"]
     first = [grid.predecessor(cell) for cell in (sentence, encoder, joint)]
-    assert [cell and cell.name for cell in first] == [None, "sentence", "han-encoder"]
+    assert [cell and cell.name for cell in first] == [None, "sentence", "han-joint-first"]
 
 
 def test_grids_keep_the_best_model_and_checks_of_choices_keep_the_recipes() -> None:

@@ -55,7 +55,7 @@ class Mortal:
 def test_workers_that_die_are_replaced_while_they_get_something_done(
     copy: Path, monkeypatch: pytest.MonkeyPatch, begins: bool
 ) -> None:
-    grid = toy(copy, seeds=(1,), only=("zhang", "han", "concat", "capsnet"))
+    grid = toy(copy, seeds=(1,), only=("zhang", "qcn", "concat", "capsnet"))
     pool = GridWorkers(grid, 1)
     monkeypatch.setattr(pool, "_start", lambda _: Mortal(grid, begins=begins))
     pool.start_worker()

@@ -12,7 +12,7 @@ from tests.unit.experiments.toy_grid import toy
 from docaps.config import load_recipe, recipe_path
 from docaps.config.model_settings import RegulariserSettings
 from docaps.experiments import rows as table
-from docaps.experiments.grid import Cell, CorpusSource, Grid
+from docaps.experiments.grid import Cell, CorpusSource, Grid, shape
 from docaps.experiments.rows import LAYOUTS, ROWS, GridLayout, GridRow
 
 RECIPE = load_recipe(recipe_path("minidocs"))
@@ -31,11 +31,39 @@ def test_a_row_changes_what_it_says_and_nothing_else(row: GridRow) -> None:
     changes = {key: value for key, value in row.changes.items() if not key.startswith("stage.")}
     words = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     found = row.apply(RECIPE)
-    assert found.model_copy(update={"stage": RECIPE.stage}) == load_recipe(recipe_path("minidocs"), words)
+    assert found.model_copy(update={"stage": RECIPE.stage}) == RECIPE
+    assert found.system(row.name) == load_recipe(recipe_path("minidocs"), words).for_system(row.system)
     stage = {key.split(".")[-1]: value for key, value in row.changes.items() if key.startswith("stage.document.")}
-    stage |= {key.split(".")[-1]: attrgetter(key)(RECIPE_FIELDS) * factor for key, factor in row.scaled.items()}
-    document = RECIPE.stage["document"].model_copy(update={"system": row.system, **stage})
-    assert found.stage == {"sentence": RECIPE.stage["sentence"], row.name: document}
+    scaled = {key: attrgetter(key)(RECIPE_FIELDS) for key in row.scaled}
+    stage |= {key.split(".")[-1]: type(value)(value * row.scaled[key]) for key, value in scaled.items()}
+    stage |= {"system": row.system, "init_from": row.starts_from}
+    assert found.stage[row.name].training() == RECIPE.stage["document"].model_copy(update=stage).training()
+    assert list(found.stage) == ["sentence", *(one.name for one in row.chain)]
+    assert found.stage["sentence"] == RECIPE.stage["sentence"]
+
+
+def test_a_row_wins_over_changes_of_the_document_stage_and_keeps_the_others() -> None:
+    recipe = load_recipe(recipe_path("minidocs"), ["stage.document.qcn.scope=sentence", "stage.document.qcn.rounds=2"])
+    found = ROWS["joint"].apply(recipe).system("joint").qcn
+    assert (found.scope, found.rounds) == ("joint", 2)
+
+
+def test_the_stages_of_hierarchical_attention_are_those_published() -> None:
+    """The encoder first, then both sides from its weights; in the fair row, with the steps of one stage in all."""
+    for name, factor in (("han", 2), ("han-joint", 1)):
+        recipe = ROWS[name].apply(RECIPE)
+        _, first, second = recipe.stage
+        assert [recipe.system(stage).han.side for stage in (first, second)] == ["encoder", "joint"]
+        assert (recipe.stage[first].init_from, recipe.stage[second].init_from) == ("sentence", first)
+        steps = [recipe.stage[stage].steps for stage in (first, second)]
+        assert sum(steps) == factor * RECIPE.stage["document"].steps
+        assert steps[0] == steps[1]
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(1, 1), (2, 1), (5, 2), (1800, 900)])
+def test_half_of_some_steps_is_a_whole_number_of_them(steps: int, expected: int) -> None:
+    recipe = shape(RECIPE, steps)
+    assert [ROWS[name].apply(recipe).stage[name].steps for name in ("han-joint-first", "han-joint")] == [expected] * 2
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS["routing"].rows.keys() - {"qcn", "qcn+reg", "capsnet"}))
@@ -60,7 +88,7 @@ def test_every_reading_of_the_regulariser_is_an_option_of_the_routing() -> None:
 def test_no_two_rows_of_an_experiment_are_the_same_or_have_one_title(layout: GridLayout) -> None:
     recipe = load_recipe(recipe_path("europarl-small" if layout.name == "trials" else "minidocs"))
     applied = [(row.apply(recipe), row) for row in layout.rows.values()]
-    described = [(one.system(row.name), one.stage[row.name], one.regulariser, row.starts_from) for one, row in applied]
+    described = [(one.system(row.name), one.stage[row.name].training()) for one, row in applied]
     assert [one for number, one in enumerate(described) if one in described[:number]] == []
     titles = [row.title for row in layout.rows.values()]
     assert len(set(titles)) == len(titles)
@@ -71,7 +99,7 @@ def test_rows_start_from_rows_of_their_experiment() -> None:
     for layout in LAYOUTS.values():
         started = {row.starts_from for row in layout.rows.values()} - {"sentence"}
         assert started <= layout.rows.keys()
-        assert all(layout.rows[name].starts_from == "sentence" for name in started)
+        assert all(layout.rows[name].starts_from == "sentence" for name in started)  # `Grid.rows` adds one, no more
 
 
 def test_every_system_of_table_2_and_every_control_is_a_rival() -> None:
@@ -97,9 +125,10 @@ def test_every_row_of_the_paper_is_there_and_both_sentence_rows_have_a_second_st
     assert rows.keys() >= TABLE2.keys() | {"capsnet", "qcn-shuffled", "qcn-noise"}
     grid = toy(Path("nowhere"), only=None)
     stages = {row.name: grid.recipe_of(Cell(1, row)).stage[row.name] for row in grid.rows}
-    fixed = {name: stage.model_copy(update={"system": "qcn"}) for name, stage in stages.items() if name != "zhang"}
-    assert {stage.init_from for stage in stages.values()} == {"sentence"}
-    assert len({stage.model_dump_json() for stage in fixed.values()}) == 1  # steps, dropout and all the rest
+    others = {"zhang", "han", "han-joint", "han-joint-first"}
+    fixed = {name: {**stage.training(), "system": "qcn"} for name, stage in stages.items() if name not in others}
+    assert len({json.dumps(stage) for stage in fixed.values()}) == 1  # steps, dropout and all the rest
+    assert fixed["qcn"]["init_from"] == "sentence"
     assert stages["zhang"].inherited_rate == 0
 
 
@@ -115,9 +144,9 @@ def test_figures_move_one_setting_and_hold_the_others(name: str, values: range, 
     grid = toy(Path("nowhere"), layout=LAYOUTS[name], only=None)
     found = []
     for row in grid.rows:
-        recipe = grid.recipe_of(Cell(1, row))
-        found.append((recipe.history.sentences, recipe.qcn.capsules, recipe.qcn.rounds))
-        assert recipe.stage[row.name].system == "qcn+reg"
+        system = grid.recipe_of(Cell(1, row)).system(row.name)
+        found.append((system.history.sentences, system.qcn.capsules, system.qcn.rounds))
+        assert system.name == "qcn+reg"
     assert found == [tuple(value if one is None else one for one in fixed) for value in values]
 
 
@@ -163,12 +192,12 @@ def test_trials_change_one_thing_and_leave_the_test_part_alone(name: str) -> Non
 
 
 def test_trials_are_all_there() -> None:
-    assert LAYOUTS["trials"].rows.keys() == CHANGED.keys() | {"transformer", "qcn", "qcn+reg"}
+    assert LAYOUTS["trials"].rows.keys() == CHANGED.keys() | {"transformer", "qcn", "qcn+reg", "concat-n"}
 
 
 def _settings(grid: Grid, row: GridRow) -> dict[tuple[str, str], Any]:
-    values = grid.recipe_of(Cell(1, row)).model_dump()
-    values["stage"] = values["stage"][row.name]
+    recipe = grid.recipe_of(Cell(1, row))
+    values = {**recipe.system(row.name).model_dump(), "stage": recipe.stage[row.name].training()}
     return {
         (table, key): value
         for table in ("qcn", "history", "regulariser", "stage")

@@ -166,29 +166,31 @@ def test_a_row_waits_for_the_row_that_it_starts_from(tmp_path: Path, monkeypatch
 
     def train(_: Grid, cell: Cell, __: Any) -> None:
         begun.append(cell.name)
-        if cell.name == "han-encoder":
+        if cell.name == "han-joint-first":
             raise RunError("no luck today")
 
     monkeypatch.setattr(runner, "provide_corpora", lambda _: {1: None})
     monkeypatch.setattr(runner, "train_and_measure", train)
-    monkeypatch.setattr(Grid, "is_done", lambda _, cell: cell.name in begun and cell.name != "han-encoder")
+    monkeypatch.setattr(Grid, "is_done", lambda _, cell: cell.name in begun and cell.name != "han-joint-first")
     work(grid)
-    assert begun == ["sentence", "concat-2-to-2", "han-encoder", "han-encoder"]
+    assert begun == ["sentence", "concat-2-to-2", "han-joint-first", "han-joint-first"]
     states = {cell.name: state_of(grid, cell) for cell in grid.cells()}
-    assert (states["han-encoder"], states["han-joint"]) == (CellState.FAILED, CellState.BLOCKED)
+    assert (states["han-joint-first"], states["han-joint"]) == (CellState.FAILED, CellState.BLOCKED)
 
 
 def test_rows_compared_by_choices_are_probed_timed_and_have_documents_of_their_seed(tmp_path: Path) -> None:
     layout = replace(LAYOUTS["rivals"], check_every=1)
     recipe = shape(load_recipe(recipe_path("minidocs"), [*TINY, "decoding.length_factor=1"]), 2, 1)
-    grid = toy(tmp_path / "grid", layout=layout, recipe=recipe, only=("han-joint",))
+    grid = toy(tmp_path / "grid", layout=layout, recipe=recipe, only=("han",))
     write_request(grid)
     work(grid)
     texts = [(grid.corpus_home(seed) / "corpus" / "train.en").read_bytes() for seed in (1, 2)]
     assert texts[0] != texts[1]
     for seed in (1, 2):
-        begun = [read(tmp_path / "grid" / f"seed-{seed}" / row / "run.json") for row in ("han-encoder", "han-joint")]
-        assert [run["begun_from"]["run"] for run in begun] == ["sentence", "han-encoder"]
+        begun = [read(tmp_path / "grid" / f"seed-{seed}" / row / "run.json") for row in ("han-first", "han")]
+        assert [run["begun_from"]["run"] for run in begun] == ["sentence", "han-first"]
+        assert [run["settings"]["system"]["han"]["side"] for run in begun] == ["encoder", "joint"]
+        assert [run["settings"]["stage"]["init_from"] for run in begun] == ["sentence", "han-first"]
         assert begun[0]["corpus"]["path"] == str(grid.corpus_home(seed) / "prepared")
     found = aggregate_grid(grid)
     assert (found["check_every"], found["items"], found["corpus"]["per_seed"]) == (1, 36, True)
@@ -200,10 +202,10 @@ def test_rows_compared_by_choices_are_probed_timed_and_have_documents_of_their_s
             assert run["parameters"] == read(home / "run.json")["parameters"]
             assert run["speed"] == read(home / "assessment" / "speed.json")["share"] > 0
             assert [step for step, _ in run["curve"]] == [1, 2]
-    tables = [read(tmp_path / "grid" / f"seed-{seed}" / "han-joint" / "counts.json")["bleu"] for seed in (1, 2)]
+    tables = [read(tmp_path / "grid" / f"seed-{seed}" / "han" / "counts.json")["bleu"] for seed in (1, 2)]
     counts = {s: {"bleu": np.array(t)} for s, t in zip((1, 2), tables, strict=True)}
     pooled = _pooled(grid, "bleu", counts, (1, 2))
     assert pooled.tolist() == [*tables[0], *tables[1]]  # other documents, not the same ones again
     assert [one["experiment"] for one in aggregate_folder(tmp_path / "grid")] == ["rivals"]
-    (grid.speed(Cell(1, layout.rows["han-joint"]))).unlink()
-    assert state_of(grid, Cell(1, layout.rows["han-joint"])) is CellState.UNSCORED
+    (grid.speed(Cell(1, layout.rows["han"]))).unlink()
+    assert state_of(grid, Cell(1, layout.rows["han"])) is CellState.UNSCORED

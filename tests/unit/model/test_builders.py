@@ -10,7 +10,8 @@ from torch import Tensor
 
 from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, StageSettings
-from docaps.model.builders import build_model, count_parameters, dropout_rates
+from docaps.model.builders import build_model, count_parameters, dropout_rates, sketch_model
+from docaps.model.checkpoint import weights_of
 from docaps.model.context.states import FARTHEST
 from docaps.model.layers import DropoutRates
 from docaps.training.objective import compute_loss
@@ -132,11 +133,14 @@ VIEWS = [
     ("han-decoder", 3, 0, True, False, "documents"),
     ("san", WHOLE, 0, False, False, "documents"),
     ("san-offline", WHOLE, WHOLE, False, False, "documents"),
-    ("san-decoder", WHOLE, 0, True, False, "documents"),
-    ("san-decoder-offline", WHOLE, WHOLE, True, False, "documents"),
+    ("san-decoder", WHOLE, 0, False, False, "documents"),  # it drafts translations itself
+    ("san-decoder-offline", WHOLE, WHOLE, False, False, "documents"),
+    ("san-decoder-given", WHOLE, 0, True, False, "documents"),
+    ("san-decoder-offline-given", WHOLE, WHOLE, True, False, "documents"),
     ("san-reach", 2, 2, False, False, "documents"),
     ("concat", 3, 0, False, False, "sentences"),
     ("concat-2-to-2", 1, 0, True, False, "sentences"),
+    ("concat-n-to-n", 3, 0, True, False, "sentences"),
     ("qcn-shuffled", 3, 0, False, True, "sentences"),
     ("qcn-noise", 3, 0, False, False, "sentences"),
 ]
@@ -156,14 +160,16 @@ def test_modes_have_the_weights_they_need() -> None:
     plain = count_parameters(build_model(tiny.settings("transformer"), vocabulary=11))
     attention, forward, norm, matrix, linear = 288, 212, 16, 64, 72
     ending = forward + norm + 2 * matrix
-    hierarchical = 2 * linear + 2 * attention + ending
+    hierarchical = 4 * norm + 2 * attention + ending + 8  # the bias of the gate
     counts = {
         "han": 2 * hierarchical,
+        "han-plain": 2 * (2 * linear + 2 * attention + ending),
         "han-encoder": hierarchical,
         "han-decoder": hierarchical,
         "han-distances": 2 * hierarchical + FARTHEST * 8,
-        "san": 6 * linear + ending,
-        "san-flat": 4 * linear + ending,
+        "san": 6 * matrix + ending + norm,
+        "san-flat": 4 * matrix + ending + norm,
+        "san-plain": 6 * linear + ending,
         "zhang": attention + forward + 2 * norm + norm + 4 * (attention + norm + 2 * matrix),
         "zhang-encoder": attention + forward + 2 * norm + norm + 2 * (attention + norm + 2 * matrix),
         "concat": 0,
@@ -171,3 +177,11 @@ def test_modes_have_the_weights_they_need() -> None:
     }
     for name, expected in counts.items():
         assert count_parameters(build_model(tiny.mode(name), vocabulary=11)) - plain == expected, name
+
+
+@pytest.mark.parametrize("name", sorted([*tiny.BUILT_IN, *tiny.MODES]))
+def test_a_sketch_has_the_weights_of_the_model_without_their_values(name: str) -> None:
+    sketch, model = (build(tiny.mode(name), vocabulary=11) for build in (sketch_model, build_model))
+    found, expected = weights_of(sketch), weights_of(model)
+    assert {key: weight.shape for key, weight in found.items()} == {key: one.shape for key, one in expected.items()}
+    assert {weight.device.type for weight in (*found.values(), *sketch.buffers())} == {"meta"}

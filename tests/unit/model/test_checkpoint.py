@@ -1,6 +1,7 @@
 """Weights survive a file; a damaged file or one of another model is refused, and a failed save leaves the old one."""
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,16 @@ from tests.invariants import tiny
 
 from docaps.errors import CheckpointError
 from docaps.model import checkpoint
-from docaps.model.builders import build_model
-from docaps.model.checkpoint import fill, load_weights, read_weights, weights_of, write_tensors
+from docaps.model.builders import build_model, sketch_model
+from docaps.model.checkpoint import (
+    check_weights,
+    fill,
+    load_weights,
+    read_shapes,
+    read_weights,
+    weights_of,
+    write_tensors,
+)
 from docaps.model.interface import TranslationModel
 
 
@@ -87,6 +96,47 @@ def test_missing_weights_are_named(tmp_path: Path) -> None:
 def test_weights_of_another_model_are_refused(path: Path, other: dict[str, Any], message: str) -> None:
     with pytest.raises(CheckpointError, match=f"the weights belong to another model.*{message}"):
         load_weights(fresh(**other), path)
+
+
+def test_shapes_are_compared_without_reading_the_weights(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("weights are read")
+
+    monkeypatch.setattr(checkpoint, "read_tensors", refuse)
+    sketch = sketch_model(tiny.settings("qcn"), vocabulary=11)
+    assert all(weight.is_meta for weight in sketch.parameters())
+    check_weights(sketch, path)
+    for other in (sketch_model(tiny.settings("qcn"), vocabulary=12), sketch_model(tiny.settings("han"), vocabulary=11)):
+        with pytest.raises(CheckpointError, match="the weights belong to another model"):
+            check_weights(other, path)
+
+
+@pytest.mark.parametrize("length", [0, 1, checkpoint.LARGEST_HEADER + 1, 2**63])
+def test_the_length_of_a_header_has_bounds(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(length.to_bytes(8, "little") + b"{}")
+    os.truncate(path, 2**30)  # sparse: it takes no room on the disk
+    with pytest.raises(CheckpointError, match=r"the weights are damaged: a header of .* bytes, expected 2 to"):
+        read_shapes(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "/dev/zero", "directory"])
+def test_weights_are_a_regular_file(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "model.safetensors"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        path.symlink_to(kind)
+    with pytest.raises(CheckpointError, match=r"the weights are damaged: .*(expected a regular file|directory)"):
+        load_weights(fresh(), path)
+
+
+def test_weights_are_numbers_with_a_fraction(path: Path) -> None:
+    write_tensors(path, {"embeddings.source.weight": torch.ones(3, dtype=torch.int64)})
+    with pytest.raises(CheckpointError, match=r"not weights: 'embeddings.source.weight' is of the type torch.int64"):
+        read_weights(path)
 
 
 def test_taking_over_copies_what_fits_and_reports_the_rest(tmp_path: Path) -> None:

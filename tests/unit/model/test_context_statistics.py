@@ -27,6 +27,14 @@ def test_a_batch_without_any_history_has_no_statistics() -> None:
     assert model.trace(collate([Window(tiny.sentence(5, 6))], tiny.K)) == ()
 
 
+def test_a_sentence_that_sees_an_end_mark_alone_has_statistics() -> None:
+    batch = collate([Window(tiny.sentence(5, 6))], tiny.K)
+    (share,) = tiny.build(tiny.settings("zhang")).trace(batch)
+    assert share.name == "context_share"
+    assert share.values.isfinite().all()
+    assert tiny.build(tiny.mode("zhang-without-mark")).trace(batch) == ()
+
+
 def test_each_system_has_its_statistics() -> None:
     everything = {"coupling_entropy", "pcc", "capsule_length", "attention", "context_share"}
     assert set(traces("qcn")) == set(traces("qcn+reg")) == everything

@@ -34,3 +34,13 @@ def test_a_card_of_a_bare_run_says_what_is_missing(tmp_path: Path) -> None:
     (run / "metrics.jsonl").unlink()
     assert "Not measured yet: run `docaps report`" in as_card(read_results(run))
     assert "| test | BLEU | 61.20 |" in as_card(read_results(write_sentence_run(tmp_path)))
+
+
+def test_a_card_shows_the_settings_of_its_own_system(results: list[RunResults]) -> None:
+    run = next(run for run in results if run.system == "qcn-shuffled")
+    system = {"name": "han", "han": {"side": "encoder"}, "qcn": {"rounds": 3}}
+    settings = {"system": system, "stage": {"steps": 7}}
+    card = as_card(replace(run, system="han", description={**run.description, "settings": settings}))
+    assert "| `system.han.side` | `encoder` |" in card
+    assert "| `stage.steps` | `7` |" in card
+    assert "rounds" not in card

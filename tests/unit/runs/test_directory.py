@@ -3,13 +3,14 @@
 import errno
 import os
 import re
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from docaps.errors import RunError
-from docaps.files import read_json, write_json
+from docaps.files import LARGEST_DESCRIPTION, read_json, write_json
 from docaps.runs.directory import FINISHED, FORMAT, INTERRUPTED, LOCK, Run, locked, now, open_run, versions
 
 
@@ -49,6 +50,13 @@ def test_an_unfinished_run_is_refused_with_its_status(tmp_path: Path, status: st
 def test_a_broken_description_is_reported_with_its_file(tmp_path: Path, text: str, fault: str) -> None:
     Run(tmp_path).description.write_text(text)
     assert re.search(fault, message(tmp_path))
+
+
+def test_a_description_has_at_most_four_megabytes(tmp_path: Path) -> None:
+    Run(tmp_path).write({"status": FINISHED})
+    with Run(tmp_path).description.open("a") as file:
+        file.write(" " * LARGEST_DESCRIPTION)
+    assert "run.json: cannot be read: it has more than 4,194,304 bytes" in message(tmp_path)
 
 
 def test_a_run_without_a_format_is_of_docaps_0_1(tmp_path: Path) -> None:
@@ -110,6 +118,46 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_untouched(tmp_path: Pat
     with pytest.raises(RunError, match="the lock is a symbolic link: remove it"), locked(run):
         pass
     assert target.read_text() == "text"
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_hard_link(path: Path) -> None:
+    (path.parent / "precious").write_text("")
+    path.hardlink_to(path.parent / "precious")
+
+
+def make_text(path: Path) -> None:
+    path.write_text("mine")
+
+
+@pytest.mark.parametrize("make", [make_pipe, make_hard_link, make_text])
+def test_a_lock_that_docaps_did_not_make_is_refused_and_kept(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / LOCK)
+    before = {path.name: path.lstat().st_ino for path in tmp_path.iterdir()}
+    with pytest.raises(RunError, match="the lock is not one of docaps, which is an empty file"), locked(Run(tmp_path)):
+        pass
+    assert {path.name: path.lstat().st_ino for path in tmp_path.iterdir()} == before
+
+
+def test_clearing_removes_the_files_of_a_run_and_links_but_nothing_else(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    own = ["model.safetensors", "snapshots/step-3.safetensors", "text/bpe.codes", "assessment/scores.json"]
+    others = ["notes.md", "text/notes.md", "snapshots/step-3.txt", "contrast/mine.json", ".run.json.mine"]
+    for name in (*own, *others, "run.json"):
+        (run.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (run.path / name).write_text("text")
+    (tmp_path / "elsewhere" / "dev").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "dev" / "scores.json").write_text("text")
+    (run.path / "held-out").symlink_to(tmp_path / "elsewhere")
+    (run.path / "metrics.jsonl").symlink_to(tmp_path / "elsewhere" / "dev" / "scores.json")
+    run.clear()
+    left = {str(path.relative_to(run.path)) for path in run.path.rglob("*") if not path.is_dir()}
+    assert left == set(others)
+    assert not (run.path / "assessment").exists()
+    assert (tmp_path / "elsewhere" / "dev" / "scores.json").read_text() == "text"
 
 
 def test_versions_and_time_are_those_of_this_machine() -> None:

@@ -1,5 +1,6 @@
 """A stopped and resumed training equals an uninterrupted one: weights, optimiser, log, choice of the best."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 import pytest
 import torch
 from tests.invariants import tiny
+from tests.unit.training.tiny_training import CPU
 
 from docaps import progress
 from docaps.batches.prefetch import StepData
+from docaps.config import SYSTEMS
+from docaps.config.model_settings import ConcatSettings
 from docaps.corpus.store import Store
 from docaps.errors import CheckpointError, RunError
 from docaps.files import sha256
@@ -19,7 +23,7 @@ from docaps.model.checkpoint import read_tensors, read_weights, write_tensors
 from docaps.runs.directory import Run, locked
 from docaps.runs.training_log import read_metrics
 from docaps.training.learner import Learner
-from docaps.training.stages import train_recipe
+from docaps.training.stages import Stage, train_recipe
 from docaps.training.state import TRAINER_STATE, read_state
 
 STEPS = 12
@@ -103,6 +107,46 @@ def test_stopped_and_continued_is_uninterrupted(
     assert rows(pieces) == rows(whole)
 
 
+@pytest.mark.parametrize("name", ["zhang", "han", "san", "san-decoder"])
+def test_rivals_stopped_and_continued_are_uninterrupted(store: Store, tmp_path: Path, name: str) -> None:
+    """Those that read other sentences with the weights of the sentence model still do so after a stop."""
+    system, tables = tiny.MODES.get(name, (name, {}))
+    changed = {"system": system, "steps": STEPS, "dropout": 0.3, "validate_every": 3, "save_every": 5, "result": "last"}
+    chosen = tiny.recipe(stage__document={**tiny.recipe().stage["document"].model_dump(), **changed, **tables})
+    (sentence,) = train_recipe(chosen, store, tmp_path / "whole", stages=["sentence"])
+    shutil.copytree(sentence.path.parent, tmp_path / "pieces")
+    (whole,) = train_recipe(chosen, store, tmp_path / "whole", stages=["document"])
+    for step, fault in ((7, Killed()), (8, Interrupted(15))):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Learner, "compute", stop_at(step, fault))
+            with pytest.raises(type(fault)):
+                train_recipe(chosen, store, tmp_path / "pieces", stages=["document"])
+    (pieces,) = train_recipe(chosen, store, tmp_path / "pieces", stages=["document"])
+    assert sha256(pieces.weights) == sha256(whole.weights)
+    assert rows(pieces) == rows(whole)
+
+
+def test_the_weights_that_other_sentences_are_read_with_are_those_of_the_first_stage(
+    store: Store, tmp_path: Path
+) -> None:
+    """At the beginning of the stage, and when it goes on with other weights."""
+    chosen = tiny.recipe(
+        stage__document={**tiny.recipe().stage["document"].model_dump(), "system": "san", "steps": STEPS}
+    )
+    (sentence,) = train_recipe(chosen, store, tmp_path, stages=["sentence"])
+    expected = read_weights(sentence.weights)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "compute", stop_at(7, Interrupted(15)))
+        with pytest.raises(Interrupted):
+            train_recipe(chosen, store, tmp_path, stages=["document"])
+    saved = read_state(Run(tmp_path / "document").state)
+    for state in (None, saved):
+        model = Stage("document", chosen, store, tmp_path)._make_learner(CPU, state).model.train()
+        reader = dict(model._reader().named_parameters())
+        assert all(torch.equal(reader[name], weight) for name, weight in expected.items())
+    assert not any(torch.equal(weight, expected[name]) for name, weight in model.named_parameters() if name in expected)
+
+
 def test_the_optimiser_is_the_same_too(store: Store, tmp_path: Path) -> None:
     stop(store, tmp_path / "whole", 11, Interrupted(2))
     for step, fault in ((7, Interrupted(2)), (9, Killed()), (11, Interrupted(15))):
@@ -113,6 +157,22 @@ def test_the_optimiser_is_the_same_too(store: Store, tmp_path: Path) -> None:
     assert sum(name.endswith("/exp_avg_sq") for name in whole.tensors) > 10
     for name, tensor in whole.tensors.items():
         assert torch.equal(tensor, pieces.tensors[name]), name
+
+
+def test_concatenation_with_a_discounted_loss_and_vectors_of_segments_is_resumed_alike(
+    store: Store, tmp_path: Path
+) -> None:
+    chosen = {"mode": "n-to-n", "discount": 0.1, "shift": 4, "segments": True}
+    given = recipe(system="concat").model_copy(update={"concat": ConcatSettings(**chosen)})
+    (whole,) = train_recipe(given, store, tmp_path / "whole", stages=["sentence"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "compute", stop_at(8, Killed()))
+        with pytest.raises(Killed):
+            train_recipe(given, store, tmp_path / "pieces", stages=["sentence"])
+    (pieces,) = train_recipe(given, store, tmp_path / "pieces", stages=["sentence"])
+    assert sha256(pieces.weights) == sha256(whole.weights)
+    assert rows(pieces) == rows(whole)
+    assert any(row["loss"] > row["cross_entropy"] for row in rows(whole) if "loss" in row)
 
 
 def test_files_that_are_no_longer_needed_are_removed(store: Store, tmp_path: Path) -> None:
@@ -196,6 +256,30 @@ def damage_by_no_trainer_state(path: Path) -> None:
     write_tensors(path, read_tensors(path)[0], {TRAINER_STATE: '{"step": 3}'})
 
 
+def change_tensor(path: Path, old: str, new: str, value: torch.Tensor | None = None) -> None:
+    """Store a tensor of a state under another name, or with another value."""
+    tensors, notes = read_tensors(path)
+    name = next(one for one in tensors if one.endswith(old))
+    found = tensors.pop(name)
+    write_tensors(path, tensors | {name.replace(old, new): found if value is None else value}, notes)
+
+
+def damage_by_a_moment_of_another_shape(path: Path) -> None:
+    change_tensor(path, "/exp_avg", "/exp_avg", torch.ones(3))
+
+
+def damage_by_a_moment_that_is_missing(path: Path) -> None:
+    change_tensor(path, "/exp_avg_sq", "/exp_avg_cubed")
+
+
+def damage_by_a_count_that_is_whole(path: Path) -> None:
+    change_tensor(path, "/step", "/step", torch.tensor(3))
+
+
+def damage_by_the_moments_of_another_weight(path: Path) -> None:
+    change_tensor(path, "weight/exp_avg", "height/exp_avg")
+
+
 def damage_by_emptiness(path: Path) -> None:
     path.write_bytes(b"")
 
@@ -208,6 +292,10 @@ def damage_by_emptiness(path: Path) -> None:
         (damage_by_another_model, "is the state of another model"),
         (damage_by_no_trainer_state, "not a saved training state"),
         (damage_by_emptiness, "the weights are damaged"),
+        (damage_by_a_moment_of_another_shape, r"the optimiser's tensors of .* do not fit: found exp_avg \(3,\)"),
+        (damage_by_a_moment_that_is_missing, r"the optimiser's tensors of .* do not fit: .*exp_avg_cubed"),
+        (damage_by_a_count_that_is_whole, r"the optimiser's tensors of .* do not fit"),
+        (damage_by_the_moments_of_another_weight, r"is the state of another model: '.*height' is not in it"),
     ],
 )
 def test_a_damaged_state_is_refused(store: Store, tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
@@ -220,6 +308,33 @@ def test_a_damaged_state_is_refused(store: Store, tmp_path: Path, damage: Callab
     assert caught.value.path == state
     assert sha256(state) == before
     train_recipe(recipe(), store, tmp_path, stages=["sentence"], overwrite=True)
+
+
+@pytest.mark.parametrize("folder", ["text", "snapshots", "tensorboard"])
+def test_a_link_in_place_of_a_folder_is_refused_on_resuming(store: Store, tmp_path: Path, folder: str) -> None:
+    stop(store, tmp_path, 7, Interrupted(2))
+    run = Run(tmp_path / "sentence")
+    elsewhere = tmp_path / "elsewhere"
+    shutil.rmtree(run.path / folder, ignore_errors=True)
+    elsewhere.mkdir()
+    (elsewhere / "step-00000009.safetensors").write_text("mine")
+    (run.path / folder).symlink_to(elsewhere)
+    with pytest.raises(RunError, match=f"{folder}: is a symbolic link: put the folder itself here"):
+        train(store, tmp_path)
+    assert [path.name for path in elsewhere.iterdir()] == ["step-00000009.safetensors"]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_log_that_is_no_file_of_its_own_is_refused(store: Store, tmp_path: Path, kind: str) -> None:
+    stop(store, tmp_path, 7, Interrupted(2))
+    run = Run(tmp_path / "sentence")
+    run.metrics.rename(tmp_path / "log")
+    before = (tmp_path / "log").read_bytes() + b"mine"
+    (tmp_path / "log").write_bytes(before)
+    run.metrics.symlink_to(tmp_path / "log") if kind == "link" else os.mkfifo(run.metrics)
+    with pytest.raises(OSError, match=r"Too many levels of symbolic links|it is a named pipe"):
+        train(store, tmp_path)
+    assert (tmp_path / "log").read_bytes() == before
 
 
 def test_an_unfinished_run_can_be_copied_and_resumed(store: Store, tmp_path: Path) -> None:
@@ -305,3 +420,37 @@ def test_an_older_run_that_saved_no_state_starts_anew_with_all_dropouts(store: S
     make_older(Run(tmp_path / "sentence"))
     run = train(store, tmp_path, **FEW)
     assert sha256(run.weights) == sha256(train(store, tmp_path / "new", **FEW).weights)
+
+
+@pytest.mark.parametrize("name", ["zhang", "han", "san"])
+def test_a_rival_begun_before_the_published_forms_goes_on_in_its_own(
+    store: Store, tmp_path: Path, said: list[str], name: str
+) -> None:
+    """All its settings that the version did not know stay as they were; only those of its own table are named."""
+    tables = {key: dict(SYSTEMS[key].settings.EARLIER) for key in ("zhang", "han", "san")}  # type: ignore[union-attr]
+    changed = {"system": name, "steps": STEPS, "save_every": 5, "result": "last"}
+    stage = {**tiny.recipe().stage["document"].model_dump(), **changed}
+    before, today = tiny.recipe(stage__document=stage, **tables), tiny.recipe(stage__document=stage)
+    (sentence,) = train_recipe(before, store, tmp_path / "whole", stages=["sentence"])
+    shutil.copytree(sentence.path.parent, tmp_path / "older")
+    (whole,) = train_recipe(before, store, tmp_path / "whole", stages=["document"])
+    older = Run(tmp_path / "older" / "document")
+    for step, recipes in ((6, before), (8, today)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Learner, "compute", stop_at(step, Interrupted(15)))
+            with pytest.raises(Interrupted):
+                train_recipe(recipes, store, tmp_path / "older", stages=["document"])
+        description = older.read()
+        for table, earlier in tables.items():
+            for key in earlier:
+                description["settings"]["system"][table].pop(key, None)
+        older.write(description)
+    train_recipe(today, store, tmp_path / "older", stages=["document"])
+    assert sha256(older.weights) == sha256(whole.weights)
+    were = [line for line in said if "begun by an older version" in line]
+    assert len(were) == 2
+    assert [f"{name}.{key} = {value}" in were[0] for key, value in tables[name].items()] == [True] * len(tables[name])
+    assert not any(f"{other}." in were[0] for other in tables.keys() - {name})
+    train_recipe(today, store, tmp_path / "older", stages=["document"])
+    assert said[-1] == f"{older.path}: finished already, kept"
+    assert not older.read()["settings"]["system"][name].keys() & tables[name].keys()

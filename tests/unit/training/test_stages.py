@@ -16,8 +16,8 @@ from docaps.batches.batch import collate
 from docaps.batches.prefetch import StepBatch, StepData
 from docaps.batches.sampling import StreamPosition
 from docaps.batches.windows import window_of
-from docaps.corpus.store import Store
-from docaps.errors import ConfigError, RunError, TrainingError
+from docaps.corpus.store import Store, open_store
+from docaps.errors import ConfigError, CorpusError, RunError, TrainingError
 from docaps.files import sha256, write_json
 from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_weights
@@ -49,6 +49,16 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
     monkeypatch.setattr(progress, "say", lines.append)
     return lines
+
+
+def test_a_corpus_that_was_changed_is_not_trained_on(store: Store, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(store.path, tmp_path / "prepared"))
+    ids = np.load(copy / "train.source.npy")
+    ids[0] = ids[-2]  # in the vocabulary, so that only the hash tells
+    np.save(copy / "train.source.npy", ids)
+    with pytest.raises(CorpusError, match=r"train\.source\.npy: the prepared corpus is damaged: its SHA-256 is"):
+        stages.train_recipe(tiny.recipe(), open_store(copy), tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_process_that_was_killed_when_it_had_just_finished_leaves_nothing(
@@ -165,6 +175,56 @@ def test_inherited_rate_0_freezes_what_was_taken_over(trained: Path, store: Stor
     assert all(torch.equal(later[name], weight) for name, weight in earlier.items())
     free = read_weights(trained / "document" / "model.safetensors")
     assert not any(torch.equal(free[name], weight) for name, weight in earlier.items())
+
+
+def test_a_stage_may_change_its_system_and_inherits_what_both_have(
+    trained: Path, store: Store, tmp_path: Path, said: list[str]
+) -> None:
+    """As HAN is trained: the encoder's side first, then both; the decoder's weights are new."""
+    sentence = shutil.copytree(trained / "sentence", tmp_path / "sentence")
+    first = {**tiny.recipe().stage["document"].model_dump(), "system": "han", "han": {"side": "encoder"}}
+    recipe = tiny.recipe(stage__document=first, stage__joint={**first, "init_from": "document", "han": None})
+    encoder, joint = stages.train_recipe(recipe, store, sentence.parent, stages=["document", "joint"])
+    assert [run.read()["settings"]["system"]["han"]["side"] for run in (encoder, joint)] == ["encoder", "joint"]
+    assert "han" not in encoder.read()["settings"]["stage"]
+    assert [load_trained(run.path).model.translations for run in (encoder, joint)] == [False, True]
+    (line,) = [line for line in said if line.startswith("joint starts from")]
+    earlier, later = read_weights(encoder.weights), read_weights(joint.weights)
+    new = {name for name in later if name.startswith("decoder_context.")}
+    assert later.keys() - earlier.keys() == new
+    assert line == f"joint starts from document: {len(earlier)} tensors taken over, {len(new)} new (decoder_context)"
+    stages.train_recipe(recipe, store, sentence.parent, stages=["document", "joint"])
+    assert [line.endswith("finished already, kept") for line in said[-2:]] == [True, True]
+
+
+def test_the_same_system_written_in_the_recipe_or_in_the_stage_is_the_same_run(
+    trained: Path, store: Store, said: list[str]
+) -> None:
+    recipe = tiny.recipe(stage__document__qcn={"rounds": tiny.R}, qcn={"capsules": tiny.M})
+    stages.train_recipe(recipe, store, trained, stages=["document"])
+    assert said[-1].endswith("finished already, kept")
+    with pytest.raises(RunError, match="other settings is here"):
+        stages.train_recipe(tiny.recipe(stage__document__qcn={"rounds": tiny.R + 1}), store, trained)
+
+
+def test_a_stage_may_change_the_weight_of_the_regulariser(store: Store, tmp_path: Path) -> None:
+    recipe = tiny.recipe(stage__document__regulariser={"weight": 0.0})
+    stage = stages.Stage("document", recipe, store, tmp_path)
+    stages.train_recipe(recipe, store, tmp_path, stages=["sentence"])
+    learner = stage._make_learner(Device(torch.device("cpu"), torch.float32), None)
+    metrics = learner.step(1, collate([window_of(store.split("train"), 1, tiny.K)], tiny.K))
+    assert metrics["loss"] == metrics["cross_entropy"]
+
+
+def test_a_system_that_reads_initial_weights_needs_some(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        stages.train_recipe(tiny.recipe(stage__sentence__system="san"), store, tmp_path, stages=["sentence"])
+    assert str(caught.value) == (
+        "stage.sentence: san reads other sentences with the weights that the stage starts from: set init_from, or "
+        'san.memory = "current"'
+    )
+    own = {"stage__sentence__system": "san", "stage__sentence__san": {"memory": "current"}}
+    stages.train_recipe(tiny.recipe(**own), store, tmp_path, stages=["sentence"])
 
 
 def test_a_stage_whose_beginning_is_not_there_is_refused(store: Store, tmp_path: Path) -> None:

@@ -27,10 +27,14 @@ GRANULARITIES = {
     "zhang": "sentence",
     "concat": "sentence",
     "concat-2-to-2": "sequential",
+    "concat-n-to-n": "sequential",
+    "concat-shift": "sentence",
     "han": "sequential",
-    "san-decoder": "sequential",
+    "san-decoder": "sentence",
+    "san-decoder-given": "sequential",
     "san-offline": "document",
     "san-decoder-offline": "document",
+    "san-decoder-offline-given": "document",
 }
 
 

@@ -26,7 +26,7 @@ _ENGLISH_SLOTS = _PEOPLE | {"the", "an", "she", "her", "herself"}
 _NOUN_SLOTS = {f"{article}:{case}" for article in ("the", "an") for case in ("nom", "acc", "dat", "gen")}
 _GERMAN_SLOTS = _PEOPLE | _NOUN_SLOTS | {"it", "it:acc", "its"}
 _SPEECH_SLOTS = {"a", "b", "city", "name", "she", "do", "has", "done", "the", "the:acc", "it:acc"}
-_LEAST_NOUNS, _LEAST_FRAMES, _LEAST_CUES, _LEAST_SPOKEN, _LEAST_PEOPLE = 4, 3, 4, 4, 8
+_LEAST_NOUNS, _LEAST_FRAMES, _LEAST_CUES, _LEAST_SPOKEN, _LEAST_PEOPLE, _LEAST_TERMS = 4, 3, 4, 4, 8, 4
 
 
 class Noun(NamedTuple):
@@ -138,6 +138,7 @@ class Lexicon:
     ambiguous: tuple[tuple[Sense, Sense], ...]
     ambiguity_frames: tuple[Clause, ...]
     ambiguity_adjectives: tuple[Phrase, ...]
+    terms: tuple[tuple[Noun, Noun], ...]  # the same thing in German words of one meaning
     addresses: AddressTable
     professions: ProfessionTable
     ellipses: EllipsisTable
@@ -166,6 +167,7 @@ def load_lexicon() -> Lexicon:
         ambiguous=tuple(parse_senses(word, table) for word, table in _read_table(data / "ambiguity.toml").items()),
         ambiguity_frames=_parse_clauses(frames["frames"]),
         ambiguity_adjectives=_parse_phrases(frames["adjectives"]),
+        terms=parse_terms(_read_table(data / "terms.toml")),
         addresses=parse_addresses(_read_table(data / "address.toml")),
         professions=parse_professions(_read_table(data / "professions.toml")),
         ellipses=parse_ellipses(_read_table(data / "ellipsis.toml")),
@@ -227,14 +229,32 @@ def parse_senses(word: str, table: list[dict[str, Any]]) -> tuple[Sense, Sense]:
 
 
 def _parse_sense(word: str, sense: dict[str, Any]) -> Sense:
-    """Parse one sense, whose noun stands with its article: "der Buchstabe, Buchstaben"."""
+    """Parse one sense: its noun, and the sentences that point to it."""
     require({word: sense}, f"{word}.german")
     require({word: sense}, f"{word}.cues", least=_LEAST_CUES)
-    article, _, german = sense["german"].partition(" ")
-    if article not in _ARTICLES:
-        raise ValueError(f"{sense['german']!r} starts with {article!r}, expected der, die or das")
-    noun = parse_noun(f"{word}: {german}", _ARTICLES[article])
+    noun = _parse_noun_with_article(word, sense["german"])
     return Sense(noun, _parse_clauses(sense["cues"]), frozenset(sense.get("avoid", ())))
+
+
+def _parse_noun_with_article(english: str, text: str) -> Noun:
+    """Parse a German noun with its article: "der Buchstabe, Buchstaben"."""
+    article, _, german = text.partition(" ")
+    if article not in _ARTICLES:
+        raise ValueError(f"{text!r} starts with {article!r}, expected der, die or das")
+    return parse_noun(f"{english}: {german}", _ARTICLES[article])
+
+
+def parse_terms(table: dict[str, Any]) -> tuple[tuple[Noun, Noun], ...]:
+    """Parse the nouns with two translations of one meaning."""
+    with naming("terms.toml"):
+        require(table, "terms", least=_LEAST_TERMS)
+        found = []
+        for english, german in table["terms"].items():
+            if len(set(german)) != 2 or len(german) != 2:
+                raise ValueError(f"{english!r} has the translations {german}, expected two different ones")
+            first, second = (_parse_noun_with_article(english, text) for text in german)
+            found.append((first, second))
+    return tuple(found)
 
 
 def _parse_dates(story: dict[str, Any]) -> tuple[Phrase, ...]:

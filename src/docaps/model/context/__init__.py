@@ -4,6 +4,7 @@ sublayer  attention from a layer to a context memory; `Context` plugs a network 
 qcn       capsules of the history: the query-guided capsule network, the plain one, and a control with noise
 zhang     an encoder of the history, and gates
 states    a Transformer whose last layers attend to states of other sentences; the base of han and san
+drafts    greedy translations of other sentences
 han       hierarchical attention
 san       selective attention, with sparsemax
 concat    concatenated sentences

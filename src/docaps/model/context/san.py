@@ -1,8 +1,8 @@
 """Selective attention: sparse attention to the sentences of the whole document and to their words.
 
-Departure from the paper: the feed-forward network is a whole sub-layer, with residual and norm; rows without other
-sentences are unchanged. References: Maruf et al. (2019); Martins and Astudillo (2016) for sparsemax. Dimensions:
-B batch, L length, K other sentences, N words of such a sentence, C scores, H heads, Dh size of a head, D model size.
+Departure from the paper: rows without other sentences are unchanged. References: Maruf et al. (2019); Martins and
+Astudillo (2016) for sparsemax. Dimensions: B batch, L length, K other sentences, N words of such a sentence, C scores,
+H heads, Dh size of a head, D model size.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from docaps.config.model_settings import Weighting
@@ -20,6 +20,7 @@ from docaps.model.fast.dropout import Dropout
 from docaps.model.hypotheses import Rows
 from docaps.model.interface import DecoderState
 from docaps.model.layers import FeedForward, Gate, Residual, Shape
+from docaps.model.mixed_precision import to_autocast_dtype
 
 HIDDEN = -2.0
 """A score so far below the highest that sparsemax gives it no weight: only scores less than 1 below it get any."""
@@ -39,34 +40,59 @@ class SelectiveAttention(StateAttention):
     """Weight sentences by their means and words within each sentence; or (`flat`) all words at once."""
 
     def __init__(
-        self, *, shape: Shape, attention: Literal["hierarchical", "flat"], sentences: Weighting, words: Weighting
+        self,
+        *,
+        shape: Shape,
+        attention: Literal["hierarchical", "flat"],
+        sentences: Weighting,
+        words: Weighting,
+        bias: bool,
+        residual: bool,
     ) -> None:
         super().__init__()
         self.heads = shape.heads
         self.weightings = sentences, words
-        self.word_query, self.word_key, self.value, self.output = (shape.projection() for _ in range(4))
+        self.word_query, self.word_key, self.value, self.output = (shape.projection(bias=bias) for _ in range(4))
         hierarchical = attention == "hierarchical"
-        self.sentence_query, self.sentence_key = (shape.projection() if hierarchical else None for _ in range(2))
-        self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
+        self.sentence_query, self.sentence_key = (
+            shape.projection(bias=bias) if hierarchical else None for _ in range(2)
+        )
+        self.feed_forward = FeedForward(shape)
+        self.feed_forward_residual = Residual(shape) if residual else None
+        self.norms = None if residual else nn.ModuleList(nn.LayerNorm(shape.size) for _ in range(2))
         self.dropout, self.weight_dropout = Dropout(shape.dropout.sublayers), Dropout(shape.dropout.attention)
         self.gate = Gate(size=shape.size)
 
-    def project(self, words: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"]) -> DecoderState:
+    def project(
+        self, words: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"], keys: Float[Tensor, "B K N D"] | None = None
+    ) -> DecoderState:
         """Return keys and values of words, and keys of the means of their sentences."""
-        real = mask.unsqueeze(-1).to(words.dtype)
-        means = (words * real).sum(dim=2) / real.sum(dim=2).clamp_min(1)  # (B, K, D)
+        compared, real = words if keys is None else keys, mask.unsqueeze(-1).to(words.dtype)
+        means = (compared * real).sum(dim=2) / real.sum(dim=2).clamp_min(1)  # (B, K, D)
         sentences = means if self.sentence_key is None else self.sentence_key(means)
-        keys, values = (self._split(layer(words)).movedim(-2, 1) for layer in (self.word_key, self.value))
-        return SanMemory(keys, values, self._split(sentences).movedim(-2, 1), mask)
+        parts = self.word_key(compared), self.value(words), sentences
+        compared, values, sentences = (self._split(part).movedim(-2, 1) for part in parts)
+        return SanMemory(compared, values, sentences, mask)
 
-    def forward(self, states: Float[Tensor, "B L D"], memory: DecoderState) -> Float[Tensor, "B L D"]:
+    def forward(
+        self, states: Float[Tensor, "B L D"], memory: DecoderState, queries: Float[Tensor, "B L D"] | None = None
+    ) -> Float[Tensor, "B L D"]:
         """Mix each state with its context; rows without context are unchanged."""
         memory = cast(SanMemory, memory)
-        weights = self.weight_dropout(self._weigh(states, memory).flatten(3))  # (B, H, L, K N)
+        weights = self._weigh(states if queries is None else queries, memory).flatten(3)  # (B, H, L, K N)
+        weights = self.weight_dropout(weights)
         found = weights.to(memory.values.dtype) @ memory.values.flatten(2, 3)  # (B, H, L, Dh)
         context = self.dropout(self.output(found.transpose(1, 2).flatten(2)))
-        mixed = self.gate(states, self.feed_forward_residual(context, self.feed_forward))
+        mixed = self.gate(states, self._transform(context))
         return torch.where(memory.mask.flatten(1).any(dim=1)[:, None, None], mixed, states)
+
+    def _transform(self, context: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        """Run the feed-forward network: between two norms, or as a sub-layer."""
+        if self.norms is None:
+            return cast(Residual, self.feed_forward_residual)(context, self.feed_forward)  # type: ignore[no-any-return]
+        before, after = self.norms
+        inputs = to_autocast_dtype(before(context))
+        return after(self.dropout(self.feed_forward(inputs)))  # type: ignore[no-any-return]
 
     def _weigh(self, states: Float[Tensor, "B L D"], memory: SanMemory) -> Float[Tensor, "B H L K N"]:
         """Return the attention weights of each state."""

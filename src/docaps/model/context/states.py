@@ -1,15 +1,18 @@
 """Attention to the states of other sentences, at the last layers of encoder and decoder.
 
 Dimensions: B batch, S source length, T target length, L any length, K sentences in view, N words of such a sentence,
-U distinct sentences, D model size.
+NT words of its translation, U distinct sentences, D model size.
 
 The states of other sentences are those of the sentence model, without context. So a translation depends only on the
 sentences in view and their translations.
 """
 
+import copy
 from abc import abstractmethod
-from dataclasses import replace
-from typing import cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,10 +20,11 @@ from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
+from docaps.model.context.drafts import LONGEST, MOST_IN_TRAINING, Drafts, search_greedily
 from docaps.model.interface import DecoderState, Encoding
 from docaps.model.layers import Backbone, WordVectors
-from docaps.model.mixed_precision import without_autocast_cache
-from docaps.model.transformer import Transformer, TransformerState
+from docaps.model.mixed_precision import without_autocast, without_autocast_cache
+from docaps.model.transformer import Decoded, DecoderLayer, Transformer, TransformerState
 
 FARTHEST = 16
 """The largest distance; sentences further away count as being at this distance."""
@@ -30,36 +34,94 @@ class StateAttention(nn.Module):
     """An attention at the last layer to the states of other sentences."""
 
     @abstractmethod
-    def project(self, words: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"]) -> DecoderState:
-        """Return keys and values of the states of other sentences."""
+    def project(
+        self, words: Float[Tensor, "B K N D"], mask: Bool[Tensor, "B K N"], keys: Float[Tensor, "B K N D"] | None = None
+    ) -> DecoderState:
+        """Return keys and values of the states of other sentences; `keys` are compared with queries, if given."""
 
     @abstractmethod
-    def forward(self, states: Float[Tensor, "B L D"], memory: DecoderState) -> Float[Tensor, "B L D"]:
-        """Mix each state with its context; rows without context are unchanged."""
+    def forward(
+        self, states: Float[Tensor, "B L D"], memory: DecoderState, queries: Float[Tensor, "B L D"] | None = None
+    ) -> Float[Tensor, "B L D"]:
+        """Mix each state with its context; rows without context are as `alone` returns them."""
+
+    def alone(self, states: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        """Return the states of sentences without context: by default unchanged."""
+        return states
 
 
 Attentions = tuple[StateAttention | None, StateAttention | None]
 """Those of encoder and decoder, if they have one."""
 
 
-class StatesTransformer(Transformer):
-    """A Transformer whose last layers attend to the states of the other sentences in view.
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """Which states of other sentences are attended to, and how they are computed."""
 
-    `gradient` lets gradients into these states; `distances` adds the vector of a sentence's distance to its states.
-    """
+    gradient: bool = False
+    """Let gradients into them."""
+    distances: bool = False
+    """Add the vector of a sentence's distance to them."""
+    hidden: tuple[int, ...] = ()
+    """Tokens whose states are not attended to."""
+    hidden_outputs: bool = False
+    """At the decoder, hide states by the token that they predict instead of the one they read."""
+    initial: bool = False
+    """In training, compute them with the weights that the training starts from, without dropout."""
+    attended: bool = False
+    """At the decoder, queries and keys are what its last feed-forward network reads instead of its last states."""
+    drafts: bool = False
+    """At the decoder, attend to greedy translations made without context instead of given ones."""
+
+
+class OtherWords(NamedTuple):
+    """States of the words of other sentences, which of them are shown, and what is compared with queries, if other."""
+
+    states: Float[Tensor, "B K M D"]
+    mask: Bool[Tensor, "B K M"]
+    keys: Float[Tensor, "B K M D"] | None = None
+
+
+class StatesTransformer(Transformer):
+    """A Transformer whose last layers attend to the states of the other sentences in view."""
 
     sampling = "documents"
 
     def __init__(
-        self, backbone: Backbone, attentions: Attentions, *, history: int, future: int, gradient: bool, distances: bool
+        self, backbone: Backbone, attentions: Attentions, *, history: int, future: int, options: MemoryOptions
     ) -> None:
         super().__init__(backbone)
         self.encoder_context, self.decoder_context = attentions
-        self.history, self.future, self.translations = history, future, self.decoder_context is not None
-        self.gradient = gradient
-        self.distances = nn.Embedding(FARTHEST, backbone.shape.size) if distances else None
+        self.options, self.reads_initial_weights = options, options.initial
+        self.history, self.future = history, future
+        self.translations = self.decoder_context is not None and not options.drafts
+        self.distances = nn.Embedding(FARTHEST, backbone.shape.size) if options.distances else None
         if self.distances is not None:  # at first the order of sentences is unknown
             nn.init.zeros_(self.distances.weight)
+        self._drafts = Drafts()
+        self._initial: tuple[StatesTransformer, ...] = ()
+        """The model that training started from; in a tuple, so that its weights are not among this model's."""
+        self._drafter: tuple[StatesTransformer, ...] = ()
+        """The same in double precision, for drafts."""
+
+    def start_training(self) -> None:
+        """Keep copies of the initial weights, if other sentences are to be read with them."""
+        self._initial, self._drafter = (), ()
+        if not self.options.initial:
+            return
+        reader = copy.deepcopy(self).eval().requires_grad_(False)
+        if self.options.drafts:
+            # In lower precision, the words of a draft would depend on which sentences are drafted with it. A resumed
+            # training drafts each sentence again, with others, and must find the same words.
+            drafter = copy.deepcopy(reader).double()
+            drafter._drafts = Drafts(MOST_IN_TRAINING)
+            self._drafter = (drafter,)
+        self._initial = (reader,)
+
+    def train(self, mode: bool = True) -> "StatesTransformer":
+        """Switch between training and evaluation; the drafts of one are not those of the other."""
+        self._drafts.clear()
+        return super().train(mode)
 
     def _encode(
         self, batch: Batch, vectors: WordVectors, inputs: Float[Tensor, "B S D"], trace: bool = False
@@ -67,54 +129,119 @@ class StatesTransformer(Transformer):
         """Encode the sentences, then attend to the others."""
         encoding = super()._encode(batch, vectors, inputs, trace)
         if self.encoder_context is not None and bool(batch.history_mask.any()):
-            memory = self.encoder_context.project(*self._with_distances(*self._source_states(batch.history)))
+            memory = self.encoder_context.project(*self._with_distances(self._source_words(batch.history)))
             encoding = replace(encoding, states=self.encoder_context(encoding.states, memory))
-        if self.decoder_context is not None and batch.target_history is not None:
-            states = self._target_states(batch.history, batch.target_history)
-            encoding = replace(encoding, target_context=self.decoder_context.project(*self._with_distances(*states)))
+        else:
+            encoding = self._without_context(encoding)
+        translations = self._draft(batch.history) if self.options.drafts else batch.target_history
+        if self.decoder_context is not None and translations is not None:
+            words = self._with_distances(self._target_words(batch.history, translations))
+            encoding = replace(encoding, target_context=self.decoder_context.project(*words))
         return encoding
 
-    def _finish(self, states: Float[Tensor, "B T D"], state: TransformerState) -> Float[Tensor, "B T D"]:
+    def _finish(self, decoded: Decoded, state: TransformerState) -> Float[Tensor, "B T D"]:
         """Attend from the decoder's last states to those of other translations."""
-        if self.decoder_context is None or state.target_context is None:
-            return states
-        return self.decoder_context(states, state.target_context)  # type: ignore[no-any-return]
+        if self.decoder_context is None:
+            return decoded.states
+        if state.target_context is None:
+            return self.decoder_context.alone(decoded.states)
+        return self.decoder_context(decoded.states, state.target_context, self._keys(decoded))  # type: ignore[no-any-return]
 
-    def _with_distances(
-        self, words: Float[Tensor, "B K M D"], mask: Bool[Tensor, "B K M"]
-    ) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
+    def _keys(self, decoded: Decoded) -> Float[Tensor, "B T D"] | None:
+        """Return what queries and keys are made of, if not of the last states."""
+        if not self.options.attended:
+            return None
+        return cast(DecoderLayer, self.decoder[-1]).feed_forward_residual.inputs(decoded.attended)
+
+    def _without_context(self, encoding: Encoding) -> Encoding:
+        """Return what the decoder reads of sentences without context."""
+        if self.encoder_context is None:
+            return encoding
+        return replace(encoding, states=self.encoder_context.alone(encoding.states))
+
+    def _with_distances(self, words: OtherWords) -> OtherWords:
         """Add the vector of its distance to each sentence's states, if the model has such vectors."""
         if self.distances is None:
-            return words, mask
-        distances = torch.arange(words.shape[1], device=words.device).clamp_max(FARTHEST - 1)
+            return words
+        distances = torch.arange(words.mask.shape[1], device=words.mask.device).clamp_max(FARTHEST - 1)
         vectors = self.scale * self.distances(distances)  # scaled like word vectors, so that they learn as fast
-        return words + vectors.unsqueeze(1).to(words.dtype), mask
+        added = vectors.unsqueeze(1).to(words.states.dtype)
+        return OtherWords(words.states + added, words.mask, None if words.keys is None else words.keys + added)
 
-    def _source_states(self, history: Int[Tensor, "B K N"]) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
+    def _reader(self) -> "StatesTransformer":
+        """Return the model that reads other sentences: this one or, in training, the one that it started from."""
+        return self._kept_or_self(self._initial)
+
+    def _kept_or_self(self, kept: "tuple[StatesTransformer, ...]") -> "StatesTransformer":
+        if not self.training or not kept:
+            return self
+        return kept[0].to(self.embeddings.source.weight.device)
+
+    def _source_words(self, history: Int[Tensor, "B K N"]) -> OtherWords:
         """Return the encoder's states of source sentences, each distinct one encoded once."""
         sentences, index = distinct(with_end_tokens(history))
-        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
-            states = self._encode_alone(sentences).states
-        return states[index], (sentences != PAD)[index] & _worded(history)
+        with without_autocast_cache(), torch.set_grad_enabled(self.options.gradient and torch.is_grad_enabled()):
+            states = self._reader()._encode_alone(sentences).states
+        return OtherWords(states[index], self._shown(sentences)[index] & _worded(history))
 
-    def _target_states(
-        self, history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]
-    ) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
+    def _target_words(self, history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]) -> OtherWords:
         """Return the decoder's states of translations, each distinct pair decoded once."""
         begun = torch.nn.functional.pad(translations, (1, 0), value=BOS)
         source = with_end_tokens(history)
         pairs, index = distinct(torch.cat((source, begun), dim=-1))
         sentences, written = pairs.split((source.shape[-1], begun.shape[-1]), dim=1)
-        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
-            state = cast(TransformerState, self.start(self._encode_alone(sentences)))
-            states, _ = self._decode(self._with_positions(self.embeddings.target(written)), state)
-        return states[index], (written != PAD)[index] & _worded(translations)
+        with without_autocast_cache(), torch.set_grad_enabled(self.options.gradient and torch.is_grad_enabled()):
+            decoded = self._reader()._decode_alone(sentences, written)
+            keys = self._reader()._keys(decoded)
+        shown = self._shown(with_end_tokens(translations) if self.options.hidden_outputs else begun)
+        return OtherWords(decoded.states[index], shown & _worded(translations), None if keys is None else keys[index])
+
+    def _shown(self, words: Int[Tensor, "*any M"]) -> Bool[Tensor, "*any M"]:
+        """Return which words may be attended to."""
+        hidden = torch.tensor(self.options.hidden, dtype=words.dtype, device=words.device)
+        return (words != PAD) & ~torch.isin(words, hidden)
+
+    def _draft(self, history: Int[Tensor, "B K N"]) -> Int[Tensor, "B K NT"] | None:
+        """Translate other sentences without context; sentences without words have no translation."""
+        if not bool((history != PAD).any()):
+            return None
+        drafter, (sentences, index) = self._kept_or_self(self._drafter), distinct(with_end_tokens(history))
+        with torch.no_grad(), without_autocast_cache() if drafter is self else without_autocast(), _evaluated(drafter):
+            drafts = drafter._drafts.of(sentences, drafter._weight_versions(), drafter._translate_alone)
+        return drafts[index].masked_fill(~_worded(history), PAD)
+
+    def _weight_versions(self) -> tuple[int, ...]:
+        """Return numbers that change whenever a weight does."""
+        return tuple(weight._version for weight in self.parameters() if not weight.is_inference())
 
     def _encode_alone(self, sentences: Int[Tensor, "U M"]) -> Encoding:
         """Encode sentences as the sentence model does."""
         alone = Batch(sentences, sentences.new_zeros(len(sentences), 0, 0))
         vectors = self._look_up(alone)
         return super()._encode(alone, vectors, self._with_positions(vectors.source))
+
+    def _decode_alone(self, sentences: Int[Tensor, "U M"], written: Int[Tensor, "U NT"]) -> Decoded:
+        """Decode given translations of sentences without context."""
+        state = cast(TransformerState, self.start(self._without_context(self._encode_alone(sentences))))
+        return self._decode(self._with_positions(self.embeddings.target(written)), state)
+
+    def _translate_alone(self, sentences: Int[Tensor, "U M"]) -> Int[Tensor, "U NT"]:
+        """Translate sentences greedily, without context."""
+        hypotheses = self.hypothesise(self._without_context(self._encode_alone(sentences)), 1)
+        return search_greedily(hypotheses, LONGEST * (sentences != PAD).sum(dim=1))
+
+
+@contextmanager
+def _evaluated(model: nn.Module) -> Iterator[None]:
+    """Run the block without dropout."""
+    training = model.training
+    if training:
+        model.eval()
+    try:
+        yield
+    finally:
+        if training:
+            model.train()
 
 
 def distinct(sentences: Int[Tensor, "B K M"]) -> tuple[Int[Tensor, "U M"], Int[Tensor, "B K"]]:

@@ -4,7 +4,7 @@ Dimensions: B batch, S source length, C context vectors, K history sentences, N 
 M capsules, D model size, E size of context vectors, R routing iterations.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -62,7 +62,7 @@ class ContextSublayer(nn.Module):
     def measure(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> ContextUse:
         """Return what this layer does with the context, for diagnosis."""
         memory, (_, visible) = self.project(context), _visible(context.mask)
-        inputs = self.residual.norm(states) if self.residual.norm_first else states
+        inputs = self.residual.inputs(states)
         found = self.attention(inputs, memory, visible)
         lengths = [torch.linalg.vector_norm(vectors, dim=-1) for vectors in (found, states)]
         return ContextUse(self.attention.weights(inputs, memory, visible).mean(dim=1), lengths[0] / lengths[1])
@@ -83,7 +83,7 @@ class Context:
 
     `network(words, word_mask, sentence, sentence_mask, trace)` takes embeddings (not scaled, without positions) of the
     history, (B, K, N, D), nearest sentence first, and of the sentence, (B, S, D); it returns a `ContextMemory`.
-    It is not called for a batch without any history.
+    It is not called for a batch without any history, unless an end mark closes each history.
     """
 
     network: nn.Module
@@ -99,10 +99,15 @@ class Context:
     """Let the decoder's layers attend to the context, too."""
     shuffled: bool = False
     """Take the history from another document."""
+    end_mark: bool = False
+    """Close the history with an end mark; rows without history then have a context, too."""
+    dropout: bool = True
+    """Drop out what the sub-layers return, as in other sub-layers."""
 
     def sublayer(self, shape: Shape) -> ContextSublayer:
         """Make the context sub-layer of one layer."""
         attention = Attention(shape, memory_size=self.size)
         if self.silent:  # its bias is zero already
             nn.init.zeros_(attention.output.weight)
-        return ContextSublayer(attention=attention, residual=Residual(shape, gate=self.gate))
+        merging = shape if self.dropout else replace(shape, dropout=replace(shape.dropout, sublayers=0.0))
+        return ContextSublayer(attention=attention, residual=Residual(merging, gate=self.gate))

@@ -3,7 +3,8 @@
 Reference: Zhang et al. (2018). Dimensions: B batch, S source length, K history sentences, N words of a history
 sentence, L words of the history in all, D model size.
 
-Departure from the paper: rows without any history skip the sub-layers, so the sentence model translates them.
+An end mark closes the context, so a row without any history attends to that mark. Without the mark, a departure from
+the paper, such a row skips the sub-layers, and the sentence model translates it.
 """
 
 import math
@@ -22,10 +23,10 @@ from docaps.model.transformer import EncoderLayer
 class ContextEncoder(nn.Module):
     """Encoder layers over the words of all history sentences, concatenated, with positions."""
 
-    def __init__(self, *, shape: Shape, layers: int) -> None:
+    def __init__(self, *, shape: Shape, layers: int, input_dropout: bool) -> None:
         super().__init__()
         self.positions = Positions(size=shape.size)
-        self.dropout = Dropout(shape.dropout.embeddings)
+        self.dropout = Dropout(shape.dropout.embeddings if input_dropout else 0.0)
         self.layers = nn.ModuleList(EncoderLayer(shape, None) for _ in range(layers))
         self.norm = shape.last_norm()
         self.scale = math.sqrt(shape.size)

@@ -31,11 +31,13 @@ class Cache:
     word is then one contiguous write.
     """
 
-    def __init__(self, width: int, source: int = 0) -> None:
+    def __init__(self, width: int, source: int = 0, begun: KeysAndValues | None = None) -> None:
         self._width, self._source = width, source
         self._orders = (SIDE_BY_SIDE, SIDE_BY_SIDE) if width == 1 else (ACROSS, PLAIN)
         self._kept: list[Tensor] = []  # keys and values, (B, H, room, Dh)
         self._length = 0
+        if begun is not None:
+            self.append(begun)
 
     @property
     def keys(self) -> Float[Tensor, "B H C Dh"]:
@@ -81,13 +83,21 @@ Write = Callable[[Tensor, DecoderState, Tensor | None], tuple[Tensor, DecoderSta
 class SharedHypotheses:
     """Hypotheses of a Transformer that share source and cache.
 
-    The mask of slots is 0 where a hypothesis may look, minus infinity elsewhere.
+    The mask of slots is 0 where a hypothesis may look, minus infinity elsewhere; `hidden` is that of the slots that are
+    taken already, as by earlier translations.
     """
 
-    def __init__(self, write: Write, score: Score, state: DecoderState, source: Float[Tensor, "B S D"]) -> None:
+    def __init__(
+        self,
+        write: Write,
+        score: Score,
+        state: DecoderState,
+        source: Float[Tensor, "B S D"],
+        hidden: Float[Tensor, "B 1 C"] | None = None,
+    ) -> None:
         self._write, self._score, self._state = write, score, state
-        self._hidden = source.new_zeros(len(source), 1, 0)  # (B, W, C)
-        self._single = True  # a single hypothesis sees all slots
+        self._hidden = source.new_zeros(len(source), 1, 0) if hidden is None else hidden  # (B, W, C)
+        self._single = True  # a single hypothesis needs no mask of its own
 
     def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
         """Append a word to each hypothesis, in a slot of its own, and return the best next words."""

@@ -59,6 +59,9 @@ def _table(found: Diagnosis, name: str) -> Table:
         f"On {found.text}. Change: of perplexity, relative to no history, computed from the two perplexities. "
         "p-values are over documents."
     )
+    if found.translations is not None:
+        shown = "reference translations" if found.translations == "reference" else "the model's own translations"
+        caption += f" Histories are shown with {shown}."
     head += ["BLEU"] * bleu + ["right choices, %"] * accuracy
     return Table(f"Histories of {name}", [head], rows, caption=caption, style="conditions")
 

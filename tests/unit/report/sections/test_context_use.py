@@ -59,6 +59,16 @@ def test_a_change_is_that_of_the_two_perplexities_beside_it(run: Path) -> None:
     assert [bar.split(" ")[-1] for bar in told.split("; ")] == [text for text in changes if text != "+0.0\u202f%"]
 
 
+@pytest.mark.parametrize(
+    ("translations", "text"),
+    [("reference", "shown with reference translations."), ("own", "shown with the model&#39;s own translations.")],
+)
+def test_the_translations_shown_are_named(run: Path, translations: str, text: str) -> None:
+    assert "Histories are shown with" not in build_page([read_results(run)], title="T")
+    change(run, translations=translations)
+    assert f"Histories are {text}" in build_page([read_results(run)], title="T")
+
+
 def test_p_values_stand_in_their_rows(run: Path) -> None:
     found = read_results(run).diagnosis
     assert found is not None
