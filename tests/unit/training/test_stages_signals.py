@@ -151,7 +151,7 @@ def test_a_run_without_files_names_none(store: Store, sentence: Run, tmp_path: P
 
 
 def test_selection_needs_batches_of_sentences(store: Store, sentence: Run, file: Path, tmp_path: Path) -> None:
-    expected = 'stage.document.select: san trains on whole documents: sampling = "sentences" changes that'
+    expected = 'select: san trains on whole documents: sampling = "sentences" changes that'
     with pytest.raises(ConfigError, match=expected):
         train(store, sentence, tmp_path, steps=1, system="san", **settings_of("select", file))
 
