@@ -283,9 +283,11 @@ def test_a_dry_run_says_what_signals_mark_and_trains_nothing(chain: Chain, tmp_p
     assert (select["sentences"], select["of"]) == (2, stage["sentences"])
     assert select["drawn"] == round((stage["sentences"] - 2) / 3)
     text = succeed(*options(chain, tmp_path / "out", **changes), "--dry-run").out
-    assert "25.0% of each batch from 2 selected sentences" in text
+    assert f"{select['share']:.1%} of each batch from 2 selected sentences" in text
     assert "10% of the words of each source are hidden" in text
     assert not (tmp_path / "out").exists()
+    whole = docaps(*options(chain, tmp_path / "out", **{**changes, "system": "san"}), "--dry-run")
+    assert (whole.code, "select: san trains on whole documents" in whole.err) == (1, True)
     missing = docaps(*options(chain, tmp_path / "out", **{**changes, "select": "gone.txt"}), "--dry-run")
     assert missing.code == 1
     assert "gone.txt: no such file of annotations in the working directory or in" in missing.err

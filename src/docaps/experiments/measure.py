@@ -197,7 +197,7 @@ class _Pace:
         trained = settings.model_copy(update={"freeze_inherited_steps": 0})  # a fresh model inherits nothing
         self._learner = Learner(model, settings=trained, regulariser_weight=weight, device=device)
         data = store.split("train")
-        signals = read_signals(settings, store, data, seed=recipe.seed)
+        signals = read_signals(settings, store, data, seed=recipe.seed, sampling=kind)
         sampler = make_sampler(kind, data, budget=settings.batch_tokens, seed=recipe.seed, signals=signals)
         self._steps: Iterator[StepData] = load_steps(data, sampler, history=model.view)
         self._taken = 0

@@ -261,10 +261,7 @@ class Stage:
     def _sampler(self, data: Split, model: TranslationModel) -> Sampler:
         """Return the sampler of the stage, or of the model if the stage names none, with the stage's signals."""
         kind = self.settings.sampling or model.sampling
-        if kind == "documents" and self.settings.select is not None:
-            message = f'{self.settings.system} trains on whole documents: sampling = "sentences" changes that'
-            raise ConfigError(f"stage.{self.name}.select: {message}")
-        signals = read_signals(self.settings, self.store, data, seed=self.recipe.seed)
+        signals = read_signals(self.settings, self.store, data, seed=self.recipe.seed, sampling=kind)
         for name, words in describe_signals(count_signals(signals, data)).items():
             progress.say(f"{name}: {words}")
         sampler = make_sampler(kind, data, budget=self.settings.batch_tokens, seed=self.recipe.seed, signals=signals)

@@ -64,10 +64,7 @@ def train(store: Store, sentence: Run, out: Path, *, steps: int = 4, **settings:
     return train_recipe(tiny.recipe(**changes), store, out, stages=["document"], init_from=sentence.path)[0]
 
 
-@pytest.mark.parametrize(
-    "signal",
-    ["all", "freeze_inherited_steps", *(pytest.param(name, marks=pytest.mark.stress) for name in ONE_BY_ONE)],
-)
+@pytest.mark.parametrize("signal", ["all", "freeze_inherited_steps", *ONE_BY_ONE])
 def test_four_steps_are_two_and_two_more(store: Store, sentence: Run, file: Path, tmp_path: Path, signal: str) -> None:
     chosen = settings_of(signal, file)
     whole = train(store, sentence, tmp_path / "whole", **chosen)
@@ -154,7 +151,7 @@ def test_a_run_without_files_names_none(store: Store, sentence: Run, tmp_path: P
 
 
 def test_selection_needs_batches_of_sentences(store: Store, sentence: Run, file: Path, tmp_path: Path) -> None:
-    expected = 'stage.document.select: san trains on whole documents: sampling = "sentences" changes that'
+    expected = 'select: san trains on whole documents: sampling = "sentences" changes that'
     with pytest.raises(ConfigError, match=expected):
         train(store, sentence, tmp_path, steps=1, system="san", **settings_of("select", file))
 
