@@ -207,12 +207,12 @@ def test_a_row_of_another_experiment_is_refused(tmp_path: Path) -> None:
 def test_a_row_that_begins_with_the_model_of_another_has_it_trained_first(tmp_path: Path) -> None:
     small = ["--dir", tmp_path / "rivals", *TINY, "--only", "han-joint"]
     found = json.loads(succeed("experiment", "rivals", *small, "--json").out)
-    names = ("sentence", "han-encoder", "han-joint")
+    names = ("sentence", "han-joint-first", "han-joint")
     runs = [tmp_path / "rivals" / "seed-1" / name for name in names]
-    assert [read(run / "run.json")["begun_from"]["run"] for run in runs[1:]] == ["sentence", "han-encoder"]
+    assert [read(run / "run.json")["begun_from"]["run"] for run in runs[1:]] == ["sentence", "han-joint-first"]
     for name, run in zip(names, runs, strict=True):
         assert f" --seeds 1 --only {name} " in told_by_card(run)
-    assert [row["row"] for row in found["rows"]] == ["han-encoder", "han-joint"]
+    assert [row["row"] for row in found["rows"]] == ["han-joint-first", "han-joint"]
     assert all(run["speed"] > 0 for row in found["rows"] for run in row["runs"])
     table = (tmp_path / "rivals" / "rivals.md").read_text(encoding="utf-8")
     assert "| row | parameters | speed | all |" in table
