@@ -10,7 +10,7 @@ from docaps.corpus.contrastive.contrastive_set import PRONOUN
 from docaps.corpus.mining.ellipsis import ELLIPSIS, find_ellipses
 from docaps.corpus.mining.formality import FORMALITY, find_formality, label_document
 from docaps.corpus.mining.genders import Genders, count_articles
-from docaps.corpus.mining.pronouns import find_pronouns
+from docaps.corpus.mining.pronouns import find_likely_pronouns, find_pronouns
 from docaps.corpus.mining.repetition import COUNTED, REPETITION, WordCounts, count_words, find_options, find_repetitions
 from docaps.corpus.mining.rule_tables import Rules
 from docaps.corpus.mining.sentences import Finding, pairs_of
@@ -47,6 +47,8 @@ class DocumentFindings:
 
     findings: tuple[Finding, ...]
     addresses: tuple[str | None, ...] = ()
+    likely: tuple[Finding, ...] = ()
+    """What an earlier sentence may decide: for training, not for items."""
 
 
 def choose_phenomena(names: str | None, rules: Rules) -> tuple[str, ...]:
@@ -125,9 +127,11 @@ def _search(knowledge: Knowledge, wanted: Search, documents: Sequence[Sides]) ->
 def search_document(document: Sides, knowledge: Knowledge, wanted: Search) -> DocumentFindings:
     """Return what is found in one document, in order of its sentences."""
     pairs, rules, found = pairs_of(*document), knowledge.rules, list[Finding]()
-    addresses: tuple[str | None, ...] = ()
+    addresses, likely = tuple[str | None, ...](), list[Finding]()
     if PRONOUN in wanted.phenomena and rules.pronoun:
         found += find_pronouns(pairs, rules.pronoun, knowledge.genders, wanted.reach)
+        certain = {one.sentence for one in found}
+        likely += [one for one in find_likely_pronouns(pairs, rules.pronoun) if one.sentence not in certain]
     if FORMALITY in wanted.phenomena and rules.formality:
         addresses = tuple(label_document(pairs, rules.formality))
         found += find_formality(pairs, rules.formality, wanted.reach)
@@ -135,4 +139,4 @@ def search_document(document: Sides, knowledge: Knowledge, wanted: Search) -> Do
         found += find_ellipses(pairs, rules.ellipsis, wanted.reach)
     if REPETITION in wanted.phenomena:
         found += find_repetitions(pairs, knowledge.options, wanted.reach)
-    return DocumentFindings(tuple(sorted(found, key=lambda one: one.sentence)), addresses)
+    return DocumentFindings(tuple(sorted(found, key=lambda one: one.sentence)), addresses, tuple(likely))

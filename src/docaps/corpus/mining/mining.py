@@ -160,7 +160,7 @@ def _annotate(
     """
     for start, document in found:
         decided = {one.sentence for one in document.findings if one.phenomenon == FORMALITY}
-        marks = [_of_finding(start, one, tokens) for one in document.findings]
+        marks = [_of_finding(start, one, tokens) for one in (*document.findings, *document.likely)]
         marks += [
             Annotation(sentence=start + number + 1, phenomenon=FORMALITY, label=label)
             for number, label in enumerate(document.addresses)
@@ -180,7 +180,7 @@ def _of_finding(start: int, found: Finding, tokens: TokenDocuments | None) -> An
         sentence=number + 1,
         phenomenon=found.phenomenon,
         label=found.label,
-        distance=found.distance,
+        distance=found.distance or None,
         tokens=positions,
     )
 

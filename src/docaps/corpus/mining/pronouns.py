@@ -1,4 +1,8 @@
-"""Pronouns: *it* is er, sie or es, by the gender of a noun in an earlier sentence."""
+"""Pronouns: *it* is er, sie or es, by the gender of a noun in an earlier sentence.
+
+A finding is certain where the noun was found. Where it was not, the sentence may still need context (or have its noun
+itself): such likely findings are for training only.
+"""
 
 from collections.abc import Sequence
 
@@ -7,6 +11,7 @@ from docaps.corpus.mining.genders import Genders, Mention
 from docaps.corpus.mining.rule_tables import PronounRules
 from docaps.corpus.mining.sentences import Finding, Pair, Words
 
+LIKELY = "pronoun-likely"
 LATEST = 5
 """The last place of the source pronoun, if the translation begins with its pronoun."""
 
@@ -18,6 +23,20 @@ def find_pronouns(document: Sequence[Pair], rules: PronounRules, genders: Gender
         if number and is_candidate(pair.source, rules):
             finding = _examine(document, number, rules, genders, reach)
             found += [finding] if finding else []
+    return found
+
+
+def find_likely_pronouns(document: Sequence[Pair], rules: PronounRules) -> list[Finding]:
+    """Return the pronouns of a document that have a gender, wherever their noun is; neither items nor certain."""
+    found = []
+    for number, pair in enumerate(document):
+        pronoun = _find_pronoun(pair, rules) if number and is_candidate(pair.source, rules) else None
+        if pronoun is not None:
+            place, case = pronoun
+            label = pair.target.lower[place]
+            found.append(
+                Finding(sentence=number, phenomenon=LIKELY, label=label, distance=0, places=(place,), form=case)
+            )
     return found
 
 
@@ -33,13 +52,11 @@ def _examine(
 ) -> Finding | None:
     """Return the finding of a sentence, if its pronoun is certain and an earlier sentence has its noun."""
     pair = document[number]
-    places = pair.target.places(rules.pronouns)
-    if len(places) != 1 or not _is_translation(pair, places[0], rules):
+    pronoun = _find_pronoun(pair, rules)
+    if pronoun is None:
         return None
-    (place,) = places
-    word, case = pair.target.lower[place], _case(pair.target, place, rules)
-    if case is None or rules.blocking_target.search(" ".join(pair.target.lower)):
-        return None
+    place, case = pronoun
+    word = pair.target.lower[place]
     gender = next(gender for gender, form in rules.forms[case].items() if form == word)
     if genders.may_hold(pair.target, gender, place):
         return None  # the noun may be in the sentence itself
@@ -52,6 +69,17 @@ def _examine(
         sentence=number, phenomenon=PRONOUN, label=word, distance=distance, places=(place,), cue=mention.words,
         form=case, wrong=wrong,
     )  # fmt: skip
+
+
+def _find_pronoun(pair: Pair, rules: PronounRules) -> tuple[int, str] | None:
+    """Return place and case of the only word that can translate the source pronoun, if that is certain."""
+    places = pair.target.places(rules.pronouns)
+    if len(places) != 1 or not _is_translation(pair, places[0], rules):
+        return None
+    case = _case(pair.target, places[0], rules)
+    if case is None or rules.blocking_target.search(" ".join(pair.target.lower)):
+        return None
+    return places[0], case
 
 
 def _is_translation(pair: Pair, place: int, rules: PronounRules) -> bool:

@@ -82,7 +82,7 @@ class Finding:
     label: str
     """The answer, such as the pronoun."""
     distance: int
-    """How many sentences back the deciding one is."""
+    """How many sentences back the deciding one is; 0: unknown."""
     places: tuple[int, ...]
     """Numbers of the target words that are decided."""
     cue: str = ""

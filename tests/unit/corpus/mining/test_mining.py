@@ -12,6 +12,7 @@ from docaps.corpus.contrastive import read_items, write_items
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.mining import Mined, MiningOptions, mine_documents, mine_store
 from docaps.corpus.mining.knowledge import choose_phenomena
+from docaps.corpus.mining.pronouns import LIKELY
 from docaps.corpus.mining.rule_tables import load_rules
 from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
@@ -145,3 +146,14 @@ def test_phenomena_are_chosen_by_name() -> None:
     assert choose_phenomena("repetition, pronoun", rules) == ("pronoun", "repetition")
     with pytest.raises(ConfigError, match="no rules for the phenomenon 'ellipsis': there are pronoun, formality"):
         choose_phenomena("ellipsis", load_rules("en", "fr"))
+
+
+def test_likely_pronouns_are_annotated_and_no_items() -> None:
+    orphan = (("We were late.", "Wir kamen zu spät."), ("It was cheap.", "Sie war billig."))
+    mined = mine_documents(
+        [document(TEACHING), document(orphan)], ("en", "de"), MiningOptions(workers=1, balanced=False)
+    )
+    number = len(TEACHING) + 2
+    (mark,) = (one for one in mined.annotations if one.phenomenon == LIKELY)
+    assert (mark.sentence, mark.label, mark.distance) == (number, "sie", None)
+    assert not [item for item in mined.items if item.source == "It was cheap."]

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from docaps.corpus.mining.genders import Genders
-from docaps.corpus.mining.pronouns import find_pronouns
+from docaps.corpus.mining.pronouns import LIKELY, find_likely_pronouns, find_pronouns
 from docaps.corpus.mining.rule_tables import load_rules
 from docaps.corpus.mining.sentences import Finding, pairs_of
 
@@ -103,3 +103,25 @@ def test_a_sentence_that_goes_on_with_the_pronoun_is_passed_over(genders: Gender
 def test_beyond_a_noun_of_unknown_gender_nothing_is_certain(genders: Genders) -> None:
     unknown = ("There was a glurk.", "Da lag irgendwo Glurk herum.")
     assert not find(genders, COAT, unknown, ("It was warm.", "Er war warm."))
+
+
+def test_a_pronoun_whose_noun_is_not_found_is_likely_wherever_it_may_be(genders: Genders) -> None:
+    assert RULES.pronoun is not None
+    unknown = (RAIN, ("It was warm.", "Er war warm."))
+    assert find(genders, *unknown) == []
+    (likely,) = find_likely_pronouns(pairs_of(*zip(*unknown, strict=True)), RULES.pronoun)
+    assert (likely.sentence, likely.phenomenon, likely.label, likely.distance) == (1, LIKELY, "er", 0)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("It was warm, and it was dry.", "Er war warm und trocken."),  # two source pronouns
+        ("It was warm.", "Er war warm, sie kalt."),  # two candidates
+        ("They were warm.", "Sie waren warm."),
+        ("We think it said that he was late.", "Wir denken, dass er zu spät kam."),  # another source pronoun
+    ],
+)
+def test_a_doubtful_pronoun_is_not_even_likely(pair: tuple[str, str]) -> None:
+    assert RULES.pronoun is not None
+    assert find_likely_pronouns(pairs_of(*zip(RAIN, pair, strict=True)), RULES.pronoun) == []
