@@ -267,7 +267,8 @@ def _print_next(out: Path, prepared: Path | None, *, has_items: bool) -> None:
         commands += [("judge items", f"open {out / PAGE} in a browser")]
         commands += [("test a model", console.typed("contrast", "RUN", "--set", "jsonl", out / ITEMS))]
     if prepared is not None:
-        call = console.typed("train", "RECIPE", "--corpus", prepared, "--set", f"stage.document.select={out / MARKS}")
-        commands += [("train on it", call)]
+        stage = (f"select={out / MARKS}", "select_share=0.3", 'select_phenomena=["pronoun"]')
+        settings = [word for setting in stage for word in ("--set", f"stage.document.{setting}")]
+        commands += [("train on it", console.typed("train", "RECIPE", "--corpus", prepared, *settings))]
     if commands:
         console.print_next(commands)
