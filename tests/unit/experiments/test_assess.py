@@ -238,3 +238,12 @@ def test_a_run_of_no_grid_has_all_scores_and_its_data_once_for_each_corpus(
     )
     measure_test_part(run, store)
     assert json.loads(run.results.read_text(encoding="utf-8")) == found
+
+
+def test_files_of_others_are_not_replaced_by_an_assessment(runs: tuple[Run, Run], store: Store, tmp_path: Path) -> None:
+    run = Run(Path(shutil.copytree(runs[0].path, tmp_path / "run")))
+    (run.assessment / "request.json").unlink()
+    (run.assessment / "notes.md").write_text("mine")
+    with pytest.raises(RunError, match=r"assessment: the directory holds something else \(notes.md\)"):
+        assess(run, store, labels=LABELS)
+    assert (run.assessment / "notes.md").read_text() == "mine"

@@ -51,6 +51,18 @@ def test_likelihoods_alone_do_not_pass_for_translations(copy: Path) -> None:
     assert read(run.results)["parts"]["dev"]["scores"] == scores
 
 
+def test_files_of_others_are_not_replaced_by_measurements(copy: Path) -> None:
+    run = toy(copy).run(Cell(1, LAYOUTS["table2"].rows["qcn+reg"]))
+    run.results.unlink()
+    shutil.rmtree(run.held_out_dev)
+    run.held_out_dev.mkdir()
+    (run.held_out_dev / "notes.md").write_text("mine")
+    work(toy(copy))
+    assert [path.name for path in run.held_out_dev.iterdir()] == ["notes.md"]
+    (first, _) = read(copy / "attempts" / "seed-1.qcn+reg.json")
+    assert "dev: the directory holds something else (notes.md)" in first["error"]
+
+
 @pytest.mark.parametrize("system", ["transformer", "han"])
 def test_a_system_is_timed_against_the_sentence_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str

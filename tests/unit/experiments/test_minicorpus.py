@@ -8,6 +8,7 @@ from docaps.config import PreparationSettings
 from docaps.corpus.contrastive import read_items
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.minidocs import MiniCorpus, generate_corpus
+from docaps.errors import CorpusError
 from docaps.experiments.minicorpus import labels_of_test, prepare_once, write_once
 
 
@@ -27,6 +28,19 @@ def test_all_of_the_corpus_is_prepared(corpus: MiniCorpus, tmp_path: Path) -> No
     assert store.raw("test") == [ParallelDocument(document.source, document.target) for document in corpus.test]
     assert store.contrastive is not None
     assert read_items(store.contrastive) == list(corpus.contrastive)
+
+
+def test_files_of_others_are_kept(corpus: MiniCorpus, tmp_path: Path) -> None:
+    for name in ("corpus", "prepared"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "notes.md").write_text("mine")
+    with pytest.raises(CorpusError, match=r"corpus: the directory holds something else \(notes.md\)"):
+        write_once(tmp_path / "corpus", corpus)
+    write_once(tmp_path / "text", corpus)
+    with pytest.raises(CorpusError, match="prepared: exists and is not a prepared corpus"):
+        prepare_once(tmp_path / "text", PreparationSettings(merges=50), tmp_path / "prepared")
+    for name in ("corpus", "prepared"):
+        assert [path.name for path in (tmp_path / name).iterdir()] == ["notes.md"]
 
 
 def test_nothing_is_written_or_prepared_twice(corpus: MiniCorpus, tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ def test_a_saved_codec_is_the_same(codec: Codec, tmp_path: Path) -> None:
         ("languages.json", None, "languages.json: no such file"),
         ("languages.json", b"{}", "source_language"),
         ("languages.json", b"[]", "cannot be used"),
+        ("languages.json", b'{"source_language": 5, "target_language": "de"}', "source_language is not a text: 5"),
         ("languages.json", b"{", "languages.json:1: not valid JSON"),
         ("vocabulary.json", None, "vocabulary.json: no such file"),
         ("vocabulary.json", b"3", "cannot be used"),
