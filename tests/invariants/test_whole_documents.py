@@ -130,7 +130,7 @@ def test_earlier_sentences_count_as_far_as_the_view_goes(store: Store, name: str
     (before,), (after,) = translate(trained, STORY), translate(trained, ["a dog ran", *STORY[1:]])
     found = moved(before, after)
     near = [bool(text) and 0 < place <= trained.model.history for place, text in enumerate(STORY)]
-    if not tiny.reads_history(system):
+    if not tiny.reads_history(system) and not trained.model.translations:
         assert not any(found[1:])
     elif not trained.model.translations:
         # A sparse attention may pass over a sentence that it could look at.

@@ -6,12 +6,14 @@ capsules (one for each history sentence, or one for all), E capsule size, R rout
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from docaps.batches.batch import Batch
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.context.sublayer import ContextMemory, ContextUse
 from docaps.model.interface import Trace
 
@@ -21,7 +23,8 @@ LOUDEST = 2.0
 
 def trace_context(context: ContextMemory, uses: Sequence[ContextUse], batch: Batch) -> tuple[Trace, ...]:
     """Return all statistics that apply to this network."""
-    found, words = [], batch.history_mask
+    found: list[Trace] = []
+    words = batch.history_mask if context.tokens is None else context.tokens != PAD
     if context.coupling is not None:  # its entropy over the capsules, for each word
         most = math.log(max(context.coupling.shape[3], 2))
         entropy = torch.special.entr(context.coupling).sum(dim=3) / most  # (R, B, K, N)
@@ -30,21 +33,22 @@ def trace_context(context: ContextMemory, uses: Sequence[ContextUse], batch: Bat
         title = "correlation of words and query (PCC)"
         found.append(_by_iteration("pcc", title, context.correlation, words.unsqueeze(2), -1.0))
     if context.capsules is not None:
-        found.append(trace_lengths(context.capsules, context.mask))
+        found.append(trace_lengths(context))
         found += trace_attention(uses, context, batch.source_mask)
     return (*found, *trace_shares(uses, context, batch.source_mask))
 
 
-def trace_lengths(capsules: Float[Tensor, "B G M E"], visible: Bool[Tensor, "B C"]) -> Trace:
+def trace_lengths(context: ContextMemory) -> Trace:
     """Return the lengths of capsules, which are below 1."""
+    capsules = cast(Tensor, context.capsules)
     lengths = torch.linalg.vector_norm(capsules, dim=-1)  # (B, G, M)
-    values = lengths.masked_fill(~visible.view_as(lengths), torch.nan).transpose(0, 1).flatten(1)
-    return Trace("capsule_length", "length of capsules", _groups(capsules), values, 0.0, 1.0)
+    values = lengths.masked_fill(~context.mask.view_as(lengths), torch.nan).transpose(0, 1).flatten(1)
+    return Trace("capsule_length", "length of capsules", _groups(context), values, 0.0, 1.0)
 
 
 def trace_attention(uses: Sequence[ContextUse], context: ContextMemory, source: Bool[Tensor, "B S"]) -> Sequence[Trace]:
-    """Return each layer's attention to each history sentence; nothing if all sentences are routed together."""
-    if context.capsules is None or context.capsules.shape[1] == 1:
+    """Return each encoder layer's attention to each history sentence; nothing if all sentences are routed together."""
+    if context.capsules is None or context.capsules.shape[1] == 1 or not uses:
         return ()
     batch, groups, capsules, _ = context.capsules.shape
     there = context.mask.view(batch, groups, capsules).any(dim=-1)  # (B, G)
@@ -52,7 +56,7 @@ def trace_attention(uses: Sequence[ContextUse], context: ContextMemory, source: 
     for layer, use in enumerate(uses, start=1):
         mass = use.weights.unflatten(-1, (groups, capsules)).sum(dim=-1)  # (B, S, G)
         rows.append(_mean_over_words(mass, source).masked_fill(~there, torch.nan).T)  # (G, B)
-        labels += [f"layer {layer}, {name}" for name in _groups(context.capsules)]
+        labels += [f"layer {layer}, {name}" for name in _groups(context)]
     return [Trace("attention", "attention on a history sentence", tuple(labels), torch.cat(rows), 0.0, 1.0)]
 
 
@@ -80,6 +84,11 @@ def _mean_over_words(values: Float[Tensor, "B S A"], source: Bool[Tensor, "B S"]
     return (values * real).sum(dim=1) / real.sum(dim=1).clamp_min(1)
 
 
-def _groups(capsules: Float[Tensor, "B G M E"]) -> tuple[str, ...]:
-    groups = capsules.shape[1]
-    return ("all history",) if groups == 1 else tuple(f"distance {number}" for number in range(1, groups + 1))
+def _groups(context: ContextMemory) -> tuple[str, ...]:
+    """Name the groups of capsules: of each sentence, or of each side if its sentences are routed together."""
+    groups = cast(Tensor, context.capsules).shape[1]
+    names = {"source": "all history", "target": "all translations"}
+    if groups != len(context.sentences) or groups == 1:
+        return tuple(names[side] for side in dict.fromkeys(sentence.side for sentence in context.sentences))
+    marks = {"source": "", "target": ", translation"}
+    return tuple(f"distance {distance}{marks[side]}" for distance, side in context.sentences)

@@ -11,13 +11,14 @@ import torch
 from docaps import progress
 from docaps.batches.prefetch import Prefetcher, Shard, StepData, load_steps
 from docaps.batches.sampling import Sampler, make_sampler
-from docaps.config import Recipe, StageSettings
+from docaps.config import SYSTEMS, Recipe, StageSettings
 from docaps.corpus.store import Split, Store
 from docaps.errors import ConfigError, CorpusError
 from docaps.model.builders import build_model, count_parameters, dropout_rates
 from docaps.model.checkpoint import fill, read_weights, write_tensors
 from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_device, choose_precision
+from docaps.model.transformer import Transformer
 from docaps.runs.directory import Run, open_run, versions
 from docaps.runs.wording import listing
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
@@ -87,6 +88,11 @@ class Stage:
     def __post_init__(self) -> None:
         if self.settings.best_by == "dev_bleu" and self.probe is None:
             raise ConfigError(f"stage.{self.name}.best_by: nothing measures dev_bleu here")
+        if self._initial_run is None and self.recipe.context.start == "copied" and self._has_fresh_context:
+            raise ConfigError(
+                f'stage.{self.name}: context.start = "copied" needs init_from: without the weights of an earlier stage '
+                "there is no trained attention to copy"
+            )
         if self.probe is not None and self.group.sharded:
             raise ConfigError('distribution = "fsdp": only dev_loss can be measured while weights are sharded')
 
@@ -99,6 +105,11 @@ class Stage:
     def run(self) -> Run:
         """Return the run directory of this stage."""
         return Run(self.out / self.name)
+
+    @property
+    def _has_fresh_context(self) -> bool:
+        """Return whether `context.start` holds for the system of this stage."""
+        return SYSTEMS[self.settings.system].context in {"qcn", "capsnet", "qcn-shuffled", "qcn-noise", "zhang"}
 
     @property
     def _initial_run(self) -> Path | None:
@@ -199,8 +210,12 @@ class Stage:
         if path is None:
             return model, ()
         report = fill(model, self.group.run_on_main(lambda: read_weights(open_run(path).weights)))
+        copies = 0
+        if system.context.start == "copied" and isinstance(model, Transformer):
+            copies = model.copy_attention(report.new)
         if not quiet:
-            progress.say(f"{self.name} starts from {path.name}: {report}")
+            copied = f", {copies} context sub-layers start as copies of attention" if copies else ""
+            progress.say(f"{self.name} starts from {path.name}: {report}{copied}")
         return model, report.taken
 
     def _run_trainer(self, learner: Learner, device: Device, state: TrainerState) -> TrainerState:

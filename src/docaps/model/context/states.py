@@ -1,4 +1,4 @@
-"""Attention to the states of other sentences, at the last layers of encoder and decoder.
+"""States of other sentences, and attention to them at the last layers of encoder and decoder.
 
 Dimensions: B batch, S source length, T target length, L any length, K sentences in view, N words of such a sentence,
 U distinct sentences, D model size.
@@ -17,13 +17,54 @@ from torch import Tensor, nn
 
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
+from docaps.model.context.sublayer import Context
 from docaps.model.interface import DecoderState, Encoding
 from docaps.model.layers import Backbone, WordVectors
 from docaps.model.mixed_precision import without_autocast_cache
+from docaps.model.regulariser import Regulariser
 from docaps.model.transformer import Transformer, TransformerState
 
 FARTHEST = 16
 """The largest distance; sentences further away count as being at this distance."""
+
+
+class SentenceStates(Transformer):
+    """Base of Transformers that read the states of other sentences; `gradient` lets gradients into these states."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        *,
+        gradient: bool,
+        context: Context | None = None,
+        regulariser: Regulariser | None = None,
+    ) -> None:
+        super().__init__(backbone, context=context, regulariser=regulariser)
+        self.gradient = gradient
+
+    def _source_states(self, history: Int[Tensor, "B K N"]) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
+        """Return the encoder's states of source sentences, each distinct one encoded once."""
+        sentences, index = distinct(with_end_tokens(history))
+        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
+            states = self._encode_alone(sentences).states
+        return states[index], (sentences != PAD)[index] & _worded(history)
+
+    def _target_states(
+        self, history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]
+    ) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
+        """Return the decoder's states of translations, each distinct pair decoded once."""
+        begun = torch.nn.functional.pad(translations, (1, 0), value=BOS)
+        source = with_end_tokens(history)
+        pairs, index = distinct(torch.cat((source, begun), dim=-1))
+        sentences, written = pairs.split((source.shape[-1], begun.shape[-1]), dim=1)
+        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
+            state = cast(TransformerState, self.start(self._encode_alone(sentences)))
+            states, _ = self._decode(self._with_positions(self.embeddings.target(written)), state)
+        return states[index], (written != PAD)[index] & _worded(translations)
+
+    def _encode_alone(self, sentences: Int[Tensor, "U M"]) -> Encoding:
+        """Encode sentences as the sentence model does."""
+        return self._run_encoder(sentences != PAD, self._with_positions(self.embeddings.source(sentences)))
 
 
 class StateAttention(nn.Module):
@@ -42,10 +83,10 @@ Attentions = tuple[StateAttention | None, StateAttention | None]
 """Those of encoder and decoder, if they have one."""
 
 
-class StatesTransformer(Transformer):
+class StatesTransformer(SentenceStates):
     """A Transformer whose last layers attend to the states of the other sentences in view.
 
-    `gradient` lets gradients into these states; `distances` adds the vector of a sentence's distance to its states.
+    `distances` adds the vector of a sentence's distance to its states.
     """
 
     sampling = "documents"
@@ -53,10 +94,9 @@ class StatesTransformer(Transformer):
     def __init__(
         self, backbone: Backbone, attentions: Attentions, *, history: int, future: int, gradient: bool, distances: bool
     ) -> None:
-        super().__init__(backbone)
+        super().__init__(backbone, gradient=gradient)
         self.encoder_context, self.decoder_context = attentions
         self.history, self.future, self.translations = history, future, self.decoder_context is not None
-        self.gradient = gradient
         self.distances = nn.Embedding(FARTHEST, backbone.shape.size) if distances else None
         if self.distances is not None:  # at first the order of sentences is unknown
             nn.init.zeros_(self.distances.weight)
@@ -89,32 +129,6 @@ class StatesTransformer(Transformer):
         distances = torch.arange(words.shape[1], device=words.device).clamp_max(FARTHEST - 1)
         vectors = self.scale * self.distances(distances)  # scaled like word vectors, so that they learn as fast
         return words + vectors.unsqueeze(1).to(words.dtype), mask
-
-    def _source_states(self, history: Int[Tensor, "B K N"]) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
-        """Return the encoder's states of source sentences, each distinct one encoded once."""
-        sentences, index = distinct(with_end_tokens(history))
-        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
-            states = self._encode_alone(sentences).states
-        return states[index], (sentences != PAD)[index] & _worded(history)
-
-    def _target_states(
-        self, history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]
-    ) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
-        """Return the decoder's states of translations, each distinct pair decoded once."""
-        begun = torch.nn.functional.pad(translations, (1, 0), value=BOS)
-        source = with_end_tokens(history)
-        pairs, index = distinct(torch.cat((source, begun), dim=-1))
-        sentences, written = pairs.split((source.shape[-1], begun.shape[-1]), dim=1)
-        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
-            state = cast(TransformerState, self.start(self._encode_alone(sentences)))
-            states, _ = self._decode(self._with_positions(self.embeddings.target(written)), state)
-        return states[index], (written != PAD)[index] & _worded(translations)
-
-    def _encode_alone(self, sentences: Int[Tensor, "U M"]) -> Encoding:
-        """Encode sentences as the sentence model does."""
-        alone = Batch(sentences, sentences.new_zeros(len(sentences), 0, 0))
-        vectors = self._look_up(alone)
-        return super()._encode(alone, vectors, self._with_positions(vectors.source))
 
 
 def distinct(sentences: Int[Tensor, "B K M"]) -> tuple[Int[Tensor, "U M"], Int[Tensor, "B K"]]:
