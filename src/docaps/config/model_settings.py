@@ -3,12 +3,23 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Count = Annotated[int, Field(ge=1, lt=2**31)]
 LayerCount = Annotated[int, Field(ge=1, le=1000)]
 Size = Annotated[int, Field(ge=1, le=2**16)]
 Weighting = Literal["sparsemax", "softmax"]
+LEARNED = "learned"
+
+
+def _check_sharpness(value: float | str) -> float | str:
+    """Refuse what is neither a number above 0 nor "learned"."""
+    if value == LEARNED or (not isinstance(value, str) and value > 0):
+        return value
+    raise ValueError(f'must be a number above 0, or "{LEARNED}" (found {value!r})')
+
+
+Sharpness = Annotated[float | str, AfterValidator(_check_sharpness)]
 
 
 class Settings(BaseModel):
@@ -95,7 +106,7 @@ class QcnSettings(Settings):
     current: bool = Field(
         False, description="route the sentence itself, too; a sentence without history then has a context as well"
     )
-    sharpness: Annotated[float, Field(gt=0, le=1e6)] | Literal["learned"] = Field(
+    sharpness: Sharpness = Field(
         1.0, description='factor of the agreement (Alg. 1, line 27); "learned": a weight that starts at 1'
     )
     start: Literal["random", "identity", "parts"] = Field(
@@ -114,7 +125,7 @@ class QcnSettings(Settings):
             raise ValueError('current needs sides = "source" or "both": the sentence has no translation yet')
         if self.distances and self.scope == "joint":
             raise ValueError('distances need scope = "sentence": joint capsules are not of one sentence')
-        if self.sharpness == "learned" and (self.rounds == 1 or self.gradient == "last"):
+        if self.sharpness == LEARNED and (self.rounds == 1 or self.gradient == "last"):
             raise ValueError(
                 'sharpness = "learned" needs rounds above 1 and a gradient other than "last": it would get no gradient '
                 f'(found rounds = {self.rounds}, gradient = "{self.gradient}")'

@@ -147,6 +147,8 @@ class System:
     """Whether training adds the correlation of source and target capsules to the objective."""
     paper: str | None = None
     """The row of the paper's Table 2, if any."""
+    sublayers: bool = False
+    """Whether its layers have sub-layers that attend to a context; [context] says how they start."""
     control: bool = False
     """Whether it is a control, whose context cannot help."""
     check: Callable[[SystemTables], None] | None = None
@@ -224,10 +226,9 @@ def _check_qcn(tables: SystemTables) -> None:
         )
     if tables.history.positions and qcn.reads == "states":
         raise ValueError('history.positions = true needs qcn.reads = "embeddings": states know their positions')
-    if qcn.start == "parts" and qcn.capsules > (qcn.capsule_size or tables.model.size):
-        raise ValueError(
-            f'qcn.start = "parts" needs a number of its own for each capsule (found {qcn.capsules} capsules)'
-        )
+    size = qcn.capsule_size or tables.model.size
+    if qcn.start == "parts" and qcn.capsules > size:
+        raise ValueError(f'qcn.start = "parts" needs at most {size} capsules, the size of one (found {qcn.capsules})')
 
 
 def _check_shuffled(tables: SystemTables) -> None:
@@ -255,6 +256,7 @@ def _built_in(name: str, title: str, settings: type[Settings] | None = None, **p
         builder=f"docaps.model.builders:build_{base.replace('-', '_')}",
         settings=settings,
         context=base if settings else "none",
+        sublayers=settings in (QcnSettings, ZhangSettings),
         regulariser=bool(regulariser),
         **parts,
     )

@@ -124,7 +124,7 @@ def _capsules(settings: SystemSettings, backbone: Backbone, history: int, *, gui
         options=_routing_options(qcn),
         spread=qcn.spread,
         start=qcn.start,
-        sharpness=None if qcn.sharpness == "learned" else qcn.sharpness,
+        sharpness=None if isinstance(qcn.sharpness, str) else qcn.sharpness,
     )
     return HistoryCapsules(
         words=words,

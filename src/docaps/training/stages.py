@@ -88,7 +88,8 @@ class Stage:
     def __post_init__(self) -> None:
         if self.settings.best_by == "dev_bleu" and self.probe is None:
             raise ConfigError(f"stage.{self.name}.best_by: nothing measures dev_bleu here")
-        if self._initial_run is None and self.recipe.context.start == "copied" and self._has_fresh_context:
+        copies = self.recipe.context.start == "copied" and SYSTEMS[self.settings.system].sublayers
+        if copies and self._initial_run is None:
             raise ConfigError(
                 f'stage.{self.name}: context.start = "copied" needs init_from: without the weights of an earlier stage '
                 "there is no trained attention to copy"
@@ -105,11 +106,6 @@ class Stage:
     def run(self) -> Run:
         """Return the run directory of this stage."""
         return Run(self.out / self.name)
-
-    @property
-    def _has_fresh_context(self) -> bool:
-        """Return whether `context.start` holds for the system of this stage."""
-        return SYSTEMS[self.settings.system].context in {"qcn", "capsnet", "qcn-shuffled", "qcn-noise", "zhang"}
 
     @property
     def _initial_run(self) -> Path | None:
