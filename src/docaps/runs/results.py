@@ -148,6 +148,11 @@ class RunResults:
         return next(rows, None)
 
     @property
+    def capsules(self) -> Mapping[str, float] | None:
+        """The last validation that compared the capsules of sentences; None if none did."""
+        return next((row for row in reversed(self.validation) if "capsule_overlap" in row), None)
+
+    @property
     def speed(self) -> float | None:
         """Target tokens per second in training: the (lower) median of the logged values."""
         speeds = [row["tokens_per_second"] for row in self.training if "tokens_per_second" in row]

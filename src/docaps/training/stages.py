@@ -21,6 +21,7 @@ from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.model.transformer import Transformer
 from docaps.runs.directory import Run, open_run, versions
 from docaps.runs.wording import listing
+from docaps.training.capsule_statistics import measure_capsules
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.journal import StepTimer, measure_peak, open_journal
 from docaps.training.learner import Learner
@@ -267,11 +268,12 @@ class Stage:
         return StepTimer(operations, measure_peak(device))
 
     def _measure(self, learner: Learner, device: Device) -> Mapping[str, float]:
-        """Validate the model and its regulariser, and run the probe if there is one."""
+        """Validate the model, its regulariser and its capsules, and run the probe if there is one."""
         dev, objective, group = self.store.split("dev"), learner.objective, self.group
         numbers = {
             **validate(objective, dev, budget=self.settings.batch_tokens, group=group),
             **measure_retrieval(objective, dev, group=group),
+            **measure_capsules(objective, dev, group=group),
         }
         with progress.silent():
             return numbers if self.probe is None else {**numbers, **self.probe(learner.model, device)}

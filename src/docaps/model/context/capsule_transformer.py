@@ -157,6 +157,7 @@ def join_memories(memories: list[ContextMemory]) -> ContextMemory:
         coupling=_joined([memory.coupling for memory in memories], 2),
         correlation=_joined([memory.correlation for memory in memories], 2),
         capsules=_joined([memory.capsules for memory in memories], 1, padded=False),
+        weights=_joined([memory.weights for memory in memories], 1),
         tokens=_joined([memory.tokens for memory in memories], 1),
         sentences=tuple(sentence for memory in memories for sentence in memory.sentences),
     )

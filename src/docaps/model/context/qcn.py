@@ -7,7 +7,7 @@ Without positions each history sentence is a bag of words at a distance.
 """
 
 import math
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -123,7 +123,10 @@ class HistoryCapsules(nn.Module):
         coupling, correlation = (
             _by_sentence(one, batch, groups, count) for one in (routing.coupling, routing.correlation)
         )
-        return ContextMemory(vectors, visible, coupling, correlation, routing.capsules.reshape(shape))
+        weights = cast(Tensor, coupling)[-1]
+        if correlation is not None and self.routing.options.guide_capsules:
+            weights = weights + torch.tanh(correlation[-1])
+        return ContextMemory(vectors, visible, coupling, correlation, routing.capsules.reshape(shape), weights)
 
     def _with_distances(self, capsules: Float[Tensor, "B K M E"]) -> Float[Tensor, "B K M E"]:
         """Add the vector of its distance to each sentence's capsules, if the model has such vectors."""

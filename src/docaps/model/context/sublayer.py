@@ -24,6 +24,8 @@ class ContextMemory:
     correlation: Float[Tensor, "R B K M N"] | None = None
     capsules: Float[Tensor, "B G M E"] | None = None
     """If traced: the capsules of each history sentence (G is K), or of all together (G is 1), as routed."""
+    weights: Float[Tensor, "B K M N"] | None = None
+    """If traced: the weight of each word in each capsule's sum (Alg. 1, line 20), in the last iteration."""
     tokens: Int[Tensor, "B K N"] | None = None
     """If traced: the words that were routed,"""
     sentences: "tuple[RoutedSentence, ...]" = ()

@@ -7,7 +7,7 @@ Dimensions: B batch, N words, M capsules, D capsule size.
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -23,6 +23,8 @@ GROUP_WORDS = 4_096
 
 NEAR = 0.1
 """How far matrices that start near others are from them: the standard deviation, as a share of random ones'."""
+SHARPEST = 1e6
+"""The largest factor of the agreement that can be learned."""
 Start = Literal["random", "identity", "parts"]
 """How the matrices start; identity: near the identity; parts: each near that of its own part of the numbers."""
 
@@ -46,7 +48,15 @@ class CapsuleRouting(nn.Module):
         super().__init__()
         self.size, self.capsules, self.options = size, capsules, options
         self.weight = nn.Parameter(start_matrices(start, capsules, size, spread))
-        self.sharpness = nn.Parameter(torch.ones(1)) if sharpness is None else sharpness
+        self.fixed_sharpness = sharpness
+        self.log_sharpness = nn.Parameter(torch.zeros(1)) if sharpness is None else None
+
+    @property
+    def sharpness(self) -> Tensor | float:
+        """The factor of the agreement; learned, it can grow by magnitudes and stays positive."""
+        if self.log_sharpness is None:
+            return cast(float, self.fixed_sharpness)
+        return torch.exp((math.sqrt(self.size) * self.log_sharpness).clamp_max(math.log(SHARPEST)))
 
     def forward(
         self,

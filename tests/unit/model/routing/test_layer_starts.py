@@ -8,7 +8,7 @@ import torch
 from tests.invariants import tiny
 
 from docaps.model.builders import build_model
-from docaps.model.routing.layer import NEAR, start_matrices
+from docaps.model.routing.layer import NEAR, SHARPEST, start_matrices
 
 M, D = 4, 64
 
@@ -66,5 +66,11 @@ def test_sharpness_is_a_weight_only_if_learned() -> None:
     assert fixed.context.routing.sharpness == 20.0
     assert fixed.regulariser.source.sharpness == 1.0  # the regulariser routes as printed
     new = dict(learned.named_parameters()).keys() - dict(fixed.named_parameters()).keys()
-    assert new == {"context.routing.sharpness"}
-    assert learned.context.routing.sharpness.tolist() == [1.0]
+    assert new == {"context.routing.log_sharpness"}
+    routing = learned.context.routing
+    assert routing.sharpness.tolist() == [1.0]
+    with torch.no_grad():
+        routing.log_sharpness.fill_(1.0)
+        assert routing.sharpness.item() == pytest.approx(math.exp(math.sqrt(tiny.D)))
+        routing.log_sharpness.fill_(100.0)
+        assert routing.sharpness.item() == pytest.approx(SHARPEST)
