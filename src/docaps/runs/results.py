@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median_low
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasPath, BeforeValidator, Field, TypeAdapter, ValidationError
 
@@ -98,6 +98,7 @@ class HistoryRouting:
     words: tuple[Text, ...]
     coupling: Matrices = ()
     pcc: Matrices = ()
+    side: Literal["source", "target"] = "source"
 
     def __post_init__(self) -> None:
         """Refuse matrices that do not have a value for each word."""

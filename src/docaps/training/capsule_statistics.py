@@ -45,3 +45,12 @@ def choose_sentences(data: Split, most: int = SENTENCES) -> Indices:
     later = usable[data.document_starts[usable] < usable]
     places = np.linspace(0, len(later), min(most, len(later)), endpoint=False).astype(np.int64)
     return later[places]
+
+
+def describe_one_capsule(row: Mapping[str, float]) -> str:
+    """Warn that the capsules of a sentence are one, or hold the same words."""
+    return (
+        f"warning: the capsules of a sentence hold the same: cosine {row['capsule_cosine']:.3f} between capsules, "
+        f"{row['capsule_overlap']:.3f} between their weights of words, entropy of the coupling "
+        f"{row['coupling_entropy']:.4f} (1: equal shares). qcn.sharpness and qcn.start can let routing decide"
+    )

@@ -123,15 +123,6 @@ def describe_collapse(row: Mapping[str, float]) -> str:
     )
 
 
-def describe_one_capsule(row: Mapping[str, float]) -> str:
-    """Warn that the capsules of a sentence are one, or hold the same words."""
-    return (
-        f"warning: the capsules of a sentence hold the same: cosine {row['capsule_cosine']:.3f} between capsules, "
-        f"{row['capsule_overlap']:.3f} between their weights of words, entropy of the coupling "
-        f"{row['coupling_entropy']:.4f} (1: equal shares). qcn.sharpness and qcn.start can let routing decide"
-    )
-
-
 def _rounded(value: float) -> str:
     """Write a perplexity with about three digits."""
     if value < 1000:

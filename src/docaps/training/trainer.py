@@ -15,12 +15,12 @@ from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted, caught, shielded
 from docaps.memory import return_pages
 from docaps.runs.training_log import has_collapsed, has_one_capsule
+from docaps.training.capsule_statistics import describe_one_capsule
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.journal import (
     StepTimer,
     TrainingJournal,
     describe_collapse,
-    describe_one_capsule,
     progress_line,
 )
 from docaps.training.learner import Learner

@@ -14,7 +14,7 @@ from docaps.corpus.store import Split, Store
 from docaps.corpus.text.vocabulary import EOS
 from docaps.model.builders import build_model
 from docaps.runs.training_log import read_metrics
-from docaps.training.capsule_statistics import SENTENCES, choose_sentences, measure_capsules
+from docaps.training.capsule_statistics import SENTENCES, choose_sentences, describe_one_capsule, measure_capsules
 from docaps.training.objective import Objective
 from docaps.training.stages import train_recipe
 
@@ -88,3 +88,10 @@ def test_validations_log_them(store: Store, tmp_path: Path) -> None:
     rows = [row for row in read_metrics(document.metrics) if "dev_loss" in row]
     assert rows
     assert all(row.keys() >= KEYS for row in rows)
+
+
+def test_capsules_that_are_one_are_described() -> None:
+    told = describe_one_capsule({"capsule_cosine": 0.012, "capsule_overlap": 0.9996, "coupling_entropy": 0.99999})
+    assert told.startswith("warning: the capsules of a sentence hold the same: cosine 0.012 between capsules, 1.000 ")
+    assert "entropy of the coupling 1.0000" in told
+    assert "qcn.sharpness" in told

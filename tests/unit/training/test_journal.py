@@ -9,7 +9,7 @@ import pytest
 from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
 from docaps.training import journal
-from docaps.training.journal import StepTimer, describe_collapse, describe_one_capsule, open_journal, progress_line
+from docaps.training.journal import StepTimer, describe_collapse, open_journal, progress_line
 from docaps.training.state import TrainerState
 
 
@@ -90,10 +90,3 @@ def test_the_log_is_on_the_disk_before_a_state_counts_on_it(tmp_path: Path, monk
         opened.write(TrainerState(step=1), {"loss": 1.0})
         assert opened.sync() == run.metrics.stat().st_size > 0
     assert synced == [run.metrics.stat().st_size]
-
-
-def test_capsules_that_are_one_are_described() -> None:
-    told = describe_one_capsule({"capsule_cosine": 0.012, "capsule_overlap": 0.9996, "coupling_entropy": 0.99999})
-    assert told.startswith("warning: the capsules of a sentence hold the same: cosine 0.012 between capsules, 1.000 ")
-    assert "entropy of the coupling 1.0000" in told
-    assert "qcn.sharpness" in told

@@ -17,7 +17,8 @@ from docaps.batches.prefetch import StepData
 from docaps.batches.windows import Window
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted
-from docaps.training.journal import StepTimer, describe_one_capsule
+from docaps.training.capsule_statistics import describe_one_capsule
+from docaps.training.journal import StepTimer
 from docaps.training.state import TrainerState
 
 
