@@ -263,7 +263,7 @@ _LAYOUTS = (
         "Trials: the QCN with one setting changed",
         "transformer",
         part="dev",
-        on_demand=_READINGS | {*_LEVERS.split()},
+        on_demand=_TRIED_ON_DEMAND,
     ),
     _table("routing", "Routing: what the paper leaves open, one option at a time", "qcn", check_every=100),
     _table("rivals", "Rivals: the other systems, and controls", "transformer", check_every=100, timed=True),
