@@ -107,7 +107,8 @@ def compare_speed(tokens: int, precision: torch.dtype, repeats: int) -> float:
 def compare_readings(tokens: int, repeats: int) -> dict[str, float]:
     """Print tokens per second and memory of each reading; return both as shares of those of `qcn`, in turn with it."""
     stage, batch = load_recipe(bundled_recipes()["paper"]).stage["document"], make_document(tokens)
-    targets, ratios = count_tokens(batch), {}
+    targets = count_tokens(batch)
+    ratios: dict[str, float] = {}
     usual = make_learner("qcn", stage, torch.float32)
     usual_memory = peak_memory(lambda: usual.step(1, batch)) / 1e9
     print(f"{'qcn':<16} {usual_memory:.2f} GB", flush=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, StageSettings
-from docaps.model.builders import build_model, count_parameters, dropout_rates
+from docaps.model.builders import build_model, count_parameters, dropout_rates, sketch_model
 from docaps.model.context.states import FARTHEST
 from docaps.model.layers import DropoutRates
 from docaps.training.objective import compute_loss
@@ -42,6 +42,14 @@ def test_capsules_rounds_and_history_reach_the_network() -> None:
     assert model.context.words.linear.in_features == tiny.D + tiny.K
     assert isinstance(model.context.norm, torch.nn.LayerNorm)
     assert not torch.equal(model.regulariser.source.weight, model.regulariser.target.weight)
+
+
+@pytest.mark.parametrize("name", [*tiny.SYSTEMS, *tiny.MODES])
+def test_a_sketch_has_the_names_and_shapes_of_all_weights(name: str) -> None:
+    sketch, model = (make(tiny.mode(name), vocabulary=11) for make in (sketch_model, build_model))
+    assert {one.device.type for one in sketch.parameters()} == {"meta"}
+    shapes = [{key: tuple(weight.shape) for key, weight in one.named_parameters()} for one in (sketch, model)]
+    assert shapes[0] == shapes[1]
 
 
 def test_the_spread_of_first_weights_reaches_all_capsule_networks() -> None:

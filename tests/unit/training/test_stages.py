@@ -194,8 +194,19 @@ def test_copies_are_made_once_not_in_a_later_stage(trained: Path, store: Store, 
     torch.testing.assert_close(new[name], old[name], atol=1e-7, rtol=0)
 
 
-def test_a_resumed_stage_does_not_copy_again(trained: Path, store: Store, tmp_path: Path, said: list[str]) -> None:
-    changes = {"context__start": "copied", "stage__document__save_every": 1, "stage__document__steps": 4}
+READINGS = {
+    "copied": {"context__start": "copied"},
+    "states": {"qcn__reads": "states", "qcn__gradient_to_states": True, "qcn__sides": "both", "qcn__attends": "both"},
+    "target": {"qcn__sides": "target", "qcn__distances": True, "qcn__sharpness": "learned"},
+    "current": {"qcn__current": True, "qcn__reads": "states", "context__start": "copied", "qcn__start": "identity"},
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_resumed_stage_equals_an_uninterrupted_one_and_does_not_copy_again(
+    trained: Path, store: Store, tmp_path: Path, reading: str
+) -> None:
+    changes = {**READINGS[reading], "stage__document__save_every": 1, "stage__document__steps": 4}
     (whole,) = stages.train_recipe(
         tiny.recipe(**changes), store, tmp_path / "whole", stages=["document"], init_from=trained / "sentence"
     )

@@ -11,6 +11,7 @@ from tests.invariants import tiny
 from torch import Tensor
 
 from docaps.batches.batch import Batch, collate
+from docaps.batches.windows import Window
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.builders import build_model
 from docaps.model.context.capsule_transformer import CapsuleTransformer, with_current
@@ -18,6 +19,7 @@ from docaps.model.context.qcn import HistoryCapsules
 from docaps.model.fast.packing import pack
 from docaps.model.layers import sinusoids
 from docaps.model.transformer import Transformer
+from docaps.training.objective import Device, Objective
 
 READINGS: dict[str, dict[str, Any]] = {
     "translations": {"sides": "target"},
@@ -205,6 +207,21 @@ def test_distances_are_unknown_at_first_and_count_once_learned() -> None:
     fresh = build_model(system, vocabulary=tiny.VOCABULARY)
     assert not fresh.context.source.distances.weight.any()
     assert len(fresh.context.source.distances.weight) == tiny.K + 1
+
+
+@pytest.mark.parametrize("name", [name for name in tiny.MODES if name.startswith(("qcn-", "capsnet-"))])
+@pytest.mark.parametrize("history", [(), ([8, 9], [10])])
+def test_every_weight_has_a_gradient_even_without_history_or_translations(
+    name: str, history: tuple[list[int], ...]
+) -> None:
+    """So that processes whose batches have some and processes whose batches have none can average theirs."""
+    model = tiny.build(tiny.mode(name))
+    objective = Objective(
+        model, label_smoothing=0.1, regulariser_weight=1.0, device=Device(torch.device("cpu"), torch.float32)
+    )
+    batch = collate([Window([5, 6, 2], history, [7, 2])], model.view)
+    objective.train()(batch).total.backward()
+    assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
 
 
 def test_translations_that_are_missing_are_not_attended_to() -> None:

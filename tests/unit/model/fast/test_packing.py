@@ -52,10 +52,12 @@ def test_the_output_layer_scores_all_words_in_chunks() -> None:
     assert torch.equal(scores, Int8Output(weight, 16)(states)[1] * Int8Linear(weight).multiply(quantise(states)[0]))
 
 
-@pytest.mark.parametrize("name", ["transformer", "qcn"])
+@pytest.mark.parametrize(
+    "name", ["transformer", "qcn", "qcn-both", "qcn-target-states", "qcn-current-states", "qcn-current-both"]
+)
 @pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16])
 def test_a_packed_model_searches_like_the_original(name: str, dtype: torch.dtype) -> None:
-    model = tiny.build(tiny.settings(name, norm="post")).float()
+    model = tiny.build(tiny.mode(name, norm="post")).float()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     packed = pack(model, dtype)
     batch, settings = tiny.sample_batch(), DecodingSettings(beam=3, length_factor=0.1, length_margin=6)
