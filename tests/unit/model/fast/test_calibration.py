@@ -34,7 +34,7 @@ def test_the_largest_input_of_each_column_is_recorded() -> None:
     assert linear.largest.tolist() == [2.0, 5.0, 0.0]
 
 
-@pytest.mark.parametrize("name", ["transformer", "qcn", "zhang", "han", "san", "concat"])
+@pytest.mark.parametrize("name", ["transformer", "qcn", "zhang", "han", "san", "concat", "qcn-states", "qcn-both"])
 def test_every_map_that_is_used_gets_a_range_and_rounds_by_it(name: str) -> None:
     model, ranges = calibrate(name)
     packed = pack(model, torch.int8, ranges)
