@@ -10,7 +10,7 @@ model, but by its source sentence alone.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -21,11 +21,9 @@ from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.context.qcn import HistoryCapsules
 from docaps.model.context.states import SentenceStates, with_end_tokens
-from docaps.model.context.sublayer import Context, ContextMemory
+from docaps.model.context.sublayer import Context, ContextMemory, Side
 from docaps.model.layers import Backbone, WordVectors
 from docaps.model.regulariser import Regulariser
-
-Side = Literal["source", "target"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,9 @@ from torch import Tensor, nn
 from docaps.model.layers import Attention, KeysAndValues, Residual, Shape
 
 
+Side = Literal["source", "target"]
+
+
 @dataclass(frozen=True, slots=True)
 class ContextMemory:
     """The vectors that layers attend to besides their own sentence."""
@@ -31,9 +34,7 @@ class ContextMemory:
     sentences: "tuple[RoutedSentence, ...]" = ()
     """and the sentences that they are from."""
 
-    def described(
-        self, tokens: Int[Tensor, "B K N"], side: Literal["source", "target"] = "source", first: int = 1
-    ) -> "ContextMemory":
+    def described(self, tokens: Int[Tensor, "B K N"], side: Side = "source", first: int = 1) -> "ContextMemory":
         """Return this memory with the words that were routed; the nearest sentence has the distance `first`."""
         sentences = tuple(RoutedSentence(first + place, side) for place in range(tokens.shape[1]))
         return replace(self, tokens=tokens, sentences=sentences)
@@ -43,7 +44,7 @@ class RoutedSentence(NamedTuple):
     """A sentence whose words were routed: the one that is translated has distance 0."""
 
     distance: int
-    side: Literal["source", "target"]
+    side: Side
 
 
 @dataclass(frozen=True, slots=True)
