@@ -161,18 +161,19 @@ def test_a_stage_starts_from_the_weights_of_another(trained: Path, store: Store,
 COPIED = {"context__start": "copied", "stage__document__steps": 1, "stage__document__learning_rate": 1e-9}
 
 
-@pytest.mark.parametrize("attends", ["encoder", "decoder", "both"])
+@pytest.mark.parametrize("attends", ["encoder", "decoder", "both", "zhang"])
 def test_copied_context_sublayers_start_as_trained_attention(
     trained: Path, store: Store, tmp_path: Path, said: list[str], attends: str
 ) -> None:
     shutil.copytree(trained / "sentence", tmp_path / "sentence")
-    recipe = tiny.recipe(**COPIED, qcn__attends=attends)
+    zhang = attends == "zhang"  # has gated sub-layers in all layers
+    recipe = tiny.recipe(**COPIED, **({"stage__document__system": "zhang"} if zhang else {"qcn__attends": attends}))
     stages.train_recipe(recipe, store, tmp_path, stages=["document"])
     old, new = (read_weights(tmp_path / name / "model.safetensors") for name in ("sentence", "document"))
     layers = {
         f"{side}.{number}": other
         for side, other in (("encoder", "attention"), ("decoder", "source"))
-        if attends in (side, "both")
+        if attends in (side, "both", "zhang")
         for number in range(2)
     }
     for layer, other in layers.items():

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from docaps.model.layers import Attention, KeysAndValues, Residual, Shape
 
-
 Side = Literal["source", "target"]
 
 
