@@ -84,7 +84,9 @@ class QcnSettings(Settings):
         "votes in the agreement",
     )
     spread: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="standard deviation of the vote matrices at the start; none: 1 / root of the capsule size"
+        None,
+        description="standard deviation of the vote matrices at the start; none: 1 / root of the capsule size. With a "
+        "start near other matrices: of the distance to these; none: a tenth of that",
     )
     normalise: bool = Field(False, description="layer-normalise the capsules before the encoder attends to them")
     gate: bool = Field(False, description="mix sentence and context by a gate instead of adding them")

@@ -22,7 +22,8 @@ In a trial on Europarl it ended at 0.002 as printed, and above 0.3 with every ot
 ALIKE = 0.95
 """The capsules of a sentence count as one if the cosine between them, or between their weights of words, is higher.
 
-Of four vectors with this mean cosine, less than 4 % of the squared length is what distinguishes them.
+Of four vectors with this mean cosine, less than 4 % of the squared length is what distinguishes them. On mini-documents
+the weights of routing as printed have 0.999, those of sharpened routing less than 0.81.
 """
 
 
