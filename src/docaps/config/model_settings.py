@@ -16,7 +16,7 @@ def _check_sharpness(value: float | str) -> float | str:
     """Refuse what is neither a number above 0 nor "learned"."""
     if value == LEARNED or (not isinstance(value, str) and value > 0):
         return value
-    raise ValueError(f'must be a number above 0, or "{LEARNED}" (found {value!r})')
+    raise ValueError(f'must be a number above 0, or "{LEARNED}"')
 
 
 Sharpness = Annotated[float | str, AfterValidator(_check_sharpness)]
