@@ -2,7 +2,8 @@
 
 Speed: tokens per second of `qcn+reg` / those of `transformer`, in float32 and bfloat16, on the same batches: the
 median over rounds of neighbouring steps. Memory: the additional peak resident size when each sentence has a history of
-three sentences of 400 words, and the cost of twice as many capsules. The last line is JSON with the ratios.
+three sentences of 400 words, and the cost of twice as many capsules. With --readings instead: what each reading of the
+history costs, against `qcn`, on consecutive sentences of a document. The last line is JSON with the ratios.
 """
 
 import argparse
@@ -10,23 +11,39 @@ import json
 import resource
 import subprocess
 import sys
+from functools import partial
 
 import torch
 
 from docaps.batches.batch import Batch, collate
-from docaps.batches.windows import Window
+from docaps.batches.windows import View, Window
 from docaps.config import StageSettings, SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import EOS, UNK
 from docaps.model.builders import build_model, dropout_rates
 from docaps.model.mixed_precision import has_native_bfloat16
 from docaps.training.learner import Learner
-from docaps.training.objective import Device
-from measuring import time_rounds
+from docaps.training.objective import Device, count_tokens
+from measuring import peak_memory, time_rounds
 
 VOCABULARY = 30_000
 LENGTH, HISTORY_LENGTH, LONG_HISTORY_LENGTH = 25, 25, 400
 PLAIN: SystemName = "transformer"
 FULL: SystemName = "qcn+reg"
+STATES = "qcn.reads=states"
+READINGS: dict[str, tuple[str, ...]] = {
+    "states": (STATES,),
+    "states-gradient": (STATES, "qcn.gradient_to_states=true"),
+    "target": ("qcn.sides=target",),
+    "target-states": (STATES, "qcn.sides=target"),
+    "both-sides": ("qcn.sides=both",),
+    "current": ("qcn.current=true",),
+    "current-states": (STATES, "qcn.current=true"),
+    "at-decoder": ("qcn.attends=decoder",),
+    "at-both": ("qcn.attends=both",),
+    "distances": ("qcn.distances=true",),
+    "sharp": ("qcn.sharpness=1000.0",),
+}
+"""What capsules read, who attends to them, and sharp routing: settings of `qcn`."""
 CPU = torch.device("cpu")
 BUDGET = 2.0
 """GB that a long history may add."""
@@ -46,9 +63,25 @@ def make_batch(tokens: int, history_length: int) -> Batch:
     return collate(windows, 3)
 
 
-def make_learner(system: SystemName, settings: StageSettings, precision: torch.dtype, capsules: int = 4) -> Learner:
+def make_document(tokens: int) -> Batch:
+    """Draw consecutive sentences, which share histories, with their translations."""
+    generator = torch.Generator().manual_seed(1)
+    count = tokens // (2 * LENGTH)
+    words = torch.randint(UNK + 1, VOCABULARY, (2, count, LENGTH - 1), generator=generator).tolist()
+    windows = []
+    for number in range(count):
+        seen = range(number - 1, max(-1, number - 4), -1)
+        source, target = ([*side[number], EOS] for side in words)
+        histories = (tuple(side[one] for one in seen) for side in words)
+        windows.append(Window(source, next(histories), target, next(histories)))
+    return collate(windows, View(3, translations=True))
+
+
+def make_learner(
+    system: SystemName, settings: StageSettings, precision: torch.dtype, capsules: int = 4, *changes: str
+) -> Learner:
     """Build a model of the paper's sizes, and its learner."""
-    recipe = load_recipe(bundled_recipes()["paper"], [f"qcn.capsules={capsules}"])
+    recipe = load_recipe(bundled_recipes()["paper"], [f"qcn.capsules={capsules}", *changes])
     chosen = recipe.system("document").model_copy(update={"name": system})
     model = build_model(chosen, vocabulary=VOCABULARY, dropout=dropout_rates(settings), seed=1)
     return Learner(model, settings=settings, regulariser_weight=1.0, device=Device(CPU, precision))
@@ -64,6 +97,30 @@ def compare_speed(tokens: int, precision: torch.dtype, repeats: int) -> float:
     note = "" if precision == torch.float32 or has_native_bfloat16(CPU) else ", which this machine emulates"
     print(f"{name:<10} a step of {found.describe(FULL, PLAIN)}{note}", flush=True)
     return found.speed(FULL, PLAIN)
+
+
+def compare_readings(tokens: int, repeats: int) -> dict[str, float]:
+    """Print tokens per second and memory of each reading; return both as shares of those of `qcn`, in turn with it."""
+    stage, batch = load_recipe(bundled_recipes()["paper"]).stage["document"], make_document(tokens)
+    targets = count_tokens(batch)
+    ratios: dict[str, float] = {}
+    usual = make_learner("qcn", stage, torch.float32)
+    usual_memory = peak_memory(lambda: usual.step(1, batch)) / 1e9
+    print(f"{'qcn':<16} {usual_memory:.2f} GB", flush=True)
+    for name, changes in READINGS.items():
+        learner = make_learner("qcn", stage, torch.float32, 4, *changes)
+        memory = peak_memory(partial(learner.step, 1, batch)) / 1e9
+        works = {"qcn": partial(usual.step, 1, batch), name: partial(learner.step, 1, batch)}
+        found = time_rounds(works, repeats)
+        speed, share = found.speed(name, "qcn"), memory / usual_memory
+        own, others = (targets / found.median(one) for one in (name, "qcn"))
+        print(
+            f"{name:<16} {own:6.0f} target tokens/s, qcn {others:6.0f}: "
+            f"{speed:.2f} of the speed   {memory:.2f} GB, {share:.2f} of the memory",
+            flush=True,
+        )
+        ratios |= {f"{name}_speed": speed, f"{name}_memory": share}
+    return ratios
 
 
 def resident(system: str, tokens: int, capsules: int = 4) -> float:
@@ -88,6 +145,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=10, help="interleaved repeats, at least 5")
     parser.add_argument("--tokens", type=int, default=1500, help="source and target tokens of a batch")
     parser.add_argument("--data", help="ignored; this benchmark needs no text")
+    parser.add_argument("--readings", action="store_true", help="the cost of each reading of the history instead")
     parser.add_argument("--memory-of", choices=[PLAIN, FULL], help=argparse.SUPPRESS)
     parser.add_argument("--capsules", type=int, default=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -95,6 +153,10 @@ def main() -> None:
         print(train_with_long_history(arguments.memory_of, arguments.tokens, arguments.capsules))
         return
     print(f"4+4 layers of 512, {VOCABULARY:,} words, batches of {arguments.tokens} tokens, history of 3 x 25 words")
+    if arguments.readings:
+        ratios = compare_readings(arguments.tokens, arguments.repeats)
+        print(json.dumps({name: round(ratio, 3) for name, ratio in ratios.items()}))
+        return
     # Memory first: the peak of a child starts at the size of its parent.
     plain, full = (resident(system, arguments.tokens) for system in (PLAIN, FULL))
     doubled = resident(FULL, arguments.tokens, capsules=8)

@@ -39,11 +39,13 @@ def route(
     p_in_s: bool = True,
     p_in_alpha: bool = True,
     gradient: str = "all",
+    sharpness: Tensor | float = 1.0,
 ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
     """Alg. 1 for one sentence: u (n, d), W (m, d, d), q (d); returns v (m, d), and c and PCC of each iteration.
 
     Without a query: plain dynamic routing (Sabour et al. 2017). The options leave p out of line 20 or 27. With the
     gradient `last`, alpha and all v before the last iteration are constants; with `detached-votes`, votes in line 27.
+    Not in the paper: `sharpness` multiplies the agreement in line 27.
     """
     n, m = len(u), len(W)
     votes = [[W[j] @ u[i] for j in range(m)] for i in range(n)]  # line 4
@@ -70,6 +72,7 @@ def route(
                 agreement = vote @ known
                 if q is not None and p_in_alpha:
                     agreement = p[i][j] * agreement
+                agreement = sharpness * agreement
                 alpha[i][j] = alpha[i][j] + (agreement.detach() if gradient == "last" else agreement)  # line 27
             if q is not None:
                 queries[j] = (queries[j] + known) / 2  # line 29

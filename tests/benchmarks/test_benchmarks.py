@@ -53,6 +53,12 @@ def test_decoding_prints_its_ratios() -> None:
     assert ratios["beam4_vs_ctranslate2_int8"] is None
 
 
+def test_the_cost_of_each_reading_is_printed() -> None:
+    ratios = run("step.py", "--readings", "--tokens", "50", "--repeats", "1", threads=1)
+    assert all(ratio > 0 for ratio in ratios.values())
+    assert {f"{name}_speed" for name in ("states", "target", "both-sides", "current")} <= ratios.keys()
+
+
 def test_dropout_prints_its_ratios() -> None:
     sizes = ["--sizes", "small", "--dtypes", "bfloat16", "--tokens", "40", "--batches", "1", "--threads", "1"]
     assert run("dropout.py", *sizes, threads=1).keys() == {"small_bfloat16"}

@@ -87,8 +87,8 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
 
     Where hierarchical attention ends with a norm, the sentence model's last states pass through that norm.
     """
-    if tiny.context_of(system) == "none":
-        pytest.skip("a sentence model")
+    if tiny.context_of(system) == "none" or tiny.routes_itself(system):
+        pytest.skip("a sentence model, or one that routes the sentence itself: see below")
     if tiny.sees_end_mark(system):
         pytest.skip("see test_a_row_without_history_sees_an_end_mark_alone")
     system = system.model_copy(update={"model": system.model.model_copy(update={"norm": norm})})
@@ -112,7 +112,8 @@ def test_a_row_without_history_is_translated_by_the_sentence_model(system: Syste
     near = 1e-5 if tiny.context_of(system) == "concat" else 0.0
     rows = zip(mixed, expected, tiny.lengths(batch), strict=True)
     same = [bool((one[:length] - other[:length]).abs().max() <= near) for one, other, length in rows]
-    silent = system.qcn.silent and norm == "pre"  # then a fresh model is the sentence model, whatever the history
+    # A silent context leaves a fresh model the sentence model, whatever the history.
+    silent = norm == "pre" and (system.qcn.silent or system.context.start == "silent")
     assert same == [silent, True, silent, silent, True]
 
 
@@ -148,6 +149,25 @@ def _norm_as_after_gates(sentence_model: Any, context_model: Any) -> None:
                 attention.norm.apply(lambda norm: [weight.add_(0.3) for weight in norm.parameters(recurse=False)])
             norms = nn.Sequential(getattr(sentence_model, f"{side}_norm"), attention.norm)
             setattr(sentence_model, f"{side}_norm", norms)
+
+
+def test_a_row_without_history_depends_on_its_own_sentence_alone(system: SystemSettings) -> None:
+    """Where the sentence itself is routed: whatever is beside it, with or without room for a history."""
+    if not tiny.routes_itself(system):
+        pytest.skip("without history it is the sentence model: see the test before")
+    model, batch = tiny.build(system), tiny.sample_batch()
+    together = model(batch).logits
+    for row in (1, 4):
+        window = replace(tiny.sample_windows()[row], history=(), target_history=())
+        for view in (0, tiny.VIEW):
+            alone = model(collate([window], view)).logits[0]
+            torch.testing.assert_close(together[row, : len(alone)], alone)
+    none = tiny.with_history(batch, torch.zeros(len(batch.source), tiny.K, 0, dtype=torch.long))
+    shared = "transformer+reg" if tiny.SYSTEM_PARTS[system.name].regulariser else "transformer"
+    sentence_model = tiny.build(system.model_copy(update={"name": shared}))
+    sentence_model.load_state_dict(model.state_dict(), strict=False)
+    moved = (model(none).logits - sentence_model(none).logits).abs().amax(dim=(1, 2))
+    assert (moved > 1e-6).all()  # the sentence's own capsules count
 
 
 def test_the_qcn_without_p_is_a_plain_capsule_network() -> None:

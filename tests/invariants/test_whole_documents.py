@@ -23,7 +23,7 @@ from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 
 NAMES = [*(name for name in tiny.SYSTEMS if not name.endswith("+reg")), *tiny.MODES]
-OWN = [name for name in NAMES if name != "qcn-shuffled"]
+OWN = [name for name in NAMES if not name.startswith("qcn-shuffled")]
 """Systems that see their own document, and only that."""
 STORY = ("the cat sat here", "it was old", "the dog came", "", "it ran", "it slept")
 OTHER = ("a dog ran", "it was old", "it came here")
@@ -130,7 +130,8 @@ def test_earlier_sentences_count_as_far_as_the_view_goes(store: Store, name: str
     (before,), (after,) = translate(trained, STORY), translate(trained, ["a dog ran", *STORY[1:]])
     found = moved(before, after)
     near = [bool(text) and 0 < place <= trained.model.history for place, text in enumerate(STORY)]
-    if not tiny.reads_history(system):
+    same_text = before[0].text == after[0].text
+    if not tiny.reads_history(system) and (not trained.model.translations or same_text):
         assert not any(found[1:])
     elif not trained.model.translations:
         # A sparse attention may pass over a sentence that it could look at.

@@ -46,9 +46,9 @@ def settings(
         {
             "name": name,
             "model": {**MODEL, "norm": norm, "embeddings": embeddings},
-            "qcn": {"capsules": M, "rounds": R, **qcn},
             "regulariser": dict(regulariser or {}),
             **(tables or {}),
+            "qcn": {"capsules": M, "rounds": R, **qcn, **(tables or {}).get("qcn", {})},
             "history": {**history, **(tables or {}).get("history", {})},
         }
     )
@@ -70,6 +70,18 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "normalise": {"normalise": True},
     "one-round": {"rounds": 1},
     "spread": {"spread": 0.5},
+    "states": {"reads": "states"},
+    "both-sides": {"sides": "both"},
+    "current": {"current": True},
+    "sharp": {"sharpness": 20.0},
+    "learned-sharpness": {"sharpness": "learned"},
+    "sharp-last": {"sharpness": 20.0, "gradient": "last"},
+    "identity": {"start": "identity"},
+    "parts": {"start": "parts"},
+    "at-decoder": {"attends": "decoder"},
+    "at-both": {"attends": "both"},
+    "distances": {"distances": True},
+    "context-silent": {"tables": {"context": {"start": "silent"}}},
     "flattened": {"regulariser": {"correlation": "flattened"}},
     "regulariser-without-positions": {"regulariser": {"positions": False}},
     "regulariser-without-marks": {"regulariser": {"marks": False}},
@@ -81,6 +93,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Every option of the method that is not its default, one at a time."""
 
 MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
+    "qcn-states": ("qcn", {"qcn": {"reads": "states"}}),
+    "qcn-states-gradient": ("qcn", {"qcn": {"reads": "states", "gradient_to_states": True, "attends": "both"}}),
+    "qcn-target": ("qcn", {"qcn": {"sides": "target"}}),
+    "qcn-target-positions": ("qcn", {"qcn": {"sides": "target"}, "history": {"positions": True}}),
+    "qcn-target-states": ("qcn", {"qcn": {"sides": "target", "reads": "states", "attends": "decoder"}}),
+    "qcn-both": ("qcn", {"qcn": {"sides": "both", "attends": "both"}}),
+    "qcn-both-joint": ("qcn", {"qcn": {"sides": "both", "scope": "joint", "capsule_size": 5}}),
+    "qcn-both-states": ("qcn", {"qcn": {"sides": "both", "reads": "states", "gradient_to_states": True}}),
+    "qcn-current": ("qcn", {"qcn": {"current": True, "distances": True}}),
+    "qcn-current-joint": ("qcn", {"qcn": {"current": True, "scope": "joint"}}),
+    "qcn-current-states": ("qcn", {"qcn": {"current": True, "reads": "states", "attends": "both"}}),
+    "qcn-current-both": ("qcn", {"qcn": {"current": True, "sides": "both"}, "history": {"positions": True}}),
+    "capsnet-both-states": ("capsnet", {"qcn": {"sides": "both", "reads": "states", "normalise": True}}),
+    "qcn-shuffled-states": ("qcn-shuffled", {"qcn": {"reads": "states"}}),
     "zhang-encoder": ("zhang", {"zhang": {"decoder": False}}),
     "zhang-two-layers": ("zhang", {"zhang": {"layers": 2}}),
     "zhang-without-mark": ("zhang", {"zhang": {"end_mark": False}}),
@@ -158,7 +184,21 @@ def context_of(system: SystemSettings) -> str:
 
 def reads_history(system: SystemSettings) -> bool:
     """Whether the words of the history matter: some systems have none, and one only counts sentences."""
-    return context_of(system) not in {"none", "qcn-noise"}
+    return context_of(system) not in {"none", "qcn-noise"} and not reads_translations_only(system)
+
+
+def is_capsules(system: SystemSettings) -> bool:
+    return context_of(system) in {"qcn", "capsnet", "qcn-shuffled"}
+
+
+def reads_translations_only(system: SystemSettings) -> bool:
+    """Whether the words of earlier source sentences do not matter, only their translations."""
+    return is_capsules(system) and system.qcn.sides == "target" and system.qcn.reads == "embeddings"
+
+
+def routes_itself(system: SystemSettings) -> bool:
+    """Whether a sentence without history has a context, of its own words."""
+    return is_capsules(system) and system.qcn.current
 
 
 def sees_end_mark(system: SystemSettings) -> bool:
@@ -173,6 +213,8 @@ def is_plugin(system: SystemSettings) -> bool:
 
 def knows_order(system: SystemSettings) -> bool:
     """Whether the order of words in a history sentence matters."""
+    if is_capsules(system):
+        return reads_history(system) and (system.history.positions or system.qcn.reads == "states")
     return system.history.positions or context_of(system) in {"zhang", "han", "san", "concat"}
 
 

@@ -81,6 +81,22 @@ def test_selective_attention_to_drafts_learns_it() -> None:
 
 
 @pytest.mark.learning
+@pytest.mark.parametrize(
+    "reading",
+    [
+        {"reads": "states", "gradient_to_states": True, "attends": "both", "start": "identity"},
+        {"sides": "both"},
+        {"sides": "target", "reads": "states", "attends": "decoder"},
+        {"current": True},
+        {"sharpness": "learned", "distances": True, "start": "parts"},
+    ],
+    ids=str,
+)
+def test_every_reading_learns_it(reading: dict[str, object]) -> None:
+    assert train_and_test("qcn", qcn={"normalise": True, **reading})[0] > 0.95
+
+
+@pytest.mark.learning
 def test_lower_precision_keeps_the_accuracy() -> None:
     float32, bfloat16, int8 = train_and_test("qcn+reg", "precisions")
     assert float32 > 0.95

@@ -3,12 +3,23 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Count = Annotated[int, Field(ge=1, lt=2**31)]
 LayerCount = Annotated[int, Field(ge=1, le=1000)]
 Size = Annotated[int, Field(ge=1, le=2**16)]
 Weighting = Literal["sparsemax", "softmax"]
+LEARNED = "learned"
+
+
+def _check_sharpness(value: float | str) -> float | str:
+    """Refuse what is neither a number above 0 nor "learned"."""
+    if value == LEARNED or (not isinstance(value, str) and value > 0):
+        return value
+    raise ValueError(f'must be a number above 0, or "{LEARNED}"')
+
+
+Sharpness = Annotated[float | str, AfterValidator(_check_sharpness)]
 
 
 class Settings(BaseModel):
@@ -113,14 +124,64 @@ class QcnSettings(Settings):
         "votes in the agreement",
     )
     spread: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="standard deviation of the vote matrices at the start; none: 1 / root of the capsule size"
+        None,
+        description="standard deviation of the vote matrices at the start; none: 1 / root of the capsule size. With a "
+        "start near other matrices: of the distance to these; none: a tenth of that",
     )
     normalise: bool = Field(False, description="layer-normalise the capsules before the encoder attends to them")
     gate: bool = Field(False, description="mix sentence and context by a gate instead of adding them")
     silent: bool = Field(
         False,
-        description='start with context sub-layers that add nothing; with norm = "pre" and no gate, training then '
-        "starts at the sentence model",
+        description='the older form of context.start = "silent"',
+    )
+    reads: Literal["embeddings", "states"] = Field(
+        "embeddings",
+        description="what capsules read; embeddings: the words' vectors; states: those of the sentence model, computed "
+        "for each sentence without context",
+    )
+    gradient_to_states: bool = Field(False, description="let gradients into the states that capsules read")
+    sides: Literal["source", "target", "both"] = Field(
+        "source",
+        description="source: earlier source sentences; target: their translations, given ones in training and own ones "
+        "in translation; both: each with a network of its own",
+    )
+    current: bool = Field(
+        False, description="route the sentence itself, too; a sentence without history then has a context as well"
+    )
+    sharpness: Sharpness = Field(
+        1.0, description='factor of the agreement (Alg. 1, line 27); "learned": a weight that starts at 1'
+    )
+    start: Literal["random", "identity", "parts"] = Field(
+        "random",
+        description="how the vote matrices start; identity: near the identity, and f at it; parts: each near the "
+        "identity of its own part of the numbers",
+    )
+    attends: Literal["encoder", "decoder", "both"] = Field("encoder", description="whose layers attend to the capsules")
+    distances: bool = Field(False, description="add a learned vector for the distance of its sentence to each capsule")
+
+    @model_validator(mode="after")
+    def _readings_agree(self) -> Self:
+        if self.gradient_to_states and self.reads == "embeddings":
+            raise ValueError('gradient_to_states needs reads = "states": embeddings always get gradients')
+        if self.current and self.sides == "target":
+            raise ValueError('current needs sides = "source" or "both": the sentence has no translation yet')
+        if self.distances and self.scope == "joint":
+            raise ValueError('distances need scope = "sentence": joint capsules are not of one sentence')
+        if self.sharpness == LEARNED and (self.rounds == 1 or self.gradient == "last"):
+            raise ValueError(
+                'sharpness = "learned" needs rounds above 1 and a gradient other than "last": it would get no gradient '
+                f'(found rounds = {self.rounds}, gradient = "{self.gradient}")'
+            )
+        return self
+
+
+class ContextSettings(Settings):
+    """The fresh attention of layers to the context, in `qcn`, `capsnet`, their controls and `zhang`."""
+
+    start: Literal["random", "silent", "copied"] = Field(
+        "random",
+        description='how it starts; silent: adding nothing, so that with norm = "pre" training starts at the sentence '
+        "model; copied: with the maps of the layer's own self-attention (decoder: of its attention to the source)",
     )
 
 

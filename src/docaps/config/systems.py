@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, create_model, model_validator
 from docaps.config.faults import suggest
 from docaps.config.model_settings import (
     ConcatSettings,
+    ContextSettings,
     HanSettings,
     HistorySettings,
     ModelSettings,
@@ -52,6 +53,7 @@ class SystemTables(Settings):
     name: str = Field("", description="the name of the recipe, or of the system")
     model: ModelSettings = ModelSettings()
     history: HistorySettings = HistorySettings()
+    context: ContextSettings = ContextSettings()
     qcn: QcnSettings = QcnSettings()
     zhang: ZhangSettings = ZhangSettings()
     han: HanSettings = HanSettings()
@@ -186,6 +188,8 @@ class System:
     """Whether training adds the correlation of source and target capsules to the objective."""
     paper: str | None = None
     """The row of the paper's Table 2, if any."""
+    sublayers: bool = False
+    """Whether its layers have sub-layers that attend to a context; [context] says how they start."""
     control: bool = False
     """Whether it is a control, whose context cannot help."""
     check: Callable[[SystemTables], None] | None = None
@@ -262,6 +266,40 @@ def _check_concat(tables: SystemTables) -> None:
         )
 
 
+def _check_qcn(tables: SystemTables) -> None:
+    qcn, start = tables.qcn, tables.context.start
+    if qcn.silent and start == "copied":
+        raise ValueError('qcn.silent = true contradicts context.start = "copied": choose one')
+    if start == "silent" and qcn.gate:
+        raise ValueError('context.start = "silent" needs qcn.gate = false: a gate halves the states at first')
+    if start == "copied" and qcn.capsule_size not in (None, tables.model.size):
+        raise ValueError(
+            'context.start = "copied" needs capsules of the size of the states that the copied maps read: leave '
+            f"qcn.capsule_size out (found {qcn.capsule_size}; model.size is {tables.model.size})"
+        )
+    if tables.history.positions and qcn.reads == "states":
+        raise ValueError('history.positions = true needs qcn.reads = "embeddings": states know their positions')
+    size = qcn.capsule_size or tables.model.size
+    if qcn.start == "parts" and qcn.capsules > size:
+        raise ValueError(f'qcn.start = "parts" needs at most {size} capsules, the size of one (found {qcn.capsules})')
+
+
+def _check_shuffled(tables: SystemTables) -> None:
+    _check_qcn(tables)
+    if tables.qcn.sides != "source":
+        raise ValueError(
+            f'the control qcn-shuffled sees source sentences of other documents only: set qcn.sides = "source" (found '
+            f'"{tables.qcn.sides}")'
+        )
+
+
+def _check_zhang(tables: SystemTables) -> None:
+    if tables.context.start == "silent":
+        raise ValueError(
+            'context.start = "silent" is not for zhang, whose gates halve the states at first: use "random" or "copied"'
+        )
+
+
 def _built_in(name: str, title: str, settings: type[Settings] | None = None, **parts: Any) -> System:
     """Describe a system of docaps: `qcn+reg` has the context `qcn`, the builder `build_qcn` and the regulariser."""
     base, _, regulariser = name.partition("+")
@@ -271,6 +309,7 @@ def _built_in(name: str, title: str, settings: type[Settings] | None = None, **p
         builder=f"docaps.model.builders:build_{base.replace('-', '_')}",
         settings=settings,
         context=base if settings else "none",
+        sublayers=settings in (QcnSettings, ZhangSettings),
         regulariser=bool(regulariser),
         **parts,
     )
@@ -279,13 +318,23 @@ def _built_in(name: str, title: str, settings: type[Settings] | None = None, **p
 BUILT_IN: tuple[System, ...] = (
     _built_in("transformer", "sentence-level Transformer", sees="–", paper="Transformer"),
     _built_in("transformer+reg", "Transformer + regularisation", sees="–", paper="Transformer + Regularization Term"),
-    _built_in("qcn", "Transformer + QCN", QcnSettings, paper="Transformer + QCN"),
+    _built_in("qcn", "Transformer + QCN", QcnSettings, paper="Transformer + QCN", check=_check_qcn),
     _built_in(
-        "qcn+reg", "Transformer + QCN + regularisation", QcnSettings, paper="Transformer + QCN + Regularization Term"
+        "qcn+reg",
+        "Transformer + QCN + regularisation",
+        QcnSettings,
+        paper="Transformer + QCN + Regularization Term",
+        check=_check_qcn,
     ),
-    _built_in("capsnet", "Transformer + plain capsule network", QcnSettings),
-    _built_in("capsnet+reg", "Transformer + plain capsule network + regularisation", QcnSettings),
-    _built_in("zhang", "context attention with gates (Zhang et al. 2018)", ZhangSettings, paper="Transformer-DocNMT"),
+    _built_in("capsnet", "Transformer + plain capsule network", QcnSettings, check=_check_qcn),
+    _built_in("capsnet+reg", "Transformer + plain capsule network + regularisation", QcnSettings, check=_check_qcn),
+    _built_in(
+        "zhang",
+        "context attention with gates (Zhang et al. 2018)",
+        ZhangSettings,
+        paper="Transformer-DocNMT",
+        check=_check_zhang,
+    ),
     _built_in(
         "han",
         "hierarchical attention (Miculicich et al. 2018)",
@@ -309,9 +358,15 @@ BUILT_IN: tuple[System, ...] = (
         QcnSettings,
         sees="sentences of other documents",
         control=True,
+        check=_check_shuffled,
     ),
     _built_in(
-        "qcn-noise", "control: QCN with a random memory", QcnSettings, sees="noise, always the same", control=True
+        "qcn-noise",
+        "control: QCN with a random memory",
+        QcnSettings,
+        sees="noise, always the same",
+        control=True,
+        check=_check_qcn,
     ),
 )
 SYSTEMS = Systems(BUILT_IN)

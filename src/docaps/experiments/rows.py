@@ -93,6 +93,11 @@ def _reading(name: str, title: str, **settings: Any) -> GridRow:
     )
 
 
+def _lever(name: str, title: str, **settings: Any) -> GridRow:
+    """Return a row of the QCN with other settings of its own table."""
+    return GridRow(name, title, changes={f"qcn.{key}": value for key, value in settings.items()})
+
+
 def _series(
     name: str,
     key: str,
@@ -182,6 +187,25 @@ _TABLE = (
     GridRow("silent", "context sub-layers add nothing at first", changes={"qcn.silent": True}),
     GridRow("unsquashed", "input capsules not squashed", changes={"qcn.squash_words": False}),
     GridRow("spread", "vote matrices started at 0.01", changes={"qcn.spread": 0.01}),
+    # What capsules read, who looks at them, and routing that decides.
+    _lever("states", "capsules of encoder states", reads="states"),
+    _lever("states-gradient", "the same, with gradients into the states", reads="states", gradient_to_states=True),
+    _lever("target", "capsules of earlier translations", sides="target"),
+    _lever("target-states", "capsules of their decoder states", sides="target", reads="states"),
+    _lever("both-sides", "capsules of earlier sentences and of their translations", sides="both"),
+    _lever("current", "the sentence itself routed, too", current=True),
+    _lever("at-decoder", "the decoder attends to the capsules instead of the encoder", attends="decoder"),
+    _lever("at-both", "encoder and decoder attend to the capsules", attends="both"),
+    _lever("distances", "a learned vector of its distance added to each capsule", distances=True),
+    _lever("sharp", "agreement times 1,000", sharpness=1000.0),
+    _lever("sharp-learned", "agreement times a learned factor", sharpness="learned"),
+    _lever("identity", "vote matrices started near the identity", start="identity"),
+    _lever("parts", "vote matrices started near parts of the identity", start="parts"),
+    GridRow(
+        "copied",
+        "context attention copied from trained attention, which reads capsules of states",
+        changes={"context.start": "copied", "qcn.reads": "states", "qcn.start": "identity", "qcn.attends": "both"},
+    ),
     GridRow("weight-0.1", "regularisation of weight 0.1", "qcn+reg", {"regulariser.weight": 0.1}),
     GridRow("weight-0.3", "regularisation of weight 0.3", "qcn+reg", {"regulariser.weight": 0.3}),
     # Readings of the regulariser; the last three reward only what tells pairs apart.
@@ -240,14 +264,19 @@ class GridLayout:
         return self.part == "dev" and row.name not in LAYOUTS["table2"].rows
 
 
+_LEVERS = (
+    "states states-gradient target target-states both-sides current at-decoder at-both distances sharp sharp-learned "
+    "identity parts copied"
+)
+"""What may let the QCN see more than the paper's: inputs, attention, routing."""
 _NAMES = {
     "table2": "transformer transformer+reg qcn qcn+reg zhang han-joint-first han-joint han-first han san concat "
     "capsnet qcn-shuffled qcn-noise zhang-all han-encoder",
     "trials": "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
     "routed-1 routed-2 routed-3 silent exempt transformer-longer longer reg-centred reg-difference reg-infonce "
-    "concat-n",
+    "concat-n " + _LEVERS,
     "routing": "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
-    "unsquashed spread reg-flattened reg-bare reg-unmarked reg-centred reg-difference reg-infonce",
+    "unsquashed spread reg-flattened reg-bare reg-unmarked reg-centred reg-difference reg-infonce " + _LEVERS,
     "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-both han-at-once han-joint-first han-joint "
     "han-first han san-online san-sparse san-flat san-decoder san-offline san san-drafts concat-full-rate "
     "concat-2-to-2 concat-n qcn-shuffled qcn-noise",
@@ -267,7 +296,7 @@ def _figure(series: str, title: str, axis: str) -> GridLayout:
 
 
 _ON_DEMAND = frozenset({"zhang-all", "han-encoder"})
-_COSTLY = frozenset({"reg-centred", "reg-difference", "reg-infonce", "concat-n"})
+_COSTLY = frozenset({"reg-centred", "reg-difference", "reg-infonce", "concat-n", *_LEVERS.split()})
 _LAYOUTS = (
     _table("table2", "Table 2: the systems, and controls", "transformer", on_demand=_ON_DEMAND),
     _figure("history", "Figure 4: history sentences (M = 4, 4 iterations)", "history.sentences"),

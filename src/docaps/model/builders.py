@@ -5,16 +5,18 @@ without context, or a `TranslationModel` of its own. Weights are drawn in the or
 network, regulariser, layers.
 """
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import torch
+from torch import nn
 
 from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, StageSettings, SystemSettings
 from docaps.config.model_settings import QcnSettings
 from docaps.corpus.text.vocabulary import BOS, EOS, UNK
 from docaps.errors import ConfigError
+from docaps.model.context.capsule_transformer import CapsuleTransformer, Reading, SideCapsules
 from docaps.model.context.concat import ConcatTransformer
 from docaps.model.context.han import HierarchicalAttention
 from docaps.model.context.qcn import FixedNoise, HistoryCapsules, HistoryWords, Query
@@ -72,33 +74,84 @@ def build_transformer(settings: SystemSettings, backbone: Backbone) -> None:
     """Build a Transformer without context."""
 
 
-def build_qcn(settings: SystemSettings, backbone: Backbone, *, guided: bool = True) -> Context:
-    """Build the query-guided capsule network of the history."""
-    qcn, size, history = settings.qcn, backbone.shape.size, settings.history
+def build_qcn(
+    settings: SystemSettings, backbone: Backbone, *, guided: bool = True, shuffled: bool = False
+) -> Context | TranslationModel:
+    """Build the query-guided capsule network of the history, or with another reading of its settings its model."""
+    qcn, history = settings.qcn, settings.history.sentences
+    if qcn.reads == "embeddings" and qcn.sides == "source" and not qcn.current:
+        return _qcn_context(settings, _capsules(settings, backbone, history, guided=guided), shuffled=shuffled)
+    sides = SideCapsules(
+        source=_capsules(settings, backbone, history + qcn.current, guided=guided) if qcn.sides != "target" else None,
+        target=_capsules(settings, backbone, history, guided=guided) if qcn.sides != "source" else None,
+    )
+    return CapsuleTransformer(
+        backbone,
+        context=_qcn_context(settings, sides, shuffled=shuffled),
+        reading=Reading(states=qcn.reads == "states", gradient=qcn.gradient_to_states, current=qcn.current),
+        regulariser=_regulariser(settings) if SYSTEMS[settings.name].regulariser else None,
+    )
+
+
+def _qcn_context(settings: SystemSettings, network: nn.Module, *, shuffled: bool = False) -> Context:
+    """Let the layers attend to the capsules of a network, or to what takes their place."""
+    qcn, start = settings.qcn, settings.context.start
+    return Context(
+        network,
+        history=settings.history.sentences,
+        size=qcn.capsule_size or settings.model.size,
+        gate=qcn.gate,
+        silent=qcn.silent or start == "silent",
+        encoder=qcn.attends != "decoder",
+        decoder=qcn.attends != "encoder",
+        shuffled=shuffled,
+    )
+
+
+def _capsules(settings: SystemSettings, backbone: Backbone, history: int, *, guided: bool) -> HistoryCapsules:
+    """Build the capsule network of one side of the history; without a query if it is not guided."""
+    qcn, size = settings.qcn, backbone.shape.size
     capsule_size = qcn.capsule_size or size
-    words = HistoryWords(size=size, capsule_size=capsule_size, history=history.sentences, positions=history.positions)
+    words = HistoryWords(
+        size=size,
+        capsule_size=capsule_size,
+        history=history,
+        positions=settings.history.positions,
+        start=qcn.start,
+    )
     query = Query(size=size, capsule_size=capsule_size, pooling=qcn.query) if guided else None
-    routing = CapsuleRouting(size=capsule_size, capsules=qcn.capsules, options=_routing_options(qcn), spread=qcn.spread)
-    joint = qcn.scope == "joint"
-    network = HistoryCapsules(words=words, query=query, routing=routing, joint=joint, normalise=qcn.normalise)
-    return Context(network, history=history.sentences, size=capsule_size, gate=qcn.gate, silent=qcn.silent)
+    routing = CapsuleRouting(
+        size=capsule_size,
+        capsules=qcn.capsules,
+        options=_routing_options(qcn),
+        spread=qcn.spread,
+        start=qcn.start,
+        sharpness=None if isinstance(qcn.sharpness, str) else qcn.sharpness,
+    )
+    return HistoryCapsules(
+        words=words,
+        query=query,
+        routing=routing,
+        joint=qcn.scope == "joint",
+        normalise=qcn.normalise,
+        distances=qcn.distances,
+    )
 
 
-def build_capsnet(settings: SystemSettings, backbone: Backbone) -> Context:
+def build_capsnet(settings: SystemSettings, backbone: Backbone) -> Context | TranslationModel:
     """Build a plain capsule network, without a query."""
     return build_qcn(settings, backbone, guided=False)
 
 
-def build_qcn_shuffled(settings: SystemSettings, backbone: Backbone) -> Context:
+def build_qcn_shuffled(settings: SystemSettings, backbone: Backbone) -> Context | TranslationModel:
     """Build the query-guided capsule network for histories of other documents."""
-    return replace(build_qcn(settings, backbone), shuffled=True)
+    return build_qcn(settings, backbone, shuffled=True)
 
 
 def build_qcn_noise(settings: SystemSettings, backbone: Backbone) -> Context:
-    """Build noise in place of capsules."""
+    """Build noise in place of capsules; nothing is read."""
     size, sentences = settings.qcn.capsule_size or backbone.shape.size, settings.history.sentences
-    network = FixedNoise(size=size, history=sentences, capsules=settings.qcn.capsules)
-    return Context(network, history=sentences, size=size, gate=settings.qcn.gate, silent=settings.qcn.silent)
+    return _qcn_context(settings, FixedNoise(size=size, history=sentences, capsules=settings.qcn.capsules))
 
 
 def build_zhang(settings: SystemSettings, backbone: Backbone) -> Context:

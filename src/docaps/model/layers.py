@@ -106,11 +106,15 @@ class Attention(nn.Module):
         size, memory_size = shape.size, memory_size or shape.size
         self.query, self.key = nn.Linear(size, size), nn.Linear(memory_size, size)
         self.value, self.output = nn.Linear(memory_size, size), nn.Linear(size, size)
-        for projection in (self.query, self.key, self.value, self.output):
+        for projection in self.projections():
             initialised(projection)
         self.dropout = Dropout(shape.dropout.attention)
         self.joint: nn.Module | None = None
         """Packed models only: one product for queries (of self-attention), keys and values."""
+
+    def projections(self) -> tuple[nn.Linear, ...]:
+        """Return the linear maps of queries, keys, values and outputs."""
+        return self.query, self.key, self.value, self.output
 
     def project(self, memory: Float[Tensor, "B C E"]) -> KeysAndValues:
         """Return the keys and values of a memory."""

@@ -5,6 +5,7 @@ length, K history sentences, N words of a history sentence, D model size, V voca
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -51,6 +52,11 @@ class EncoderLayer(nn.Module):
             states, lambda inputs: self.attention.attend(*self.attention.project_self(inputs), mask)
         )
 
+    @property
+    def copied(self) -> tuple[Attention, Residual]:
+        """The attention that a context sub-layer may start as a copy of."""
+        return self.attention, self.attention_residual
+
     def measure(
         self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 S"], context: ContextMemory
     ) -> tuple[ContextUse, ...]:
@@ -76,6 +82,11 @@ class DecoderLayer(nn.Module):
         self.context = context
         self.source, self.source_residual = Attention(shape), Residual(shape)
         self.feed_forward, self.feed_forward_residual = FeedForward(shape), Residual(shape)
+
+    @property
+    def copied(self) -> tuple[Attention, Residual]:
+        """The attention that a context sub-layer may start as a copy of."""
+        return self.source, self.source_residual
 
     def start(self, source: Float[Tensor, "B S D"], context: ContextMemory | None) -> LayerState:
         """Return the state of a layer that has written nothing yet."""
@@ -152,7 +163,8 @@ class Transformer(TranslationModel):
         self.dropout = Dropout(shape.dropout.embeddings)
         self.scale = math.sqrt(shape.size)
         self.encoder = nn.ModuleList(
-            EncoderLayer(shape, context.sublayer(shape) if context else None) for _ in range(backbone.encoder_layers)
+            EncoderLayer(shape, context.sublayer(shape) if context and context.encoder else None)
+            for _ in range(backbone.encoder_layers)
         )
         self.decoder = nn.ModuleList(
             DecoderLayer(shape, context.sublayer(shape) if context and context.decoder else None)
@@ -163,6 +175,16 @@ class Transformer(TranslationModel):
         self.regulariser = regulariser
         self.history_table: Tensor | None = None
         """Packed models only: the context network's map of each word of the vocabulary."""
+
+    def copy_attention(self, fresh: Collection[str]) -> int:
+        """Start context sub-layers with `fresh` weights as copies of attention beside them; return their number."""
+        count = 0
+        for side in ("encoder", "decoder"):
+            for number, layer in enumerate(getattr(self, side)):
+                if f"{side}.{number}.context.attention.query.weight" in fresh:
+                    layer.context.copy(*layer.copied)
+                    count += 1
+        return count
 
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
         """Read source sentences and their histories."""
@@ -197,19 +219,26 @@ class Transformer(TranslationModel):
     def _encode(
         self, batch: Batch, vectors: WordVectors, inputs: Float[Tensor, "B S D"], trace: bool = False
     ) -> Encoding:
-        context = self._read_history(batch, vectors, trace)
-        mask = batch.source_mask.unsqueeze(1)  # (B, 1, S)
+        return self._run_encoder(batch.source_mask, inputs, self._read_history(batch, vectors, trace))
+
+    def _run_encoder(
+        self, source_mask: Bool[Tensor, "B S"], inputs: Float[Tensor, "B S D"], context: ContextMemory | None = None
+    ) -> Encoding:
+        """Run all encoder layers; without a context, as the sentence model does."""
+        mask = source_mask.unsqueeze(1)  # (B, 1, S)
         states = self.dropout(inputs)
         for layer in self.encoder:
             states = layer(states, mask, context)
-        return Encoding(self.encoder_norm(states), batch.source_mask, context)
+        return Encoding(self.encoder_norm(states), source_mask, context)
 
     def _read_history(self, batch: Batch, vectors: WordVectors, trace: bool) -> ContextMemory | None:
         """Run the context network, unless the whole batch has no history."""
         if self.context is None or vectors.history is None:
             return None
-        words = vectors.history, batch.history_mask, vectors.source, batch.source_mask
-        return self.context(*words, trace)  # type: ignore[no-any-return]
+        memory: ContextMemory = self.context(
+            vectors.history, batch.history_mask, vectors.source, batch.source_mask, trace
+        )
+        return memory.described(batch.history) if trace else memory
 
     def start(self, encoding: Encoding) -> DecoderState:
         """Project the source once for all decoder layers."""

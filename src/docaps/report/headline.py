@@ -6,7 +6,7 @@ from typing import Any
 
 from docaps.runs.card import flatten
 from docaps.runs.results import Contrastive, RunResults
-from docaps.runs.training_log import has_collapsed, pair_correlations
+from docaps.runs.training_log import has_collapsed, has_one_capsule, pair_correlations
 from docaps.runs.wording import (
     count,
     decimal,
@@ -77,6 +77,25 @@ def state_collapses(results: Sequence[RunResults]) -> list[str]:
     if not found:
         return []
     means = "The regulariser does not tell pairs apart (PCC of matched and of mismatched pairs)"
+    return [f"{means}: {listing(found)}."]
+
+
+def state_alike_capsules(results: Sequence[RunResults]) -> list[str]:
+    """Name the runs whose capsules of a sentence are one, or hold the same words."""
+    found = []
+    for run, label in zip(results, label_runs(results), strict=True):
+        row = run.capsules
+        if row is not None and has_one_capsule(row):
+            cosine, overlap, entropy = (
+                decimal(row.get(name), 3) for name in ("capsule_cosine", "capsule_overlap", "coupling_entropy")
+            )
+            found.append(f"{label} ({cosine}, {overlap} and {entropy})")
+    if not found:
+        return []
+    means = (
+        "The capsules of a sentence hold the same (cosine between capsules, cosine between their weights of words, and "
+        "entropy of the coupling, 1 being equal shares)"
+    )
     return [f"{means}: {listing(found)}."]
 
 

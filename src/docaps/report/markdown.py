@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from docaps.report.grid_tables import as_rows, caption, state_unfinished
-from docaps.report.headline import state_bleu, state_collapses, state_doubts, state_result
+from docaps.report.headline import state_alike_capsules, state_bleu, state_collapses, state_doubts, state_result
 from docaps.report.paper import FIGURES, is_table2, paper_columns, paper_scores, state_differences
 from docaps.report.sections.contrastive_choices import group_columns, history_columns, set_names
 from docaps.report.sections.provenance import corpora, data_rows, machines, signatures
@@ -21,7 +21,8 @@ def build_markdown(
     parts = [f"# {title}", *[text for text in (state_result(results), state_bleu(results)) if text]]
     for grid in grids:
         parts += _grid(grid, results)
-    parts += ["## Runs", *state_doubts(results), *state_collapses(results), runs_table(results)]
+    warnings = [*state_doubts(results), *state_collapses(results), *state_alike_capsules(results)]
+    parts += ["## Runs", *warnings, runs_table(results)]
     for name in set_names(results):
         parts += _groups(results, name)
     if corpora(results):

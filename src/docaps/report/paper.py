@@ -54,6 +54,11 @@ PAPER_SETTINGS: Mapping[str, Any] = {
     "system.qcn.query": "sum",
     "system.qcn.guide_capsules": True,
     "system.qcn.guide_agreement": True,
+    "system.qcn.reads": "embeddings",
+    "system.qcn.sides": "source",
+    "system.qcn.current": False,
+    "system.qcn.sharpness": 1.0,
+    "system.qcn.attends": "encoder",
     "system.regulariser.weight": 1.0,  # Eq. 11 adds the PCC as it is
     "stage.learning_rate": 1e-4,
     "stage.schedule": "fixed",
@@ -74,6 +79,9 @@ OUR_CHOICES: Mapping[str, Any] = {
     "system.qcn.gradient": "all",
     "system.qcn.gate": False,
     "system.qcn.silent": False,
+    "system.qcn.start": "random",
+    "system.qcn.distances": False,
+    "system.context.start": "random",
     "system.regulariser.correlation": "capsules",
     "system.regulariser.positions": True,
 }
@@ -162,7 +170,7 @@ def _concerns(name: str, system: str) -> bool:
     """Return whether a system has a setting for which the paper gives a value."""
     if name.startswith("system.regulariser."):
         return is_regularised(system)
-    if name.startswith("system.history."):
+    if name.startswith(("system.history.", "system.context.")):
         return sees_context(system)
     if name in _OF_QUERIES:
         return system.startswith("qcn")

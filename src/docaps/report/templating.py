@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from docaps.report.drawing.svg import run_key
 from docaps.runs.results import RunResults
-from docaps.runs.wording import count, describe_system, distance_words, sentence_case
+from docaps.runs.wording import count, describe_system, routed_sentence, sentence_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(run_key=run_key)
-    environment.filters.update(counted=count, sentence_case=sentence_case, distance_words=distance_words)
+    environment.filters.update(counted=count, sentence_case=sentence_case, routed_sentence=routed_sentence)
     return environment
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median_low
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasPath, BeforeValidator, Field, TypeAdapter, ValidationError
 
@@ -98,6 +98,7 @@ class HistoryRouting:
     words: tuple[Text, ...]
     coupling: Matrices = ()
     pcc: Matrices = ()
+    side: Literal["source", "target"] = "source"
 
     def __post_init__(self) -> None:
         """Refuse matrices that do not have a value for each word."""
@@ -146,6 +147,11 @@ class RunResults:
         """The last row of the log with the PCC of matched and mismatched pairs; a validation, if one measured it."""
         rows = (row for part in (self.validation, self.training) for row in reversed(part) if pair_correlations(row))
         return next(rows, None)
+
+    @property
+    def capsules(self) -> Mapping[str, float] | None:
+        """The last validation that compared the capsules of sentences; None if none did."""
+        return next((row for row in reversed(self.validation) if "capsule_overlap" in row), None)
 
     @property
     def speed(self) -> float | None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from docaps.config import SYSTEMS
-from docaps.runs.results import RunResults
+from docaps.runs.results import HistoryRouting, RunResults
 
 MISSING = "–"
 _NARROW_SPACE = "\u202f"
@@ -120,8 +120,15 @@ def distance_words(distance: int | str | None) -> str:
     """Describe the distance of a history sentence."""
     if distance is None:
         return "all history sentences together"
+    if distance == 0:
+        return "the sentence itself"
     text = str(distance)
     return f"{small_number(int(text))} sentence{'' if text == '1' else 's'} back" if text.isdigit() else text
+
+
+def routed_sentence(part: HistoryRouting) -> str:
+    """Say whose words were routed."""
+    return distance_words(part.distance) + (", its translation" if part.side == "target" else "")
 
 
 def listing(words: Sequence[str]) -> str:

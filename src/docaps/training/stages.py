@@ -19,9 +19,11 @@ from docaps.model.builders import build_model, count_parameters, dropout_rates
 from docaps.model.checkpoint import fill, read_weights, write_tensors
 from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_device, choose_precision
+from docaps.model.transformer import Transformer
 from docaps.runs.card import flatten
 from docaps.runs.directory import Run, open_run, versions
 from docaps.runs.wording import listing
+from docaps.training.capsule_statistics import measure_capsules
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
 from docaps.training.journal import StepTimer, measure_peak, open_journal
 from docaps.training.learner import Learner
@@ -95,6 +97,12 @@ class Stage:
     def __post_init__(self) -> None:
         if self.settings.best_by == "dev_bleu" and self.probe is None:
             raise ConfigError(f"stage.{self.name}.best_by: nothing measures dev_bleu here")
+        copies = self.recipe.context.start == "copied" and SYSTEMS[self.settings.system].sublayers
+        if copies and self._initial_run is None:
+            raise ConfigError(
+                f'stage.{self.name}: context.start = "copied" needs init_from: without the weights of an earlier stage '
+                "there is no trained attention to copy"
+            )
         if self.probe is not None and self.group.sharded:
             raise ConfigError('distribution = "fsdp": only dev_loss can be measured while weights are sharded')
 
@@ -223,9 +231,13 @@ class Stage:
                 )
             return model, ()
         report = fill(model, self.group.run_on_main(lambda: read_weights(open_run(path).weights)))
+        copies = 0
+        if system.context.start == "copied" and isinstance(model, Transformer):
+            copies = model.copy_attention(report.new)
         model.start_training()
         if not quiet:
-            progress.say(f"{self.name} starts from {path.name}: {report}")
+            copied = f", {copies} context sub-layers start as copies of attention" if copies else ""
+            progress.say(f"{self.name} starts from {path.name}: {report}{copied}")
         return model, report.taken
 
     def _run_trainer(self, learner: Learner, device: Device, state: TrainerState) -> TrainerState:
@@ -284,11 +296,12 @@ class Stage:
         return StepTimer(operations, measure_peak(device))
 
     def _measure(self, learner: Learner, device: Device) -> Mapping[str, float]:
-        """Validate the model and its regulariser, and run the probe if there is one."""
+        """Validate the model, its regulariser and its capsules, and run the probe if there is one."""
         dev, objective, group = self.store.split("dev"), learner.objective, self.group
         numbers = {
             **validate(objective, dev, budget=self.settings.batch_tokens, group=group),
             **measure_retrieval(objective, dev, group=group),
+            **measure_capsules(objective, dev, group=group),
         }
         with progress.silent():
             return numbers if self.probe is None else {**numbers, **self.probe(learner.model, device)}

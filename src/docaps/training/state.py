@@ -73,6 +73,8 @@ class TrainerState:
     """Steps whose weights are kept for the final model."""
     collapsed: Natural = 0
     """The step at which a collapse of the regulariser was reported; 0: none was."""
+    alike: Natural = 0
+    """The step at which it was reported that the capsules of a sentence are one; 0: it was not."""
     logged: Natural = 0
     """Size of the log in bytes,"""
     unlogged: Sums = field(default_factory=Sums)

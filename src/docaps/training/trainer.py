@@ -14,9 +14,15 @@ from docaps.config import StageSettings
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted, caught, shielded
 from docaps.memory import return_pages
-from docaps.runs.training_log import has_collapsed
+from docaps.runs.training_log import has_collapsed, has_one_capsule
+from docaps.training.capsule_statistics import describe_one_capsule
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
-from docaps.training.journal import StepTimer, TrainingJournal, describe_collapse, progress_line
+from docaps.training.journal import (
+    StepTimer,
+    TrainingJournal,
+    describe_collapse,
+    progress_line,
+)
 from docaps.training.learner import Learner
 from docaps.training.state import Snapshots, Sums, TrainerState
 from docaps.training.stopping import MAX_SKIPPED, check_success, record_validation, seconds_left, stop_reason
@@ -144,6 +150,9 @@ class Trainer:
         if not state.collapsed and step >= self.settings.warmup and has_collapsed(numbers):
             progress.say(describe_collapse(numbers))
             state = replace(state, collapsed=step)
+        if not state.alike and step >= self.settings.warmup and has_one_capsule(numbers):
+            progress.say(describe_one_capsule(numbers))
+            state = replace(state, alike=step)
         self._retrieval = {name: value for name, value in numbers.items() if name.startswith("retrieval")}
         kept = self.snapshots.select(state)
         weights = None if kept is None else self.learner.weights()

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.interface import Trace
 from docaps.translation.search import batch_by_length
 from docaps.translation.trained_model import TrainedModel
@@ -20,17 +21,23 @@ Maps = tuple[tuple[tuple[float, ...], ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class HistoryTrace:
-    """The trace of one history sentence; a system without a query has no correlations (`pcc` is None)."""
+    """The trace of one history sentence; a system without a query has no correlations (`pcc` is None).
+
+    Distance 0 is the sentence itself, if its words are routed, too.
+    """
 
     distance: int
     words: tuple[str, ...]
     coupling: Maps | None
     pcc: Maps | None
+    side: Literal["source", "target"] = "source"
+    """Whether the words are those of the sentence or of its translation."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values; what the system does not have is left out."""
         maps = {name: maps for name, maps in (("coupling", self.coupling), ("pcc", self.pcc)) if maps is not None}
-        return {"distance": self.distance, "words": list(self.words), **maps}
+        side = {} if self.side == "source" else {"side": self.side}
+        return {"distance": self.distance, **side, "words": list(self.words), **maps}
 
 
 @torch.inference_mode()
@@ -40,12 +47,17 @@ def trace_window(trained: TrainedModel, window: Window) -> tuple[HistoryTrace, .
         return ()
     batch = collate([replace(window, target=None)], trained.model.view).to(trained.device)
     context = trained.model.encode(batch, trace=True).context
-    if context is None or (context.coupling is None and context.correlation is None):
+    if context is None or context.tokens is None or (context.coupling is None and context.correlation is None):
         return ()
+    given = {"source": len(window.history), "target": len(window.target_history)}
     traces = []
-    for number, words in enumerate(window.history):
-        coupling, pcc = (_rounded(values, number, len(words)) for values in (context.coupling, context.correlation))
-        traces.append(HistoryTrace(number + 1, tuple(trained.codec.pieces(list(words))), coupling, pcc))
+    for number, (distance, side) in enumerate(context.sentences):
+        if distance > given[side]:
+            continue
+        tokens = context.tokens[0, number]
+        tokens = tokens[tokens != PAD]
+        coupling, pcc = (_rounded(values, number, len(tokens)) for values in (context.coupling, context.correlation))
+        traces.append(HistoryTrace(distance, tuple(trained.codec.pieces(tokens.tolist())), coupling, pcc, side))
     return tuple(traces)
 
 

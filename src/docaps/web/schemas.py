@@ -4,7 +4,7 @@ The descriptions here also appear in /openapi.json.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -109,7 +109,10 @@ class AlternativeTranslation(BaseModel):
 class SentenceRouting(BaseModel):
     """An earlier sentence and the routing of its words, indexed `[iteration][capsule][word]`."""
 
-    distance: int = Field(description="How many sentences back; 1 is the sentence immediately before.")
+    distance: int = Field(
+        description="How many sentences back; 1 is the sentence immediately before, 0 the sentence itself."
+    )
+    side: Literal["target"] | None = Field(None, description="target: the words are those of its translation.")
     words: list[str] = Field(description="The subword units of the sentence, as the model sees them.")
     coupling: RoutingMap | None = Field(None, description="Coupling coefficients: the share of each word per capsule.")
     pcc: RoutingMap | None = Field(

@@ -126,6 +126,40 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
         ('[han]\nside = "both"', ":2: han.side: Input should be 'encoder', 'decoder' or 'joint' (found 'both')"),
         ('[concat]\nmode = "3-to-3"', "concat.mode: Input should be 'k-to-1', '2-to-2' or 'n-to-n' (found '3-to-3')"),
         ('[san]\nmode = "offline"\ndistances = true', ':1: san: distances need mode = "online"'),
+        ("[qcn]\ngradient_to_states = true", ':1: qcn: gradient_to_states needs reads = "states"'),
+        ('[qcn]\ncurrent = true\nsides = "target"', ':1: qcn: current needs sides = "source" or "both"'),
+        ('[qcn]\ndistances = true\nscope = "joint"', ':1: qcn: distances need scope = "sentence"'),
+        (
+            '[qcn]\nsharpness = "learned"\nrounds = 1',
+            'a gradient other than "last": it would get no gradient (found rounds = 1, gradient = "all")',
+        ),
+        ('[qcn]\nsharpness = "learned"\ngradient = "last"', '(found rounds = 4, gradient = "last")'),
+        ("[qcn]\nsharpness = 0.0", ':2: qcn.sharpness: must be a number above 0, or "learned" (found 0.0)'),
+        (
+            '[qcn]\nsilent = true\n[context]\nstart = "copied"\n[stage.a]\nsystem = "qcn"',
+            'qcn.silent = true contradicts context.start = "copied": choose one',
+        ),
+        (
+            '[qcn]\ngate = true\n[context]\nstart = "silent"\n[stage.a]\nsystem = "capsnet"',
+            'context.start = "silent" needs qcn.gate = false',
+        ),
+        (
+            '[qcn]\ncapsule_size = 8\n[context]\nstart = "copied"\n[stage.a]\nsystem = "qcn-noise"',
+            "leave qcn.capsule_size out (found 8; model.size is 512)",
+        ),
+        ('[context]\nstart = "silent"\n[stage.a]\nsystem = "zhang"', 'context.start = "silent" is not for zhang'),
+        (
+            '[history]\npositions = true\n[qcn]\nreads = "states"\n[stage.a]\nsystem = "qcn+reg"',
+            'history.positions = true needs qcn.reads = "embeddings"',
+        ),
+        (
+            '[qcn]\nstart = "parts"\ncapsules = 9\ncapsule_size = 8\n[stage.a]\nsystem = "qcn"',
+            'qcn.start = "parts" needs at most 8 capsules, the size of one (found 9)',
+        ),
+        (
+            '[qcn]\nsides = "both"\n[stage.a]\nsystem = "qcn-shuffled"',
+            'source sentences of other documents only: set qcn.sides = "source" (found "both")',
+        ),
         ("[san]\nreach = 0", "san.reach: Input should be greater than or equal to 1 (found 0)"),
         ("[history]\nsentences = 0", ":2: history.sentences: Input should be greater than or equal to 1 (found 0)"),
         ("[zhang]\nlayer = 2", ":2: zhang.layer: unknown key; did you mean 'layers'?"),
@@ -134,6 +168,12 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
 def test_settings_that_contradict_each_other_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (found,) = faults(write(tmp_path, text))
     assert message in found
+
+
+def test_settings_of_other_systems_do_not_matter(tmp_path: Path) -> None:
+    """The recipe's tables hold for all its stages; a sentence model has no context."""
+    text = '[qcn]\nsilent = true\n[context]\nstart = "copied"\n[stage.a]\nsystem = "transformer"'
+    assert load_recipe(write(tmp_path, text)).context.start == "copied"
 
 
 def test_a_stage_may_start_from_an_earlier_one_and_keeps_its_order(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_every_built_in_system_has_a_builder_and_its_table(system: System) -> No
 
 
 def test_every_table_of_a_context_belongs_to_a_system() -> None:
-    shared = {"name", "model", "history", "regulariser"}
+    shared = {"name", "model", "history", "context", "regulariser"}
     tables = {field.annotation for name, field in SystemTables.model_fields.items() if name not in shared}
     assert tables == {system.settings for system in BUILT_IN} - {None}
 
@@ -39,7 +39,7 @@ def test_a_system_gets_the_tables_of_its_recipe() -> None:
     assert recipe.system("a") == SystemSettings.model_validate({"name": "qcn", "qcn": {"rounds": 2}})
     assert recipe.system("b").name == "transformer"
     assert list(recipe.system("a").model_dump()) == [
-        *("name", "model", "history", "qcn", "zhang", "han", "san", "concat", "regulariser")
+        *("name", "model", "history", "context", "qcn", "zhang", "han", "san", "concat", "regulariser")
     ]
 
 

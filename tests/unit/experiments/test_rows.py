@@ -170,6 +170,25 @@ CHANGED = {
     "reg-centred": {("regulariser", "centre"): "batch"},
     "reg-difference": {("regulariser", "negatives"): "batch"},
     "reg-infonce": {("regulariser", "negatives"): "infonce"},
+    "states": {("qcn", "reads"): "states"},
+    "states-gradient": {("qcn", "reads"): "states", ("qcn", "gradient_to_states"): True},
+    "target": {("qcn", "sides"): "target"},
+    "target-states": {("qcn", "sides"): "target", ("qcn", "reads"): "states"},
+    "both-sides": {("qcn", "sides"): "both"},
+    "current": {("qcn", "current"): True},
+    "at-decoder": {("qcn", "attends"): "decoder"},
+    "at-both": {("qcn", "attends"): "both"},
+    "distances": {("qcn", "distances"): True},
+    "sharp": {("qcn", "sharpness"): 1000.0},
+    "sharp-learned": {("qcn", "sharpness"): "learned"},
+    "identity": {("qcn", "start"): "identity"},
+    "parts": {("qcn", "start"): "parts"},
+    "copied": {
+        ("context", "start"): "copied",
+        ("qcn", "reads"): "states",
+        ("qcn", "start"): "identity",
+        ("qcn", "attends"): "both",
+    },
 }
 
 
@@ -200,7 +219,7 @@ def _settings(grid: Grid, row: GridRow) -> dict[tuple[str, str], Any]:
     values = {**recipe.system(row.name).model_dump(), "stage": recipe.stage[row.name].training()}
     return {
         (table, key): value
-        for table in ("qcn", "history", "regulariser", "stage")
+        for table in ("qcn", "context", "history", "regulariser", "stage")
         for key, value in values[table].items()
     }
 

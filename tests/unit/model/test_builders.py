@@ -45,6 +45,14 @@ def test_capsules_rounds_and_history_reach_the_network() -> None:
     assert not torch.equal(model.regulariser.source.weight, model.regulariser.target.weight)
 
 
+@pytest.mark.parametrize("name", [*tiny.SYSTEMS, *tiny.MODES])
+def test_a_sketch_has_the_names_and_shapes_of_all_weights(name: str) -> None:
+    sketch, model = (make(tiny.mode(name), vocabulary=11) for make in (sketch_model, build_model))
+    assert {one.device.type for one in sketch.parameters()} == {"meta"}
+    shapes = [{key: tuple(weight.shape) for key, weight in one.named_parameters()} for one in (sketch, model)]
+    assert shapes[0] == shapes[1]
+
+
 def test_the_spread_of_first_weights_reaches_all_capsule_networks() -> None:
     plain, spread = (
         build_model(tiny.settings("qcn+reg", **options), vocabulary=11) for options in ({}, {"spread": 0.5})

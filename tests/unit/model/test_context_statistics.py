@@ -8,6 +8,8 @@ from tests.invariants import tiny
 
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
+from docaps.model.context.sublayer import ContextMemory
+from docaps.model.context_statistics import mean_cosine
 from docaps.model.interface import Trace
 from docaps.model.transformer import Transformer
 
@@ -37,6 +39,7 @@ def test_a_sentence_that_sees_an_end_mark_alone_has_statistics() -> None:
 
 def test_each_system_has_its_statistics() -> None:
     everything = {"coupling_entropy", "pcc", "capsule_length", "attention", "context_share"}
+    everything |= {"capsule_cosine", "capsule_overlap"}
     assert set(traces("qcn")) == set(traces("qcn+reg")) == everything
     assert set(traces("capsnet")) == everything - {"pcc"}
     assert set(traces("qcn", scope="joint")) == everything - {"attention"}
@@ -115,6 +118,65 @@ def test_capsule_lengths_are_measured_before_the_norm() -> None:
     lengths = traces("qcn", normalise=True)["capsule_length"].values
     assert lengths[lengths.isfinite()].max() < 1
     assert traces("qcn", scope="joint")["capsule_length"].labels == ("all history",)
+
+
+MODES = [name for name in tiny.MODES if name.startswith(("qcn-", "capsnet-"))]
+
+
+@pytest.mark.parametrize("name", ["qcn", *MODES])
+def test_cosines_of_capsules_and_of_their_weights_equal_loops(name: str) -> None:
+    system, batch = tiny.mode(name), tiny.sample_batch()
+    model = tiny.build(system)
+    with torch.inference_mode():
+        found = {trace.name: trace for trace in model.trace(batch)}
+        context = model.encode(batch, trace=True).context
+    assert context is not None
+    assert context.coupling is not None
+    together = system.qcn.scope == "joint"
+    for place, label in enumerate(found["capsule_cosine"].labels):
+        side = "target" if "translation" in label else "source"
+        numbers = [
+            number
+            for number, one in enumerate(context.sentences)
+            if one.side == side and (together or label.startswith(f"distance {one.distance}"))
+        ]
+        for row in range(len(batch.source)):
+            words = [(number, n) for number in numbers for n, t in enumerate(context.tokens[row, number]) if t]
+            weights = [[share(context, row, number, j, n) for number, n in words] for j in range(tiny.M)]
+            capsules = context.capsules[row, place].tolist()
+            for measured, vectors in (("capsule_cosine", capsules), ("capsule_overlap", weights)):
+                value = found[measured].values[place, row]
+                assert bool(value.isnan()) == (not words)
+                if words:
+                    assert value.item() == pytest.approx(cosine(*vectors), abs=1e-6)
+
+
+def share(context: ContextMemory, row: int, number: int, j: int, n: int) -> float:
+    """c + p of line 20, in the last iteration."""
+    p = 0.0 if context.correlation is None else math.tanh(context.correlation[-1, row, number, j, n])
+    return context.coupling[-1, row, number, j, n].item() + p
+
+
+def cosine(one: list[float], other: list[float]) -> float:
+    """Of the two capsules that tiny models have."""
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    return product / math.sqrt(sum(a * a for a in one) * sum(b * b for b in other))
+
+
+def test_mean_cosines_are_those_of_all_pairs() -> None:
+    vectors = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
+    assert mean_cosine(vectors).item() == pytest.approx((0 + 2 * math.sqrt(0.5)) / 3)
+    assert mean_cosine(torch.tensor([[1.0, 0.0], [0.0, 0.0], [2.0, 0.0]])).item() == pytest.approx(1 / 3)
+    assert mean_cosine(torch.ones(4, 3)).item() == pytest.approx(1)
+
+
+def test_the_sentence_itself_and_translations_have_labels_of_their_own() -> None:
+    model = tiny.build(tiny.mode("qcn-current-both"))
+    labels = {trace.name: trace.labels for trace in model.trace(tiny.sample_batch())}["capsule_length"]
+    assert labels == ("distance 0", *(f"distance {d}{m}" for m in ("", ", translation") for d in (1, 2, 3)))
+    joint = tiny.build(tiny.mode("qcn-both-joint"))
+    labels = {trace.name: trace.labels for trace in joint.trace(tiny.sample_batch())}["capsule_length"]
+    assert labels == ("all history", "all translations")
 
 
 def test_tracing_changes_nothing() -> None:

@@ -13,7 +13,7 @@ from tests.unit.report.fake_runs import (
 )
 
 from docaps.report import RunResults, build_page, read_results
-from docaps.report.headline import state_bleu, state_collapses, state_doubts, state_result
+from docaps.report.headline import state_alike_capsules, state_bleu, state_collapses, state_doubts, state_result
 from docaps.report.markdown import build_markdown
 
 
@@ -96,3 +96,24 @@ def test_a_collapse_shows_in_the_log_of_an_earlier_version_too(tmp_path: Path) -
     write_lines(tmp_path / "metrics.jsonl", [*log, last])
     (said,) = state_collapses([read_results(tmp_path)])
     assert said.endswith(": qcn+reg (0.990 and 0.987).")
+
+
+def test_capsules_that_hold_the_same_are_pointed_out(tmp_path: Path, runs: list[RunResults]) -> None:
+    assert state_alike_capsules(runs) == []
+    write_run(tmp_path, name="one", system="qcn")
+    apart = {"step": 50, "dev_loss": 2.0, "capsule_cosine": 0.01, "capsule_overlap": 0.3, "coupling_entropy": 0.7}
+    alike = {**apart, "step": 100, "capsule_overlap": 0.9996, "coupling_entropy": 0.9999}
+    write_lines(tmp_path / "metrics.jsonl", [alike, {**apart, "step": 150}])
+    assert state_alike_capsules([read_results(tmp_path)]) == []  # the last validation counts
+    write_lines(tmp_path / "metrics.jsonl", [apart, alike])
+    results = [read_results(tmp_path)]
+    (said,) = state_alike_capsules(results)
+    assert said == (
+        "The capsules of a sentence hold the same (cosine between capsules, cosine between their weights of words, and "
+        "entropy of the coupling, 1 being equal shares): qcn (0.010, 1.000 and 1.000)."
+    )
+    page, text = (build([*runs, *results], title="T") for build in (build_page, build_markdown))
+    assert '<p class="doubt">The capsules of a sentence hold the same' in page
+    assert "The capsules of a sentence hold the same" in text
+    assert "Capsules of a sentence" in page
+    assert "Entropy of the coupling" in page

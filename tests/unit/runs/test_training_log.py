@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from docaps.errors import RunError
-from docaps.runs.training_log import MetricsLog, has_collapsed, pair_correlations, read_metrics
+from docaps.runs.training_log import MetricsLog, has_collapsed, has_one_capsule, pair_correlations, read_metrics
 
 
 def test_metrics_survive_a_file_and_are_there_at_once(tmp_path: Path) -> None:
@@ -111,6 +111,15 @@ def test_a_collapse_is_seen_where_the_correlations_meet(
 ) -> None:
     assert pair_correlations(row) == correlations
     assert has_collapsed(row) is collapsed
+
+
+@pytest.mark.parametrize(
+    ("cosine", "overlap", "one"),
+    [(0.0, 0.9997, True), (0.96, 0.5, True), (0.95, 0.95, False), (-0.1, 0.3, False)],
+)
+def test_capsules_are_one_if_they_or_their_weights_are_alike(cosine: float, overlap: float, one: bool) -> None:
+    assert has_one_capsule({"capsule_cosine": cosine, "capsule_overlap": overlap}) is one
+    assert not has_one_capsule({"dev_loss": 1.0})
 
 
 def test_correlations_that_are_not_numbers_are_a_collapse() -> None:

@@ -168,6 +168,87 @@ def test_a_stage_starts_from_the_weights_of_another(trained: Path, store: Store,
     )
 
 
+COPIED = {"context__start": "copied", "stage__document__steps": 1, "stage__document__learning_rate": 1e-9}
+
+
+@pytest.mark.parametrize("attends", ["encoder", "decoder", "both", "zhang"])
+def test_copied_context_sublayers_start_as_trained_attention(
+    trained: Path, store: Store, tmp_path: Path, said: list[str], attends: str
+) -> None:
+    shutil.copytree(trained / "sentence", tmp_path / "sentence")
+    zhang = attends == "zhang"  # has gated sub-layers in all layers
+    recipe = tiny.recipe(**COPIED, **({"stage__document__system": "zhang"} if zhang else {"qcn__attends": attends}))
+    stages.train_recipe(recipe, store, tmp_path, stages=["document"])
+    old, new = (read_weights(tmp_path / name / "model.safetensors") for name in ("sentence", "document"))
+    layers = {
+        f"{side}.{number}": other
+        for side, other in (("encoder", "attention"), ("decoder", "source"))
+        if attends in (side, "both", "zhang")
+        for number in range(2)
+    }
+    for layer, other in layers.items():
+        for part in ("query", "key", "value", "output"):
+            for kind in ("weight", "bias"):
+                copy, original = new[f"{layer}.context.attention.{part}.{kind}"], old[f"{layer}.{other}.{part}.{kind}"]
+                torch.testing.assert_close(copy, original, atol=1e-7, rtol=0)
+        copy, original = new[f"{layer}.context.residual.norm.weight"], old[f"{layer}.{other}_residual.norm.weight"]
+        torch.testing.assert_close(copy, original, atol=1e-7, rtol=0)
+    assert {name.split(".context.")[0] for name in new if ".context." in name} == layers.keys()
+    assert any(line.endswith(f", {len(layers)} context sub-layers start as copies of attention") for line in said)
+
+
+def test_copies_are_made_once_not_in_a_later_stage(trained: Path, store: Store, tmp_path: Path) -> None:
+    recipe = tiny.recipe(**COPIED)
+    stages.train_recipe(recipe, store, tmp_path, stages=["document"], init_from=trained / "document")
+    old, new = (read_weights(path / "document" / "model.safetensors") for path in (trained, tmp_path))
+    name = "encoder.0.context.attention.query.weight"
+    torch.testing.assert_close(new[name], old[name], atol=1e-7, rtol=0)
+
+
+READINGS = {
+    "copied": {"context__start": "copied"},
+    "states": {"qcn__reads": "states", "qcn__gradient_to_states": True, "qcn__sides": "both", "qcn__attends": "both"},
+    "target": {"qcn__sides": "target", "qcn__distances": True, "qcn__sharpness": "learned"},
+    "current": {"qcn__current": True, "qcn__reads": "states", "context__start": "copied", "qcn__start": "identity"},
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_resumed_stage_equals_an_uninterrupted_one_and_does_not_copy_again(
+    trained: Path, store: Store, tmp_path: Path, reading: str
+) -> None:
+    changes = {**READINGS[reading], "stage__document__save_every": 1, "stage__document__steps": 4}
+    (whole,) = stages.train_recipe(
+        tiny.recipe(**changes), store, tmp_path / "whole", stages=["document"], init_from=trained / "sentence"
+    )
+    first, calls = Learner.apply, []
+
+    def failing(learner: Learner, step: int) -> float:
+        calls.append(step)
+        if step == 3:
+            raise OSError("stopped")
+        return first(learner, step)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "apply", failing)
+        with pytest.raises(TrainingError):
+            stages.train_recipe(
+                tiny.recipe(**changes), store, tmp_path / "parts", stages=["document"], init_from=trained / "sentence"
+            )
+    (parts,) = stages.train_recipe(
+        tiny.recipe(**changes), store, tmp_path / "parts", stages=["document"], init_from=trained / "sentence"
+    )
+    assert calls == [1, 2, 3]
+    assert sha256(whole.weights) == sha256(parts.weights)
+
+
+def test_without_an_earlier_stage_there_is_nothing_to_copy(store: Store, tmp_path: Path) -> None:
+    recipe = tiny.recipe(context__start="copied", stage__document__init_from=None)
+    with pytest.raises(ConfigError, match=r'stage.document: context.start = "copied" needs init_from'):
+        stages.train_recipe(recipe, store, tmp_path, stages=["document"])
+    stages.train_recipe(recipe, store, tmp_path, stages=["sentence"])  # a sentence model has no context
+
+
 def test_inherited_rate_0_freezes_what_was_taken_over(trained: Path, store: Store, tmp_path: Path) -> None:
     recipe = tiny.recipe(stage__document__inherited_rate=0.0)
     sentence, document = stages.train_recipe(recipe, store, tmp_path)

@@ -17,6 +17,7 @@ from docaps.batches.prefetch import StepData
 from docaps.batches.windows import Window
 from docaps.errors import CheckpointError, TrainingError
 from docaps.interruption import Interrupted
+from docaps.training.capsule_statistics import describe_one_capsule
 from docaps.training.journal import StepTimer
 from docaps.training.state import TrainerState
 
@@ -143,6 +144,20 @@ def test_a_collapse_of_the_regulariser_is_reported_once(
     )
     assert len(collapses(said)) == bool(reported)
     assert saved[-1].collapsed == reported
+
+
+SAME = {"capsule_cosine": 0.01, "capsule_overlap": 0.999, "coupling_entropy": 0.9999}
+
+
+def test_capsules_that_are_one_are_reported_once_after_warm_up_and_not_again_when_resumed(said: list[str]) -> None:
+    saved = list[TrainerState]()
+    settings = {"validate": lambda: {"dev_loss": 1.0, **SAME}, "save": saved.append, "validate_every": 2, "warmup": 3}
+    train(fresh(), steps=6, schedule="linear", **settings)
+    assert saved[-1].alike == 4
+    train(fresh(), steps=8, state=saved[-1], schedule="linear", **settings)
+    assert [line for line in said if "capsules of a sentence" in line] == [describe_one_capsule(SAME)]
+    train(fresh(), steps=2, validate=lambda: {"dev_loss": 1.0, **SAME, "capsule_overlap": 0.2}, save=saved.append)
+    assert saved[-1].alike == 0
 
 
 def test_a_resumed_training_does_not_repeat_the_report(said: list[str]) -> None:

@@ -202,15 +202,17 @@ def exact(model: TranslationModel, batch: Batch, limit: int, alpha: float) -> tu
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
-@pytest.mark.parametrize(("name", "seed"), [("transformer", 5), ("qcn", 12)])
+@pytest.mark.parametrize(
+    ("name", "seed"), [("transformer", 5), ("qcn", 12), ("qcn-both", 12), ("qcn-current-states", 12)]
+)
 def test_a_wide_beam_over_a_transformer_finds_what_trying_everything_finds(name: str, seed: int, alpha: float) -> None:
-    model = tiny.build(tiny.settings(name, embeddings="separate"), vocabulary=6, seed=seed)
+    model = tiny.build(tiny.mode(name, embeddings="separate"), vocabulary=6, seed=seed)
     with torch.no_grad():
         model.embeddings.output.weight.mul_(2)  # more decided, so that longer translations win too
     # Finished hypotheses keep their places, so a beam that shall drop nothing must be wide.
     settings = DecodingSettings(beam=400, length_penalty=alpha, length_factor=0.1)
     for source in ([4, 5, EOS], [5, 5, 4, UNK, EOS]):
-        batch = collate([Window(source, ([4, 4], [5]))], model.history)
+        batch = collate([Window(source, ([4, 4], [5]), None, ([5], [4, 5]))], model.view)
         with torch.inference_mode():
             score, words = exact(model, batch, 20, alpha)
         ((found, *_),) = search(model, batch, settings)
@@ -277,10 +279,10 @@ def noting(step: Callable[..., object], seen: list[int]) -> Callable[..., object
     return noted
 
 
-@pytest.mark.parametrize("name", ["transformer", "qcn", "zhang"])
+@pytest.mark.parametrize("name", ["transformer", "qcn", "zhang", "qcn-both", "qcn-target-states"])
 @pytest.mark.parametrize("beam", [1, 2])
 def test_without_scores_the_words_are_the_same(name: str, beam: int) -> None:
-    model, batch = tiny.build(tiny.settings(name)), tiny.sample_batch()
+    model, batch = tiny.build(tiny.mode(name)), tiny.sample_batch()
     decoding = DecodingSettings(beam=beam, length_factor=0.1, length_margin=6)
     scored, plain = (search(model, batch, decoding, scored=wanted) for wanted in (True, False))
     assert [[one.tokens for one in found] for found in plain] == [[one.tokens for one in found] for found in scored]

@@ -1,6 +1,7 @@
 """Documents are translated window by window; windows change nothing but the memory that is needed."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 from tests.invariants import tiny
@@ -10,6 +11,7 @@ from docaps.batches.windows import Window
 from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.store import Store
+from docaps.corpus.text.vocabulary import BOS
 from docaps.errors import RunError
 from docaps.model.interface import TranslationModel
 from docaps.translation import search as searching
@@ -180,6 +182,32 @@ def test_routing_traces_are_returned_on_request(trained: TrainedModel) -> None:
     assert "routing" not in trace.as_dict()
     ((_, plain),) = Translator(trained).stream([Document(SENTENCES[:3])])
     assert all(one.routing == () for one in plain)
+
+
+@pytest.mark.parametrize("mode", ["qcn-current-both", "qcn-both-states", "qcn-current-states"])
+def test_routing_traces_name_each_sentence_and_its_words(trained: TrainedModel, mode: str) -> None:
+    """The sentence itself has distance 0; states have the end mark (or begin mark) of what they read, too."""
+    codec, settings = trained.codec, tiny.mode(mode).qcn
+    model = tiny.build(tiny.mode(mode), vocabulary=len(codec.vocabulary))
+    ((_, found),) = Translator(replace(trained, model=model)).stream(
+        [Document(SENTENCES[:2])], TranslationOptions(routing=True)
+    )
+    first, second = (codec.encode_source(text) for text in SENTENCES[:2])
+    states = settings.reads == "states"
+    expected = {(1, "source"): first if states else first[:-1]}
+    if settings.current:
+        expected[0, "source"] = second if states else second[:-1]
+    traces = {(one.distance, one.side): one for one in found[1].routing}
+    if settings.sides == "both":
+        written = expected[1, "target"] = codec.vocabulary.ids(traces[1, "target"].words)
+        assert (written[0] == BOS) == states
+        assert codec.decode_target(written[1:] if states else written) == found[0].text
+    assert {key: one.words for key, one in traces.items()} == {
+        key: tuple(codec.pieces(list(tokens))) for key, tokens in expected.items()
+    }
+    for (_, side), one in traces.items():
+        assert {len(row) for table in one.coupling for row in table} == {len(one.words)}
+        assert one.as_dict().get("side", "source") == side
 
 
 def test_non_finite_scores_are_refused(trained: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ Without positions each history sentence is a bag of words at a distance.
 """
 
 import math
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -16,7 +16,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from docaps.model.context.sublayer import ContextMemory
 from docaps.model.layers import Positions, initialised
-from docaps.model.routing.layer import CapsuleRouting
+from docaps.model.routing.layer import CapsuleRouting, Start
 
 NOISE_SEED = 1_234_567
 """The noise is the same in every model and run, whatever their seed, so it is not stored with the weights."""
@@ -42,9 +42,11 @@ class Query(nn.Module):
 class HistoryWords(nn.Module):
     """Input capsules: a linear map of each history word and its sentence's distance (Eq. 6)."""
 
-    def __init__(self, *, size: int, capsule_size: int, history: int, positions: bool) -> None:
+    def __init__(self, *, size: int, capsule_size: int, history: int, positions: bool, start: Start = "random") -> None:
         super().__init__()
         self.linear = initialised(nn.Linear(size + history, capsule_size))  # f
+        if start == "identity":  # capsules then lie where the words do
+            nn.init.eye_(self.linear.weight)
         nn.init.zeros_(self.linear.weight[:, size:])  # the distance
         self.positions = Positions(size=size) if positions else None
         self.size, self.history = size, history
@@ -70,15 +72,28 @@ class HistoryWords(nn.Module):
 
 
 class HistoryCapsules(nn.Module):
-    """Route history words into M capsules per sentence, or M in all (`joint`); with a query this is the QCN."""
+    """Route history words into M capsules per sentence, or M in all (`joint`); with a query this is the QCN.
+
+    `distances` adds the vector of a sentence's distance to its capsules.
+    """
 
     def __init__(
-        self, *, words: HistoryWords, query: Query | None, routing: CapsuleRouting, joint: bool, normalise: bool
+        self,
+        *,
+        words: HistoryWords,
+        query: Query | None,
+        routing: CapsuleRouting,
+        joint: bool,
+        normalise: bool,
+        distances: bool = False,
     ) -> None:
         super().__init__()
         self.words, self.query, self.routing = words, query, routing
         self.norm = nn.LayerNorm(routing.size) if normalise else nn.Identity()
         self.joint = joint
+        self.distances = nn.Embedding(words.history, routing.size) if distances else None
+        if self.distances is not None:  # at first the order of sentences is unknown
+            nn.init.zeros_(self.distances.weight)
 
     def forward(
         self,
@@ -101,14 +116,23 @@ class HistoryCapsules(nn.Module):
             trace,
         )
         shape = batch, groups, self.routing.capsules, self.routing.size
-        vectors = self.norm(routing.capsules).reshape(shape).flatten(1, 2)  # (B, C, E)
+        vectors = self._with_distances(self.norm(routing.capsules).reshape(shape)).flatten(1, 2)  # (B, C, E)
         visible = mask.any(dim=-1).reshape(batch, groups).repeat_interleave(self.routing.capsules, dim=1)  # (B, C)
         if not trace:
             return ContextMemory(vectors, visible)
         coupling, correlation = (
             _by_sentence(one, batch, groups, count) for one in (routing.coupling, routing.correlation)
         )
-        return ContextMemory(vectors, visible, coupling, correlation, routing.capsules.reshape(shape))
+        weights = cast(Tensor, coupling)[-1]
+        if correlation is not None and self.routing.options.guide_capsules:
+            weights = weights + torch.tanh(correlation[-1])
+        return ContextMemory(vectors, visible, coupling, correlation, routing.capsules.reshape(shape), weights)
+
+    def _with_distances(self, capsules: Float[Tensor, "B K M E"]) -> Float[Tensor, "B K M E"]:
+        """Add the vector of its distance to each sentence's capsules, if the model has such vectors."""
+        if self.distances is None:
+            return capsules
+        return capsules + self.distances.weight[: capsules.shape[1]].unsqueeze(1).to(capsules.dtype)
 
 
 def _by_sentence(

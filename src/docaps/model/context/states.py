@@ -1,4 +1,4 @@
-"""Attention to the states of other sentences, at the last layers of encoder and decoder.
+"""States of other sentences, and attention to them at the last layers of encoder and decoder.
 
 Dimensions: B batch, S source length, T target length, L any length, K sentences in view, N words of such a sentence,
 NT words of its translation, U distinct sentences, D model size.
@@ -21,13 +21,59 @@ from torch import Tensor, nn
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.context.drafts import LONGEST, MOST_IN_TRAINING, Drafts, search_greedily
+from docaps.model.context.sublayer import Context
 from docaps.model.interface import DecoderState, Encoding
 from docaps.model.layers import Backbone, WordVectors
 from docaps.model.mixed_precision import without_autocast, without_autocast_cache
+from docaps.model.regulariser import Regulariser
 from docaps.model.transformer import Decoded, DecoderLayer, Transformer, TransformerState
 
 FARTHEST = 16
 """The largest distance; sentences further away count as being at this distance."""
+
+
+class SentenceStates(Transformer):
+    """Base of Transformers that read the states of other sentences; `gradient` lets gradients into these states."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        *,
+        gradient: bool,
+        context: Context | None = None,
+        regulariser: Regulariser | None = None,
+    ) -> None:
+        super().__init__(backbone, context=context, regulariser=regulariser)
+        self.gradient = gradient
+
+    def _source_states(self, history: Int[Tensor, "B K N"]) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
+        """Return the encoder's states of source sentences, each distinct one encoded once."""
+        sentences, index = distinct(with_end_tokens(history))
+        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
+            states = self._encode_alone(sentences).states
+        return states[index], (sentences != PAD)[index] & _worded(history)
+
+    def _target_states(
+        self, history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]
+    ) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
+        """Return the decoder's states of translations, each distinct pair decoded once."""
+        sentences, written, index = distinct_pairs(history, translations)
+        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
+            states = self._decode_alone(sentences, written).states
+        return states[index], (written != PAD)[index] & _worded(translations)
+
+    def _encode_alone(self, sentences: Int[Tensor, "U M"]) -> Encoding:
+        """Encode sentences as the sentence model does."""
+        return self._run_encoder(sentences != PAD, self._with_positions(self.embeddings.source(sentences)))
+
+    def _decode_alone(self, sentences: Int[Tensor, "U M"], written: Int[Tensor, "U NT"]) -> Decoded:
+        """Decode given translations of sentences without context."""
+        state = cast(TransformerState, self.start(self._without_context(self._encode_alone(sentences))))
+        return self._decode(self._with_positions(self.embeddings.target(written)), state)
+
+    def _without_context(self, encoding: Encoding) -> Encoding:
+        """Return what the decoder reads of sentences without context; a hook for other systems."""
+        return encoding
 
 
 class StateAttention(nn.Module):
@@ -82,7 +128,7 @@ class OtherWords(NamedTuple):
     keys: Float[Tensor, "B K M D"] | None = None
 
 
-class StatesTransformer(Transformer):
+class StatesTransformer(SentenceStates):
     """A Transformer whose last layers attend to the states of the other sentences in view."""
 
     sampling = "documents"
@@ -90,7 +136,7 @@ class StatesTransformer(Transformer):
     def __init__(
         self, backbone: Backbone, attentions: Attentions, *, history: int, future: int, options: MemoryOptions
     ) -> None:
-        super().__init__(backbone)
+        super().__init__(backbone, gradient=options.gradient)
         self.encoder_context, self.decoder_context = attentions
         self.options, self.reads_initial_weights = options, options.initial
         self.history, self.future = history, future
@@ -180,20 +226,17 @@ class StatesTransformer(Transformer):
     def _source_words(self, history: Int[Tensor, "B K N"]) -> OtherWords:
         """Return the encoder's states of source sentences, each distinct one encoded once."""
         sentences, index = distinct(with_end_tokens(history))
-        with without_autocast_cache(), torch.set_grad_enabled(self.options.gradient and torch.is_grad_enabled()):
+        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
             states = self._reader()._encode_alone(sentences).states
         return OtherWords(states[index], self._shown(sentences)[index] & _worded(history))
 
     def _target_words(self, history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]) -> OtherWords:
         """Return the decoder's states of translations, each distinct pair decoded once."""
-        begun = torch.nn.functional.pad(translations, (1, 0), value=BOS)
-        source = with_end_tokens(history)
-        pairs, index = distinct(torch.cat((source, begun), dim=-1))
-        sentences, written = pairs.split((source.shape[-1], begun.shape[-1]), dim=1)
-        with without_autocast_cache(), torch.set_grad_enabled(self.options.gradient and torch.is_grad_enabled()):
+        sentences, written, index = distinct_pairs(history, translations)
+        with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
             decoded = self._reader()._decode_alone(sentences, written)
             keys = self._reader()._keys(decoded)
-        shown = self._shown(with_end_tokens(translations) if self.options.hidden_outputs else begun)
+        shown = self._shown(with_end_tokens(translations) if self.options.hidden_outputs else written[index])
         return OtherWords(decoded.states[index], shown & _worded(translations), None if keys is None else keys[index])
 
     def _shown(self, words: Int[Tensor, "*any M"]) -> Bool[Tensor, "*any M"]:
@@ -213,17 +256,6 @@ class StatesTransformer(Transformer):
     def _weight_versions(self) -> tuple[int, ...]:
         """Return numbers that change whenever a weight does."""
         return tuple(weight._version for weight in self.parameters() if not weight.is_inference())
-
-    def _encode_alone(self, sentences: Int[Tensor, "U M"]) -> Encoding:
-        """Encode sentences as the sentence model does."""
-        alone = Batch(sentences, sentences.new_zeros(len(sentences), 0, 0))
-        vectors = self._look_up(alone)
-        return super()._encode(alone, vectors, self._with_positions(vectors.source))
-
-    def _decode_alone(self, sentences: Int[Tensor, "U M"], written: Int[Tensor, "U NT"]) -> Decoded:
-        """Decode given translations of sentences without context."""
-        state = cast(TransformerState, self.start(self._without_context(self._encode_alone(sentences))))
-        return self._decode(self._with_positions(self.embeddings.target(written)), state)
 
     def _translate_alone(self, sentences: Int[Tensor, "U M"]) -> Int[Tensor, "U NT"]:
         """Translate sentences greedily, without context."""
@@ -248,6 +280,17 @@ def distinct(sentences: Int[Tensor, "B K M"]) -> tuple[Int[Tensor, "U M"], Int[T
     """Return each distinct sentence once, and the index of the sentence in each row and column."""
     rows, index = torch.unique(sentences.flatten(0, 1), dim=0, return_inverse=True)
     return rows, index.view(sentences.shape[:2])
+
+
+def distinct_pairs(
+    history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]
+) -> tuple[Int[Tensor, "U M"], Int[Tensor, "U NT"], Int[Tensor, "B K"]]:
+    """Return each distinct pair of a sentence, with its end token, and its translation, with its begin token, once."""
+    begun = torch.nn.functional.pad(translations, (1, 0), value=BOS)
+    source = with_end_tokens(history)
+    pairs, index = distinct(torch.cat((source, begun), dim=-1))
+    sentences, written = pairs.split((source.shape[-1], begun.shape[-1]), dim=1)
+    return sentences, written, index
 
 
 def with_end_tokens(history: Int[Tensor, "B K N"]) -> Int[Tensor, "B K M"]:

@@ -5,12 +5,15 @@ M capsules, D model size, E size of context vectors, R routing iterations.
 """
 
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from docaps.model.layers import Attention, KeysAndValues, Residual, Shape
+
+Side = Literal["source", "target"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,24 @@ class ContextMemory:
     correlation: Float[Tensor, "R B K M N"] | None = None
     capsules: Float[Tensor, "B G M E"] | None = None
     """If traced: the capsules of each history sentence (G is K), or of all together (G is 1), as routed."""
+    weights: Float[Tensor, "B K M N"] | None = None
+    """If traced: the weight of each word in each capsule's sum (Alg. 1, line 20), in the last iteration."""
+    tokens: Int[Tensor, "B K N"] | None = None
+    """If traced: the words that were routed,"""
+    sentences: "tuple[RoutedSentence, ...]" = ()
+    """and the sentences that they are from."""
+
+    def described(self, tokens: Int[Tensor, "B K N"], side: Side = "source", first: int = 1) -> "ContextMemory":
+        """Return this memory with the words that were routed; the nearest sentence has the distance `first`."""
+        sentences = tuple(RoutedSentence(first + place, side) for place in range(tokens.shape[1]))
+        return replace(self, tokens=tokens, sentences=sentences)
+
+
+class RoutedSentence(NamedTuple):
+    """A sentence whose words were routed: the one that is translated has distance 0."""
+
+    distance: int
+    side: Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +65,13 @@ class ContextSublayer(nn.Module):
     def forward(self, states: Float[Tensor, "B S D"], context: ContextMemory) -> Float[Tensor, "B S D"]:
         """Attend from each position to the context."""
         return self.attend(states, self.project(context), context.mask)
+
+    @torch.no_grad()
+    def copy(self, attention: Attention, residual: Residual) -> None:
+        """Start with the maps and the norm of another attention, which may be trained."""
+        self.residual.norm.load_state_dict(residual.norm.state_dict())
+        for own, other in zip(self.attention.projections(), attention.projections(), strict=True):
+            own.load_state_dict(other.state_dict())
 
     def project(self, context: ContextMemory) -> KeysAndValues:
         """Return the context's keys and values, which serve all words of a translation."""
@@ -79,7 +107,7 @@ def _visible(mask: Bool[Tensor, "B C"]) -> tuple[Bool[Tensor, "B 1 1"], Bool[Ten
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A context network for the stock Transformer, whose encoder layers attend to the memory that it returns.
+    """A context network for the stock Transformer, whose layers attend to the memory that it returns.
 
     `network(words, word_mask, sentence, sentence_mask, trace)` takes embeddings (not scaled, without positions) of the
     history, (B, K, N, D), nearest sentence first, and of the sentence, (B, S, D); it returns a `ContextMemory`.
@@ -95,8 +123,10 @@ class Context:
     """Mix sentence and context by a gate instead of adding them."""
     silent: bool = False
     """Start with output projections of zero, so that the context adds nothing at first."""
+    encoder: bool = True
+    """Let the encoder's layers attend to the context."""
     decoder: bool = False
-    """Let the decoder's layers attend to the context, too."""
+    """Let the decoder's layers attend to it."""
     shuffled: bool = False
     """Take the history from another document."""
     end_mark: bool = False

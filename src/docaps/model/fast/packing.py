@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from docaps.model.context.capsule_transformer import CapsuleTransformer
 from docaps.model.context.qcn import HistoryCapsules
 from docaps.model.fast.int8 import (
     LEVELS,
@@ -68,6 +69,9 @@ def pack(model: TranslationModel, dtype: torch.dtype, ranges: Ranges | None = No
         with torch.no_grad():
             packed.history_table = packed.context.words.map(packed.embeddings.source.weight)
         packed.context.words.mapped = True
+    elif isinstance(packed, CapsuleTransformer):
+        with torch.no_grad():
+            packed.map_words()
     return packed
 
 

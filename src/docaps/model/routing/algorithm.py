@@ -94,13 +94,15 @@ def route(
     query: Float[Tensor, "B D"] | None = None,
     trace: bool = False,
     weight_gradient: Float[Tensor, "M D D"] | None = None,
+    sharpness: Tensor | float = 1.0,
 ) -> Routing:
     """Route N words into M capsules, favouring words that correlate with the query, if there is one (Alg. 1).
 
     Without a query this is plain dynamic routing (Sabour et al. 2017). The gradient of `weight` is added to
-    `weight_gradient` if given, else to `weight.grad`.
+    `weight_gradient` if given, else to `weight.grad`. Departure from the paper: `sharpness` multiplies the agreement,
+    which squashed words and capsules keep below 1; 1 is the paper's.
     """
-    algorithm = _Algorithm(words, word_mask, Shared(weight, weight_gradient), options)
+    algorithm = _Algorithm(words, word_mask, Shared(weight, weight_gradient), options, sharpness)
     state = algorithm.start(query)
     traced = []
     for iteration in range(options.rounds):
@@ -133,10 +135,16 @@ class _Algorithm:
     """The steps of Alg. 1 on one batch."""
 
     def __init__(
-        self, words: Float[Tensor, "B N D"], word_mask: Bool[Tensor, "B N"], weight: Shared, options: RoutingOptions
+        self,
+        words: Float[Tensor, "B N D"],
+        word_mask: Bool[Tensor, "B N"],
+        weight: Shared,
+        options: RoutingOptions,
+        sharpness: Tensor | float,
     ) -> None:
         self._words = _InputCapsules(words, word_mask, options)
-        self._weight, self._options = weight, options
+        self._weight, self._options, self._sharpness = weight, options, sharpness
+        self._is_plain = isinstance(sharpness, float) and sharpness == 1
         self._zeros = words.new_zeros(len(words), len(weight.matrices), words.shape[1])  # (B, M, N)
 
     def start(self, query: Float[Tensor, "B D"] | None) -> _State:
@@ -178,11 +186,13 @@ class _Algorithm:
         return _State(state.agreement, queries, correlation, torch.tanh(correlation))
 
     def _vote_back(self, capsules: Float[Tensor, "B M D"]) -> Float[Tensor, "B M D"]:
-        """Return W_j^T v_j; its product with u_i is the agreement of vote and capsule, W_j u_i . v_j."""
+        """Return W_j^T v_j; its product with u_i is the agreement of vote and capsule, W_j u_i . v_j (sharpened)."""
         turned = capsules.transpose(0, 1)  # (M, B, D)
         if self._options.gradient == "detached-votes":
-            return torch.bmm(turned, self._weight.matrices.detach()).transpose(0, 1)
-        return self._weight.combine_rows(turned).transpose(0, 1)
+            directions = torch.bmm(turned, self._weight.matrices.detach()).transpose(0, 1)
+        else:
+            directions = self._weight.combine_rows(turned).transpose(0, 1)
+        return directions if self._is_plain else directions * self._sharpness
 
 
 class _InputCapsules:

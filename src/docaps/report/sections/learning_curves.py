@@ -35,6 +35,13 @@ _CURVES = (
     Curve(
         "Retrieval", "share of development pairs found, dashed: chance", ("retrieval",), ("retrieval_chance", "chance")
     ),
+    Curve(
+        "Capsules of a sentence",
+        "cosine between their weights of words, dashed: between the capsules",
+        ("capsule_overlap",),
+        ("capsule_cosine", "capsules"),
+    ),
+    Curve("Entropy of the coupling", "in the last iteration, 1: equal shares", ("coupling_entropy",)),
 )
 
 

@@ -12,7 +12,7 @@ from docaps.report.drawing.heat_maps import LONG, ColourScale, heat_map, symbol
 from docaps.report.drawing.svg import Picture
 from docaps.report.templating import render
 from docaps.runs.results import HistoryRouting, Matrix, RoutingSample, RunResults
-from docaps.runs.wording import decimal, describe_system, distance_words, name_seeds, sees_context, sentence_case
+from docaps.runs.wording import decimal, describe_system, name_seeds, routed_sentence, sees_context, sentence_case
 
 _SPECIAL = re.compile(r"</?s>|<pad>")
 _MOST_CELLS = 12_000  # heat map cells on a page: about 4 MB
@@ -85,7 +85,7 @@ def routing_steps(kind: Kind, part: HistoryRouting) -> list[tuple[Picture, str]]
     steps = []
     for iteration, matrix in enumerate(part.coupling if kind.name == "coupling" else part.pcc):
         values = _range(kind, matrix)
-        title = f"{kind.title}, iteration {iteration}, {distance_words(part.distance)}; {values}"
+        title = f"{kind.title}, iteration {iteration}, {routed_sentence(part)}; {values}"
         chart = heat_map(matrix, part.words, kind=kind.name, iteration=iteration, scale=kind.scale, title=title)
         steps.append((chart, values))
     return steps

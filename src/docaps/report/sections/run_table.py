@@ -8,7 +8,7 @@ from markupsafe import Markup
 from docaps.report.drawing.charts import DotRow, dot_chart
 from docaps.report.drawing.svg import Panel
 from docaps.report.grid_tables import METRIC_NAMES
-from docaps.report.headline import state_collapses, state_doubts
+from docaps.report.headline import state_alike_capsules, state_collapses, state_doubts
 from docaps.report.templating import Table, TableCell, render, run_heading
 from docaps.runs.results import AccuracyBreakdown, RunResults, Scores, score_of
 from docaps.runs.wording import MISSING, decimal, duration, label_runs, name_seeds, percent, thousands
@@ -38,7 +38,7 @@ def results_section(results: Sequence[RunResults], *, charted: int | None = None
     shown = results[:charted]
     return render(
         "results.html",
-        warnings=[*state_doubts(results), *state_collapses(results)],
+        warnings=[*state_doubts(results), *state_collapses(results), *state_alike_capsules(results)],
         table=_table(results),
         signatures=list(dict.fromkeys(_signature(run.scores) for run in results if run.scores)),
         missing=[f"{run.name}/assessment/{file}" for run in results for file in _missing(run, results)],

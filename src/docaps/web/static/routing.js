@@ -46,7 +46,10 @@ const shade = (value, scale) => {
 };
 
 const decimal = (value, digits = 2) => (value === null ? "not defined" : value.toFixed(digits).replace("-", "−"));
-const distanceWords = (distance) => (distance === 1 ? "the sentence before" : `${distance} sentences before`);
+const sentenceName = ({ distance, side }) => {
+  const place = distance === 0 ? "the sentence itself" : distance === 1 ? "the sentence before" : `${distance} sentences before`;
+  return side === "target" ? `${place}, its translation` : place;
+};
 const plain = (token) => token.replace(/@@$/, "").replace(/^▁/, "");
 const joinsNext = (tokens, index) => tokens[index].endsWith("@@") || /^[.,;:!?…)]+$/.test(tokens[index + 1] ?? "")
   || (tokens.some((token) => token.startsWith("▁")) && index + 1 < tokens.length && !tokens[index + 1].startsWith("▁"));
@@ -84,7 +87,7 @@ const heatMap = (part, iteration, kind, scale) => {
   const table = part[kind][iteration];
   const height = table.length * CELL.height;
   const width = MARGIN + part.words.length * CELL.width;
-  const label = `${KINDS[kind].title}, iteration ${iteration}, ${distanceWords(part.distance)}`;
+  const label = `${KINDS[kind].title}, iteration ${iteration}, ${sentenceName(part)}`;
   const picture = draw("svg", { class: "heatmap", "data-kind": kind, "data-iteration": iteration, viewBox: `0 0 ${width + 4} ${height + 62}`, width: width + 4, role: "img", "aria-label": label });
   table.forEach((row, capsule) => {
     const text = draw("text", { x: MARGIN - 8, y: capsule * CELL.height + 16, "text-anchor": "end" }, `capsule ${capsule + 1}`);
@@ -105,7 +108,7 @@ const heatMap = (part, iteration, kind, scale) => {
   if (width > 300) { // a region that scrolls sideways must be reachable by keyboard
     for (const [key, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", label]]) box.setAttribute(key, value);
   }
-  return node("figure", {}, node("figcaption", {}, distanceWords(part.distance)), box);
+  return node("figure", {}, node("figcaption", {}, sentenceName(part)), box);
 };
 
 const ramp = (kind, scale, capsules) => {

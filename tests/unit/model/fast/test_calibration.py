@@ -35,7 +35,8 @@ def test_the_largest_input_of_each_column_is_recorded() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["transformer", "qcn", "zhang", "han", "san", "san-decoder", "concat", "concat-segments"]
+    "name",
+    ["transformer", "qcn", "qcn-states", "qcn-both", "zhang", "han", "san", "san-decoder", "concat", "concat-segments"],
 )
 def test_every_map_that_is_used_gets_a_range_and_rounds_by_it(name: str) -> None:
     model, ranges = calibrate(name)

@@ -14,6 +14,8 @@ from docaps.translation.search import search
 
 CPU = torch.device("cpu")
 
+READINGS = ("qcn-both", "qcn-target-states", "qcn-current-states", "qcn-current-both")
+
 
 def random(*shape: int, seed: int = 1) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
@@ -52,7 +54,7 @@ def test_the_output_layer_scores_all_words_in_chunks() -> None:
     assert torch.equal(scores, Int8Output(weight, 16)(states)[1] * Int8Linear(weight).multiply(quantise(states)[0]))
 
 
-@pytest.mark.parametrize("name", ["transformer", "qcn", "zhang", "han", "san", "san-decoder"])
+@pytest.mark.parametrize("name", ["transformer", "qcn", "zhang", "han", "san", "san-decoder", *READINGS])
 @pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16])
 def test_a_packed_model_searches_like_the_original(name: str, dtype: torch.dtype) -> None:
     model = tiny.build(tiny.mode(name, norm="post")).float()

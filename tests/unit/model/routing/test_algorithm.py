@@ -41,7 +41,9 @@ def sample(seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     return double(2, N, D, seed=seed), double(M, D, D, seed=seed + 1) / D**0.5, double(2, D, seed=seed + 2)
 
 
-def by_loops(words: Tensor, weight: Tensor, query: Tensor | None, options: RoutingOptions) -> Any:
+def by_loops(
+    words: Tensor, weight: Tensor, query: Tensor | None, options: RoutingOptions, sharpness: Tensor | float = 1.0
+) -> Any:
     """One row without padding, by the oracle."""
     u = torch.stack([oracles.squash(word) for word in words]) if options.squash_words else words
     return oracles.route(
@@ -52,6 +54,7 @@ def by_loops(words: Tensor, weight: Tensor, query: Tensor | None, options: Routi
         p_in_s=options.guide_capsules,
         p_in_alpha=options.guide_agreement,
         gradient=options.gradient,
+        sharpness=sharpness,
     )
 
 
@@ -88,6 +91,32 @@ def test_gradients_equal_those_of_algorithm_1(guided: bool, reading: str) -> Non
     for one, other in zip(fast, slow, strict=True):
         expected = torch.zeros_like(one) if other.grad is None else other.grad
         torch.testing.assert_close(torch.zeros_like(one) if one.grad is None else one.grad, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("guided", [True, False], ids=["guided", "plain"])
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_sharper_agreement_equals_the_loops_with_gradients(guided: bool, reading: str) -> None:
+    """A learned factor on the agreement of line 27, with its own gradient."""
+    options = replace(GUIDED, **READINGS[reading])
+    fast = [tensor.requires_grad_() for tensor in (*sample(3), torch.full((1,), 7.0, dtype=torch.float64))]
+    slow = [tensor.clone().detach().requires_grad_() for tensor in fast]
+    direction = double(2, M, D, seed=9)
+    words, weight, query, sharpness = fast
+    given: Any = {"options": options, "query": query if guided else None}
+    found = route(words, MASK, weight, **given, sharpness=sharpness, trace=True)
+    (found.capsules * direction).sum().backward()
+    words, weight, query, sharpness = slow
+    for row, length in enumerate(LENGTHS):
+        v, c, _ = by_loops(words[row, :length], weight, query[row] if guided else None, options, sharpness[0])
+        torch.testing.assert_close(found.capsules[row], v, rtol=0, atol=1e-9)
+        torch.testing.assert_close(found.coupling[:, row, :, :length], torch.stack(c), rtol=0, atol=1e-9)
+        (v * direction[row]).sum().backward()
+    for one, other in zip(fast, slow, strict=True):
+        expected = torch.zeros_like(one) if other.grad is None else other.grad
+        torch.testing.assert_close(torch.zeros_like(one) if one.grad is None else one.grad, expected, rtol=0, atol=1e-8)
+    assert (slow[3].grad is None or not slow[3].grad.any()) == (options.rounds == 1 or options.gradient == "last")
+    fixed = route(*(tensor.detach() for tensor in (fast[0], MASK, fast[1])), **given, sharpness=7.0)
+    torch.testing.assert_close(fixed.capsules, found.capsules)
 
 
 @pytest.mark.parametrize("gradient", ["all", "last", "detached-votes"])

@@ -32,18 +32,24 @@ def mask() -> Tensor:
 
 @pytest.mark.parametrize("with_query", [True, False])
 @pytest.mark.parametrize("gradient", ["all", "last", "detached-votes"])
-def test_groups_change_neither_capsules_nor_gradients(with_query: bool, gradient: str) -> None:
+@pytest.mark.parametrize("sharpness", [1.0, 9.0, None])
+def test_groups_change_neither_capsules_nor_gradients(with_query: bool, gradient: str, sharpness: float | None) -> None:
+    """A sharpness of None is learned."""
     options = replace(PLAIN, gradient=gradient)  # type: ignore[arg-type]
     found = []
     for in_groups in (True, False):
         words, weight = double(B, N, D, seed=1), double(M, D, D, seed=2)
         query = double(B, D, seed=3) if with_query else None
+        factor = torch.full((1,), 5.0, dtype=torch.float64).requires_grad_() if sharpness is None else sharpness
+        given = {"options": options, "query": query, "sharpness": factor}
         if in_groups:
-            capsules = route_in_groups(words, mask(), weight, options=options, query=query)
+            capsules = route_in_groups(words, mask(), weight, **given)
         else:
-            capsules = route(words, mask(), weight, options=options, query=query).capsules
+            capsules = route(words, mask(), weight, **given).capsules
         (capsules * double(B, M, D, seed=4).detach()).sum().backward()
-        found.append((capsules.detach(), words.grad, weight.grad, None if query is None else query.grad))
+        of_factor = factor.grad if isinstance(factor, Tensor) else None
+        found.append((capsules.detach(), words.grad, weight.grad, None if query is None else query.grad, of_factor))
+    assert (found[1][4] is None) == (sharpness is not None or gradient == "last")
     for one, expected in zip(*found, strict=True):
         assert (one is None) == (expected is None)
         if one is not None and expected is not None:
