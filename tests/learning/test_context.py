@@ -137,6 +137,27 @@ def test_who_keeps_a_free_choice_is_found_to_use_context_by_likelihood_alone(
     assert found["verdict_code"] == verdict
 
 
+def train_on_wordings(folder: Path, system: str, *settings: str) -> dict[str, Any]:
+    """Train on mini-documents whose wording only earlier translations decide; return right choices and verdict."""
+    command = [sys.executable, "-m", "tests.learning.wordings", str(folder), system, json.dumps(settings)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.stress
+def test_a_free_wording_is_kept_by_concatenation_of_both_sides(tmp_path: Path) -> None:
+    settings = ("concat.mode=n-to-n", "concat.discount=0.01", "concat.shift=8", "stage.document.learning_rate=3e-3")
+    found = train_on_wordings(tmp_path, "concat", *settings)
+    assert min(found["by_distance"].values()) > 0.9
+    assert found["verdict_code"] == "used"
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("system", ["qcn", "concat"])
+def test_a_free_wording_is_a_guess_on_the_source_side(system: str, tmp_path: Path) -> None:
+    assert train_on_wordings(tmp_path, system)["all"] == pytest.approx(0.5, abs=0.02)
+
+
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_demo_reaches_its_figures(seed: int, tmp_path: Path) -> None:
