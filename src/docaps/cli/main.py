@@ -34,6 +34,7 @@ COMMANDS = {
     "fetch": Command("Download a public corpus, or say where its files belong.", "Corpora"),
     "corpus": Command("Count a corpus: sizes, lengths, unknown words.", "Corpora"),
     "prepare": Command("Turn raw documents into a store of token ids.", "Corpora"),
+    "mine": Command("Find what context decides, for tests and for training.", "Corpora"),
     "variants": Command("List the systems and their parts.", "Models"),
     "train": Command("Train the stages of a recipe.", "Models"),
     "translate": Command("Translate documents.", "Models"),

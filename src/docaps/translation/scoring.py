@@ -51,8 +51,13 @@ class Likelihood:
 
 def log_probabilities(model: TranslationModel, batch: Batch) -> Float[Tensor, " B"]:
     """Return the log-probability of each given translation, end mark included."""
+    return token_log_probabilities(model, batch).sum(dim=1)
+
+
+def token_log_probabilities(model: TranslationModel, batch: Batch) -> Float[Tensor, "B T"]:
+    """Return the log-probability of each token of the given translations, end mark included; 0 at padding."""
     prediction: Prediction = model(batch)
-    return (prediction.log_probabilities(batch.translations) * (batch.translations != PAD)).sum(dim=1)
+    return prediction.log_probabilities(batch.translations) * (batch.translations != PAD)
 
 
 @torch.inference_mode()
@@ -67,6 +72,20 @@ def score_windows(trained: TrainedModel, windows: Sequence[Window], task: progre
             for number, score in zip(numbers, found, strict=True):
                 scores[number] = score
             shown.advance(len(numbers))
+    return scores
+
+
+@torch.inference_mode()
+def score_tokens(trained: TrainedModel, windows: Sequence[Window]) -> list[list[float]]:
+    """Return the log-probability of each token of each window's translation, end mark included."""
+    scores: list[list[float]] = [[] for _ in windows]
+    for numbers in batch_by_length(windows, BATCH_TOKENS):
+        batch = collate([windows[number] for number in numbers], trained.model.view).to(trained.device)
+        with autocast(trained.device, trained.precision):
+            found = token_log_probabilities(trained.model, batch).tolist()
+        for number, values in zip(numbers, found, strict=True):
+            target = windows[number].target
+            scores[number] = values[: 0 if target is None else len(target)]
     return scores
 
 

@@ -1,0 +1,183 @@
+"""Mining: learn from a corpus, search it, and return contrastive items and annotations.
+
+1. learn: genders and translations, from the training part or the documents themselves
+2. search: the rules, document by document (several processes)
+3. items of some parts, balanced by answer; annotations of the training part or of the documents
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain
+
+from docaps import progress
+from docaps.corpus.annotations import Annotation, AnnotationHeader
+from docaps.corpus.contrastive import ContrastiveItem
+from docaps.corpus.documents import ParallelDocument
+from docaps.corpus.mining.formality import FORMALITY
+from docaps.corpus.mining.items import MinedItem, Writer, balance, make_items, sort_items
+from docaps.corpus.mining.knowledge import DocumentFindings, Knowledge, Search, Sides, choose_phenomena, learn, search
+from docaps.corpus.mining.rule_tables import load_rules
+from docaps.corpus.mining.sentences import Finding, Words
+from docaps.corpus.mining.token_texts import TokenDocuments, write_text
+from docaps.corpus.processes import WorkerPool, available_workers
+from docaps.corpus.store import Store
+from docaps.errors import CorpusError
+
+TRAIN = "train"
+
+
+@dataclass(frozen=True, slots=True)
+class MiningOptions:
+    """What is searched, and which items are kept."""
+
+    phenomena: str | None = None
+    """Names separated by commas; None: all that have rules."""
+    history: int = 3
+    """How many sentences back the deciding one may be; items have as many."""
+    balanced: bool = True
+    seed: int = 1
+    workers: int = field(default_factory=available_workers)
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """What was found: contrastive items, how many there were before balancing, and annotations."""
+
+    items: list[ContrastiveItem]
+    found: int
+    header: AnnotationHeader
+    annotations: list[Annotation]
+    options: dict[str, dict[str, str]]
+    """Source words with the two translations that were compared."""
+
+
+@dataclass(slots=True)
+class _Result:
+    """What has been found so far."""
+
+    items: list[MinedItem] = field(default_factory=list)
+    annotations: list[Annotation] = field(default_factory=list)
+
+
+def mine_store(store: Store, options: MiningOptions, parts: Sequence[str] = ()) -> Mined:
+    """Mine a prepared corpus: items of the named parts (default: dev and test), annotations of the training part."""
+    settings = store.manifest["settings"]
+    rules = load_rules(settings["source_language"], settings["target_language"])
+    wanted = Search(choose_phenomena(options.phenomena, rules), options.history)
+    named = [name for name in parts or ("dev", "test") if _is_there(store, name, required=bool(parts))]
+    tokens, result = TokenDocuments(store.codec, store.split(TRAIN)), _Result()
+    with WorkerPool(options.workers) as pool:
+        train = _read_train(tokens)
+        count = sum(len(source) for source, _ in train)
+        knowledge = learn(train, rules, pool, count)
+        found = list(search(train, knowledge, wanted, pool, TRAIN, count))
+        result.annotations += _annotate(_with_starts(train, found), tokens)
+        for name in named:
+            if name == TRAIN:
+                write = (_writer(store, target=False), _writer(store, target=True))
+                result.items += make_items(_named(train, name), found, history=options.history, write=write)
+            else:
+                documents = [(one.source, one.target) for one in store.raw(name)]
+                result.items += _search_items(documents, name, knowledge, wanted, pool)
+    return _finish(result, knowledge, AnnotationHeader(corpus=store.hash, part=TRAIN), options)
+
+
+def mine_documents(
+    documents: Sequence[ParallelDocument],
+    languages: tuple[str, str],
+    options: MiningOptions,
+    train: Iterable[ParallelDocument] | None = None,
+) -> Mined:
+    """Mine documents: items and annotations of all; genders and translations are learnt from `train`, if given."""
+    rules = load_rules(*languages)
+    wanted = Search(choose_phenomena(options.phenomena, rules), options.history)
+    sides, result = [(one.source, one.target) for one in documents], _Result()
+    learnt = sides if train is None else ((one.source, one.target) for one in train)
+    with WorkerPool(options.workers) as pool:
+        knowledge = learn(learnt, rules, pool)
+        found = list(search(sides, knowledge, wanted, pool, "documents", sum(len(one) for one, _ in sides)))
+    names = [one.id or str(number) for number, one in enumerate(documents, start=1)]
+    result.items += make_items(zip(names, sides, strict=True), found, history=options.history)
+    result.annotations += _annotate(_with_starts(sides, found))
+    return _finish(result, knowledge, AnnotationHeader(), options)
+
+
+def _is_there(store: Store, name: str, *, required: bool) -> bool:
+    """Return whether the corpus has a part; refuse a missing one that was named."""
+    if required and not store.has(name):
+        raise CorpusError(f"the prepared corpus has no {name} part", path=store.path)
+    return store.has(name)
+
+
+def _read_train(tokens: TokenDocuments) -> list[Sides]:
+    """Return the text of the training part."""
+    numbers = range(len(tokens))
+    return [tokens.document(number) for number in progress.track(numbers, "read the training part", len(numbers))]
+
+
+def _writer(store: Store, *, target: bool) -> Writer:
+    """Return a function that writes the text of token ids for people."""
+    codec = store.codec
+    return lambda text: write_text(codec, text, target=target)
+
+
+def _named(documents: Sequence[Sides], part: str) -> Iterable[tuple[str, Sides]]:
+    """Name documents by their part and number."""
+    return ((f"{part}-{number}", sides) for number, sides in enumerate(documents, start=1))
+
+
+def _search_items(
+    documents: Sequence[Sides], part: str, knowledge: Knowledge, wanted: Search, pool: WorkerPool
+) -> Iterable[MinedItem]:
+    """Return the items of a part."""
+    count = sum(len(source) for source, _ in documents)
+    found = search(documents, knowledge, wanted, pool, part, count)
+    return make_items(_named(documents, part), found, history=wanted.reach)
+
+
+def _with_starts(
+    documents: Sequence[Sides], found: Sequence[DocumentFindings]
+) -> Iterable[tuple[int, DocumentFindings]]:
+    """Pair the findings of each document with the number of sentences before it."""
+    starts = chain([0], accumulate(len(source) for source, _ in documents))
+    return zip(starts, found, strict=False)
+
+
+def _annotate(
+    found: Iterable[tuple[int, DocumentFindings]], tokens: TokenDocuments | None = None
+) -> Iterator[Annotation]:
+    """Yield the annotations of documents, each given with its number of sentences before, in the order of sentences.
+
+    Every sentence that addresses somebody is labelled with its form; without token ids, no positions are given.
+    """
+    for start, document in found:
+        decided = {one.sentence for one in document.findings if one.phenomenon == FORMALITY}
+        marks = [_of_finding(start, one, tokens) for one in document.findings]
+        marks += [
+            Annotation(sentence=start + number + 1, phenomenon=FORMALITY, label=label)
+            for number, label in enumerate(document.addresses)
+            if label is not None and number not in decided
+        ]
+        yield from sorted(marks, key=lambda one: one.sentence)
+
+
+def _of_finding(start: int, found: Finding, tokens: TokenDocuments | None) -> Annotation:
+    """Return the annotation of a finding, with its tokens if they are known."""
+    number = start + found.sentence
+    positions: tuple[int, ...] = ()
+    if tokens is not None:
+        text = tokens.sentence(number, target=True)
+        positions = text.tokens_of(Words(text.text), found.places)
+    return Annotation(
+        sentence=number + 1,
+        phenomenon=found.phenomenon,
+        label=found.label,
+        distance=found.distance,
+        tokens=positions,
+    )
+
+
+def _finish(result: _Result, knowledge: Knowledge, header: AnnotationHeader, options: MiningOptions) -> Mined:
+    """Balance the items."""
+    items = balance(result.items, options.seed) if options.balanced else sort_items(one.item for one in result.items)
+    return Mined(items, len(result.items), header, result.annotations, knowledge.options)
