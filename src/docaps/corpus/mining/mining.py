@@ -20,7 +20,8 @@ from docaps.corpus.mining.rule_tables import load_rules
 from docaps.corpus.mining.sentences import Finding, Words
 from docaps.corpus.mining.token_texts import TokenDocuments, write_text
 from docaps.corpus.processes import WorkerPool, available_workers
-from docaps.corpus.store import Store
+from docaps.corpus.store import Split, Store
+from docaps.corpus.text.codec import Codec
 from docaps.errors import CorpusError
 
 TRAIN = "train"
@@ -100,6 +101,17 @@ def mine_documents(
     result.items += make_items(zip(names, sides, strict=True), found, history=options.history)
     result.annotations += _annotate(_with_starts(sides, found))
     return _finish(result, knowledge, AnnotationHeader(), options)
+
+
+def annotate_split(codec: Codec, split: Split, history: int) -> list[Annotation]:
+    """Annotate encoded documents by the rules; genders and translations are learnt from them, too."""
+    rules, tokens = load_rules(codec.source.code, codec.target.code), TokenDocuments(codec, split)
+    documents = [tokens.document(number) for number in range(len(tokens))]
+    wanted = Search(choose_phenomena(None, rules), history)
+    with WorkerPool(available_workers()) as pool:
+        knowledge = learn(documents, rules, pool, len(split))
+        found = list(search(documents, knowledge, wanted, pool, "documents", len(split)))
+    return list(_annotate(_with_starts(documents, found), tokens))
 
 
 def _is_there(store: Store, name: str, *, required: bool) -> bool:
