@@ -21,7 +21,7 @@ from docaps.corpus.store import Store
 from docaps.diagnosis import DiagnosisOptions, TranslationsShown
 from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Conditions, Histories, HistoryLookup, Passage
 from docaps.diagnosis.marks import Marks, Position
-from docaps.diagnosis.phenomena import MarkedTokens
+from docaps.diagnosis.phenomenon_evidence import MarkedTokens
 from docaps.diagnosis.traces import TraceDistributions
 from docaps.evaluation.intervals import Table
 from docaps.evaluation.translation_metrics import Bleu

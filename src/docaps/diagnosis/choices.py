@@ -14,7 +14,7 @@ from docaps.corpus.documents import Document
 from docaps.diagnosis import DiagnosisOptions, TranslationsShown
 from docaps.diagnosis.conditions import AGAINST, TRUE, vary_items
 from docaps.diagnosis.evidence import count_right
-from docaps.diagnosis.phenomena import PairedAnswers
+from docaps.diagnosis.phenomenon_evidence import PairedAnswers
 from docaps.evaluation.contrastive import ByGroup, Decision, group_items, judge_scores, judge_translations
 from docaps.evaluation.intervals import Table
 from docaps.translation.scoring import score_contrastive

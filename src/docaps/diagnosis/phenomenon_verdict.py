@@ -7,7 +7,7 @@ from typing import Any
 
 from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE
 from docaps.diagnosis.evidence import ACCURACY, BITS, Evidence, Reason, find_reason
-from docaps.diagnosis.phenomena import BASELINES, PhenomenonEvidence
+from docaps.diagnosis.phenomenon_evidence import BASELINES, PhenomenonEvidence
 from docaps.diagnosis.verdict import NOT_USED, UNCLEAR
 from docaps.evaluation.mcnemar import POWER
 

@@ -17,7 +17,7 @@ from docaps.diagnosis.choices import answer_under_conditions
 from docaps.diagnosis.conditions import AGAINST, TRUE, check_documents, condition_names
 from docaps.diagnosis.data import DataOptions, DiagnosisData, find_sentence_model, fingerprint, read_data, sign
 from docaps.diagnosis.evidence import Evidence, compare_all, cxmi, gains_by_distance, list_measures, unigram_perplexity
-from docaps.diagnosis.phenomena import collect_phenomena
+from docaps.diagnosis.phenomenon_evidence import collect_phenomena
 from docaps.diagnosis.phenomenon_verdict import judge_phenomena
 from docaps.diagnosis.verdict import judge
 from docaps.errors import CorpusError, RunError
