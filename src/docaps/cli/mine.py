@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,9 +29,17 @@ PartOption = Annotated[
     list[str] | None,
     typer.Option(metavar="PART", help="Prepared corpus: take items from this part (default: dev and test)."),
 ]
+AnnotateOption = Annotated[
+    str | None,
+    typer.Option(metavar="PART", help="Prepared corpus: annotate this part (default: train); for docaps diagnose."),
+]
 TrainOption = Annotated[
     tuple[Path, Path] | None,
     typer.Option(metavar="SOURCE TARGET", help="Raw documents: learn genders and translations from this text."),
+]
+LeaveOutOption = Annotated[
+    str | None,
+    typer.Option(metavar="WORDS", help="Source words, separated by commas, of which repetition is not searched."),
 ]
 HistoryOption = Annotated[
     int, typer.Option(min=1, max=20, help="How many sentences back the deciding one may be; items have as many.")
@@ -58,8 +67,10 @@ def mine(
     target: Annotated[Path | None, typer.Argument(help="Raw documents of the target.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("mined"),
     part: PartOption = None,
+    annotate: AnnotateOption = None,
     train: TrainOption = None,
     phenomena: PhenomenaOption = None,
+    leave_out: LeaveOutOption = None,
     history: HistoryOption = 3,
     all_items: Annotated[bool, typer.Option("--all", help="Keep all items, not as many of each answer.")] = False,
     audit: Annotated[int, typer.Option(min=0, help="Items of each phenomenon on the page to be judged by eye.")] = 100,
@@ -79,8 +90,8 @@ def mine(
     Writes contrastive.jsonl (items with histories on both sides, for docaps contrast), annotations.jsonl (which
     training sentences need context, and which tokens), audit.html (a page to judge items by eye) and mined.json.
 
-    The gender of nouns and the translations of words are learnt from the corpus itself. A prepared corpus is annotated
-    in its training part; items come from dev and test.
+    Items of a prepared corpus come from dev and test; the annotations are of its training part, or of
+    another (--annotate dev), by whose tokens docaps diagnose then tells phenomena apart.
 
     Examples: docaps mine data/prepared --out data/mined;
     docaps mine dev.en dev.de --train train.en train.de --phenomena pronoun --out mined;
@@ -88,12 +99,18 @@ def mine(
     """
     from docaps.corpus.mining import MiningOptions
 
-    _check(source, target, {"--part": part, "--run": run}, {"--train": train, "--format": format, "--starts": starts})
+    _check(
+        source,
+        target,
+        {"--part": part, "--annotate": annotate, "--run": run},
+        {"--train": train, "--format": format, "--starts": starts},
+    )
     _check_absent(out, overwrite=overwrite)
-    options = MiningOptions(phenomena=phenomena, history=history, balanced=not all_items, seed=seed)
+    options = MiningOptions(phenomena, history, _words(leave_out), balanced=not all_items, seed=seed)
+    options = replace(options, annotate=annotate or options.annotate)
     if target is None:
         mined = _mine_prepared(source, options, part or [], run)
-        gains = _measure(source, run, least_gain, limit) if run else []
+        gains = _measure(source, run, options.annotate, least_gain, limit) if run else []
     else:
         languages = _languages(source, target, source_language, target_language)
         mined, gains = _mine_raw((source, target), languages, options, train, format, starts), []
@@ -103,6 +120,11 @@ def mine(
         console.print_json({"path": str(out), **summary})
     else:
         _print(out, summary, source if target is None else None)
+
+
+def _words(names: str | None) -> frozenset[str]:
+    """Return the words of a list with commas."""
+    return frozenset(word.strip().lower() for word in (names or "").split(",") if word.strip())
 
 
 def _check(source: Path, target: Path | None, prepared: Mapping[str, object], raw: Mapping[str, object]) -> None:
@@ -142,7 +164,7 @@ def _mine_prepared(path: Path, options: "MiningOptions", parts: Sequence[str], r
     store = open_store(path)
     settings = store.manifest["settings"]
     if run is not None and f"{settings['source_language']}-{settings['target_language']}" not in list_pairs():
-        return Mined([], 0, AnnotationHeader(corpus=store.hash, part="train"), [], {})
+        return Mined([], 0, AnnotationHeader(corpus=store.hash, part=options.annotate), [], {})
     return mine_store(store, options, parts)
 
 
@@ -170,8 +192,8 @@ def _languages(source: Path, target: Path, one: str | None, other: str | None) -
     return first, console.choose_language("--target-language", "the target", other, [target])
 
 
-def _measure(path: Path, run: Path, least: float, limit: int | None) -> "list[Annotation]":
-    """Annotate the training sentences that gain from context under a run."""
+def _measure(path: Path, run: Path, part: str, least: float, limit: int | None) -> "list[Annotation]":
+    """Annotate the sentences of a part that gain from context under a run."""
     from docaps.corpus.contrastive.contrastive_set import spread
     from docaps.corpus.store import open_store
     from docaps.diagnosis.context_gain import check_run, measure_gains, sentences_with_history
@@ -179,7 +201,7 @@ def _measure(path: Path, run: Path, least: float, limit: int | None) -> "list[An
 
     store, trained = open_store(path), load_trained(run)
     check_run(trained, store)
-    split = store.split("train")
+    split = store.split(part)
     numbers = spread(sentences_with_history(split), limit)
     found = (one.annotate(least) for one in measure_gains(trained, split, numbers))
     return [one for one in found if one is not None]
@@ -197,6 +219,7 @@ def _summarise(
     return {
         "corpus": [str(source)] if target is None else [str(source), str(target)],
         "corpus_hash": mined.header.corpus,
+        "part": mined.header.part,
         "history": options.history,
         "seed": options.seed,
         "items": len(mined.items),
@@ -248,17 +271,21 @@ def _print(out: Path, summary: Mapping[str, Any], prepared: Path | None) -> None
     if rows:
         title = f"{out / MARKS}: {summary['annotations']:,} annotations; the most frequent labels"
         console.print_table(title, ["phenomenon", "label", "sentences"], rows, texts=(0, 1))
-    _print_next(out, prepared, has_items=bool(summary["items"]))
+    _print_next(out, prepared, summary["part"], has_items=bool(summary["items"]))
 
 
-def _print_next(out: Path, prepared: Path | None, *, has_items: bool) -> None:
+def _print_next(out: Path, prepared: Path | None, part: str | None, *, has_items: bool) -> None:
     """Print the next commands."""
     commands = []
     if has_items:
         commands += [("judge items", f"open {out / PAGE} in a browser")]
         commands += [("test a model", console.typed("contrast", "RUN", "--set", "jsonl", out / ITEMS))]
-    if prepared is not None:
-        call = console.typed("train", "RECIPE", "--corpus", prepared, "--set", f"stage.document.select={out / MARKS}")
-        commands += [("train on it", call)]
+    if part not in (None, "train"):
+        words = ("--corpus", prepared, "--part", part, "--annotations", out / MARKS)
+        commands += [("find out what a model uses", console.typed("diagnose", "RUN", *words))]
+    elif prepared is not None:
+        stage = (f"select={out / MARKS}", "select_share=0.3", 'select_phenomena=["pronoun"]')
+        settings = [word for setting in stage for word in ("--set", f"stage.document.{setting}")]
+        commands += [("train on it", console.typed("train", "RECIPE", "--corpus", prepared, *settings))]
     if commands:
         console.print_next(commands)

@@ -4,7 +4,7 @@ The gain of a token is its pointwise conditional cross-mutual information (P-CXM
 log p(token | sentence), in nats. Its largest value in a sentence tells whether the sentence needs context: it needs no
 rules for the language pair, but finds only what this run has learnt to see.
 
-Reference: Fernandes et al. (2023), "When does translation require context?"
+Reference: Fernandes et al. (2023), on when translation requires context.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

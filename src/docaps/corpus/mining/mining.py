@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 
 from docaps import progress
@@ -35,7 +35,11 @@ class MiningOptions:
     """Names separated by commas; None: all that have rules."""
     history: int = 3
     """How many sentences back the deciding one may be; items have as many."""
+    leave_out: frozenset[str] = frozenset()
+    """Source words whose two translations are two meanings."""
     balanced: bool = True
+    annotate: str = TRAIN
+    """The part of a prepared corpus that is annotated."""
     seed: int = 1
     workers: int = field(default_factory=available_workers)
 
@@ -61,18 +65,23 @@ class _Result:
 
 
 def mine_store(store: Store, options: MiningOptions, parts: Sequence[str] = ()) -> Mined:
-    """Mine a prepared corpus: items of the named parts (default: dev and test), annotations of the training part."""
+    """Mine a prepared corpus: items of the named parts (default: dev and test), annotations of one part."""
     settings = store.manifest["settings"]
     rules = load_rules(settings["source_language"], settings["target_language"])
     wanted = Search(choose_phenomena(options.phenomena, rules), options.history)
+    _is_there(store, options.annotate, required=True)
     named = [name for name in parts or ("dev", "test") if _is_there(store, name, required=bool(parts))]
     tokens, result = TokenDocuments(store.codec, store.split(TRAIN)), _Result()
     with WorkerPool(options.workers) as pool:
         train = _read_train(tokens)
         count = sum(len(source) for source, _ in train)
-        knowledge = learn(train, rules, pool, count)
+        knowledge = _without(learn(train, rules, pool, count), options)
         found = list(search(train, knowledge, wanted, pool, TRAIN, count))
-        result.annotations += _annotate(_with_starts(train, found), tokens)
+        if options.annotate == TRAIN:
+            result.annotations += _annotate(_with_starts(train, found), tokens)
+        else:
+            marked = TokenDocuments(store.codec, store.split(options.annotate))
+            result.annotations += _annotate_part(marked, knowledge, wanted, pool, options.annotate)
         for name in named:
             if name == TRAIN:
                 write = (_writer(store, target=False), _writer(store, target=True))
@@ -80,7 +89,7 @@ def mine_store(store: Store, options: MiningOptions, parts: Sequence[str] = ()) 
             else:
                 documents = [(one.source, one.target) for one in store.raw(name)]
                 result.items += _search_items(documents, name, knowledge, wanted, pool)
-    return _finish(result, knowledge, AnnotationHeader(corpus=store.hash, part=TRAIN), options)
+    return _finish(result, knowledge, AnnotationHeader(corpus=store.hash, part=options.annotate), options)
 
 
 def mine_documents(
@@ -95,7 +104,7 @@ def mine_documents(
     sides, result = [(one.source, one.target) for one in documents], _Result()
     learnt = sides if train is None else ((one.source, one.target) for one in train)
     with WorkerPool(options.workers) as pool:
-        knowledge = learn(learnt, rules, pool)
+        knowledge = _without(learn(learnt, rules, pool), options)
         found = list(search(sides, knowledge, wanted, pool, "documents", sum(len(one) for one, _ in sides)))
     names = [one.id or str(number) for number, one in enumerate(documents, start=1)]
     result.items += make_items(zip(names, sides, strict=True), found, history=options.history)
@@ -106,12 +115,26 @@ def mine_documents(
 def annotate_split(codec: Codec, split: Split, history: int) -> list[Annotation]:
     """Annotate encoded documents by the rules; genders and translations are learnt from them, too."""
     rules, tokens = load_rules(codec.source.code, codec.target.code), TokenDocuments(codec, split)
-    documents = [tokens.document(number) for number in range(len(tokens))]
     wanted = Search(choose_phenomena(None, rules), history)
     with WorkerPool(available_workers()) as pool:
+        documents = [tokens.document(number) for number in range(len(tokens))]
         knowledge = learn(documents, rules, pool, len(split))
-        found = list(search(documents, knowledge, wanted, pool, "documents", len(split)))
-    return list(_annotate(_with_starts(documents, found), tokens))
+        return _annotate_part(tokens, knowledge, wanted, pool, "documents")
+
+
+def _annotate_part(
+    tokens: TokenDocuments, knowledge: Knowledge, wanted: Search, pool: WorkerPool, name: str
+) -> list[Annotation]:
+    """Search encoded documents, and return the annotations of what is found."""
+    documents = [tokens.document(number) for number in range(len(tokens))]
+    found = search(documents, knowledge, wanted, pool, name, len(tokens.split))
+    return list(_annotate(_with_starts(documents, list(found)), tokens))
+
+
+def _without(knowledge: Knowledge, options: MiningOptions) -> Knowledge:
+    """Forget the translations of the words that are left out."""
+    kept = {word: pair for word, pair in knowledge.options.items() if word not in options.leave_out}
+    return replace(knowledge, options=kept)
 
 
 def _is_there(store: Store, name: str, *, required: bool) -> bool:

@@ -1,6 +1,7 @@
 """Mining a corpus: what it learns, what it finds, and that numbers and tokens are those of the prepared corpus."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,17 @@ def test_items_come_from_dev_or_from_the_parts_that_are_named(store: Store, tmp_
     assert own == {(item.source, item.right, item.wrong, item.target_history) for item in mined.items}
     with pytest.raises(CorpusError, match="no test part"):
         mine_store(store, MiningOptions(workers=1), ["test"])
+
+
+def test_words_can_be_left_out() -> None:
+    debates = [("We had a debate.", f"Wir hatten eine {word}.") for word in ("Debatte",) * 2 + ("Aussprache",) * 2]
+    documents = [document(debates[:2]), document(debates[2:])] * 20
+    options = MiningOptions(workers=1)
+    mined = mine_documents(documents, ("en", "de"), options)
+    assert mined.options == {"debate": {"Debatte": "Aussprache", "Aussprache": "Debatte"}}
+    assert {(item.phenomenon, item.form) for item in mined.items} == {("repetition", "debate")}
+    without = mine_documents(documents, ("en", "de"), replace(options, leave_out=frozenset({"debate"})))
+    assert (without.options, without.items) == ({}, [])
 
 
 def test_phenomena_are_chosen_by_name() -> None:
