@@ -280,7 +280,7 @@ def _print_next(out: Path, prepared: Path | None, part: str | None, *, has_items
     if has_items:
         commands += [("judge items", f"open {out / PAGE} in a browser")]
         commands += [("test a model", console.typed("contrast", "RUN", "--set", "jsonl", out / ITEMS))]
-    if part not in (None, "train"):
+    if prepared is not None and part != "train":
         words = ("--corpus", prepared, "--part", part, "--annotations", out / MARKS)
         commands += [("find out what a model uses", console.typed("diagnose", "RUN", *words))]
     elif prepared is not None:

@@ -90,7 +90,7 @@ class PairedAnswers:
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison(ConditionComparison):
-    """A difference in right answers that the exact test over items and the bootstrap over documents must both find."""
+    """A difference in right answers that the exact test over items and both tests over documents must find."""
 
     gained: int = 0
     lost: int = 0
@@ -98,8 +98,9 @@ class PairedComparison(ConditionComparison):
 
     @property
     def p(self) -> float:
-        """The larger p-value of the two tests."""
-        return max(self.p_bootstrap, self.p_mcnemar)
+        """The largest p-value of the tests."""
+        # If all gains are in one document, the bootstrap finds it without chance as well; randomisation does not.
+        return max(self.p_bootstrap, self.p_randomisation, self.p_mcnemar)
 
 
 @dataclass(frozen=True, slots=True)
