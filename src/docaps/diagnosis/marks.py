@@ -34,6 +34,7 @@ def read_marks(
         message = "the run has another vocabulary than the prepared corpus, so annotated tokens are others"
         raise RunError(f"{message}: leave --annotations out", path=place[0].path)
     found = read_annotations(path) if place is None else read_annotations(path, place[0], part=place[1])
+    _check_sentences(found, documents, path)
     marks = place_marks(found, documents)
     if not marks:
         message = f"none of {len(found):,} annotations names tokens, so no gains can be grouped"
@@ -61,7 +62,7 @@ def place_marks(found: Iterable[Annotation], documents: Sequence[ParallelDocumen
     positions = [(number, place) for number, one in enumerate(documents) for place in range(len(one.source))]
     marks: dict[Position, dict[str, tuple[int, ...]]] = {}
     for one in found:
-        if one.tokens and one.sentence <= len(positions):
+        if one.tokens:
             marked = marks.setdefault(positions[one.sentence - 1], {})
             name = one.phenomenon or UNNAMED
             marked[name] = tuple(sorted({*marked.get(name, ()), *one.tokens}))
@@ -72,6 +73,14 @@ def choose_marks(marks: Marks, chosen: Sequence[int]) -> Marks:
     """Keep the marks of some documents, which are numbered anew."""
     numbers = {before: after for after, before in enumerate(chosen)}
     return {(numbers[number], place): one for (number, place), one in marks.items() if number in numbers}
+
+
+def _check_sentences(found: Sequence[Annotation], documents: Sequence[ParallelDocument], path: Path) -> None:
+    """Refuse numbers beyond the last sentence."""
+    last, count = max((one.sentence for one in found), default=0), sum(len(one.source) for one in documents)
+    if last > count:
+        expected = f"expected a number from 1 to {count:,}, the sentences of the text"
+        raise CorpusError(f"sentence {last:,}, {expected}", path=path)
 
 
 def _check_positions(marks: Marks, documents: Sequence[ParallelDocument], codec: Codec, path: Path) -> None:
