@@ -106,9 +106,9 @@ def test_each_phenomenon_has_its_verdict_its_gains_and_its_power(run: Path) -> N
     page = build_page([read_results(run)], title="T").replace("\u202f", " ")
     (table,) = re.findall(r'<table class="facts">(?:(?!</table>).)*Phenomenon.*?</table>', page, flags=re.DOTALL)
     rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
-    assert [" | ".join(row) for row in rows[1:]] == [
-        "Pronoun | 1 212 | 0.314 | 0.271 | 0.003 | 0.052 | 370 | 69.9 | 61.2 | 59.7 | 0.003 | 6.1 points | context used",
-        "Ellipsis | – | – | – | – | – | 370 | 69.9 | 61.2 | 59.7 | 0.003 | – | context not used",
+    assert [" ".join(row) for row in rows[1:]] == [
+        "Pronoun 1 212 0.314 0.271 0.003 0.052 370 69.9 61.2 59.7 0.003 6.1 points context used",
+        "Ellipsis – – – – – 370 69.9 61.2 59.7 0.003 – context not used",
     ]
     assert "With 370 items a gain of 6.1 points." in page
     assert "The verdict over all tokens cannot see what context does for: pronoun." in page
