@@ -280,8 +280,8 @@ def _print_next(out: Path, prepared: Path | None, part: str | None, *, has_items
     if has_items:
         commands += [("judge items", f"open {out / PAGE} in a browser")]
         commands += [("test a model", console.typed("contrast", "RUN", "--set", "jsonl", out / ITEMS))]
-    if prepared is not None and part != "train":
-        words = ("--corpus", prepared, "--part", part, "--annotations", out / MARKS)
+    if prepared is not None and part not in (None, "train"):
+        words = ("--corpus", prepared, "--part", str(part), "--annotations", out / MARKS)
         commands += [("find out what a model uses", console.typed("diagnose", "RUN", *words))]
     elif prepared is not None:
         stage = (f"select={out / MARKS}", "select_share=0.3", 'select_phenomena=["pronoun"]')

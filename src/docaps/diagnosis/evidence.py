@@ -192,8 +192,8 @@ class Thresholds:
     """The least share by which a history must lower perplexity."""
     accuracy: float = 0.01
     """The least increase in the share of right choices."""
-    bits: float = 0.015
-    """The least CXMI per token that a phenomenon decides: about 1 % of the perplexity of these tokens."""
+    bits: float = 0.05
+    """The least CXMI per token that a phenomenon decides; without a history, all tokens may do a little worse."""
     documents: int = 8
     """With fewer, even the same result in every document can be chance: 2 / 2^6 is above half the level."""
 

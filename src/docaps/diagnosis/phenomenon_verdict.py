@@ -53,19 +53,18 @@ def _describe_tokens(one: PhenomenonEvidence, overall: Evidence, tokens: int) ->
     measure = one.measure(BITS)
     if measure is None:
         return None
-    count = int(measure.counts[TRUE][:, 1].sum())
+    count, bits = int(measure.counts[TRUE][:, 1].sum()), {name: measure.gain(TRUE, name) for name in BASELINES}
+    least, smallest = overall.thresholds.perplexity, one.smallest_bits()
+    over_all = weigh(count, tokens, min(bits.values()), -measure.score(NONE), least)
     return {
         "tokens": count,
         "sentences": one.sentences,
         "documents": measure.documents,
-        "bits": {name: measure.gain(TRUE, name) for name in BASELINES},
+        "bits": bits,
         "comparisons": _list_comparisons(one, BITS),
-        "smallest_gain": one.smallest_bits(),
-        "over_all": weigh(
-            count, tokens, min(measure.gain(TRUE, name) for name in BASELINES), -measure.score(NONE),
-            overall.thresholds.perplexity,
-        ),
-    }  # fmt: skip
+        "smallest_gain": smallest,
+        "over_all": {**over_all, "blind": smallest is not None and over_all["needed"] > smallest},
+    }
 
 
 def weigh(count: int, tokens: int, gain: float, cost: float, least: float) -> dict[str, Any]:
@@ -126,16 +125,16 @@ def _explain_tokens(found: Mapping[str, Any] | None) -> list[str]:
 
 
 def _explain_over_all(found: Mapping[str, Any]) -> list[str]:
-    """State why the verdict over all tokens cannot see a phenomenon, if it cannot."""
+    """State which gains the verdict over all tokens cannot see, if these tokens show smaller ones."""
     over_all = found["over_all"]
-    if over_all["visible"]:
+    if not over_all["blind"]:
         return []
     least = f"{100 * over_all['least']:.1f} % of perplexity"
     share = f"{100 * over_all['share']:.2g} % of all tokens"
     if not over_all["possible"]:
         return [f"the verdict over all tokens cannot see it: with {share}, not even certainty is worth {least}"]
-    needed = f"a gain of {over_all['needed']:.2f} bits per token would be needed for {least}"
-    return [f"the verdict over all tokens does not see it: with {share}, {needed}"]
+    needed = f"a gain of {over_all['needed']:.2f} bits per token, which is {least}"
+    return [f"the verdict over all tokens sees nothing below {needed}: these are {share}"]
 
 
 def _explain_choices(found: Mapping[str, Any] | None) -> list[str]:

@@ -104,9 +104,13 @@ class PhenomenonDiagnosis:
     choices: ChoiceGains | None = None
 
     @property
-    def is_seen_over_all(self) -> bool:
-        """Say whether the gains of its tokens are large enough for the verdict over all tokens."""
-        return self.tokens is None or bool(self.tokens.over_all["visible"])
+    def hidden_below(self) -> float | None:
+        """Return the gain in bits per token below which the verdict over all tokens does not see this phenomenon.
+
+        None where its own tokens show no smaller one.
+        """
+        known = self.tokens.over_all if self.tokens else {}
+        return known["needed"] if known.get("blind") else None
 
 
 def _larger_p_values(rows: Sequence[Mapping[str, Any]]) -> dict[frozenset[str], float]:

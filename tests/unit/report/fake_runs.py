@@ -282,7 +282,7 @@ def made_up_phenomena() -> list[dict[str, Any]]:
         "tokens": 1212,
         "comparisons": comparisons(("true", "none", 0.314), ("true", "shuffled", 0.271), ("shuffled", "none", 9.0)),
         "smallest_gain": 0.052,
-        "over_all": {"share": 0.003, "visible": False, "possible": True},
+        "over_all": {"share": 0.003, "needed": 0.482, "visible": False, "possible": True, "blind": True},
     }
     choices = {
         "items": 370,

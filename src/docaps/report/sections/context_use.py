@@ -42,7 +42,7 @@ def diagnosis_section(results: Sequence[RunResults]) -> Markup:
             "panels": _panels(found),
             "phenomena": _phenomena(found),
             "gains": [*_gain_panels(found, "tokens"), *_gain_panels(found, "choices")],
-            "unseen": listing([one.name for one in found.phenomena if not one.is_seen_over_all] or [""]),
+            "hidden": _list_hidden(found),
             "traces": _traces(found),
         }
         for run, found in diagnosed
@@ -124,6 +124,13 @@ def _phenomena(found: Diagnosis) -> Table:
         "probability 0.8."
     )
     return Table("By phenomenon", [head], rows, caption=caption, style="facts")
+
+
+def _list_hidden(found: Diagnosis) -> str:
+    """List the gains that the verdict over all tokens does not see; empty if there are none."""
+    hidden = [(one.name, one.hidden_below) for one in found.phenomena]
+    known = [f"{name} below {decimal(bits, 2)} bits per token" for name, bits in hidden if bits is not None]
+    return listing(known) if known else ""
 
 
 def _token_cells(found: TokenGains | None) -> list[str]:

@@ -111,7 +111,10 @@ def test_each_phenomenon_has_its_verdict_its_gains_and_its_power(run: Path) -> N
         "Ellipsis – – – – – 370 69.9 61.2 59.7 0.003 – context not used",
     ]
     assert "With 370 items a gain of 6.1 points." in page
-    assert "The verdict over all tokens cannot see what context does for: pronoun." in page
+    assert "The verdict over all tokens cannot see gains for pronoun below 0.48 bits per token:" in page
+    seen = [{**one, "tokens": None} for one in made_up_phenomena()]
+    change(run, phenomena=seen)
+    assert "cannot see gains" not in build_page([read_results(run)], title="T")
 
 
 def test_gains_by_phenomenon_are_drawn_with_their_intervals(run: Path) -> None:
