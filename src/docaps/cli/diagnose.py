@@ -76,9 +76,8 @@ def diagnose(
     """Find out whether a model uses its context.
 
     Measures perplexity, BLEU and right choices with the true history, another document's, none and the nearest
-    sentences, and those of the sentence model, with significance over documents. Prints a verdict over all tokens, one
-    for each phenomenon (pronouns, forms of address, ...) by its own tokens and items, the sentences for which history
-    mattered most (CXMI, in bits) and traces of the routing.
+    sentences, and those of the sentence model, with significance over documents. Prints a verdict over all tokens and
+    one for each phenomenon, the sentences for which history mattered most (CXMI, in bits) and traces of the routing.
 
     A full diagnosis is stored in the run, where docaps report finds it; a quick look (--limit, --items, --no-bleu) only
     where --out says.

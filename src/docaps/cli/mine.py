@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,24 +89,18 @@ def mine(
     Writes contrastive.jsonl (items with histories on both sides, for docaps contrast), annotations.jsonl (which
     training sentences need context, and which tokens), audit.html (a page to judge items by eye) and mined.json.
 
-    Items of a prepared corpus come from dev and test; the annotations are of its training part, or of
-    another (--annotate dev), by whose tokens docaps diagnose then tells phenomena apart.
+    Items of a prepared corpus come from dev and test; the annotations are of its training part (or --annotate PART).
 
     Examples: docaps mine data/prepared --out data/mined;
-    docaps mine dev.en dev.de --train train.en train.de --phenomena pronoun --out mined;
+    docaps mine dev.en dev.de --train train.en train.de --out mined;
     docaps mine data/prepared --run runs/document --limit 20000 --out data/gains
     """
     from docaps.corpus.mining import MiningOptions
 
-    _check(
-        source,
-        target,
-        {"--part": part, "--annotate": annotate, "--run": run},
-        {"--train": train, "--format": format, "--starts": starts},
-    )
+    prepared = {"--part": part, "--annotate": annotate, "--run": run}
+    _check(source, target, prepared, {"--train": train, "--format": format, "--starts": starts})
     _check_absent(out, overwrite=overwrite)
-    options = MiningOptions(phenomena, history, _words(leave_out), balanced=not all_items, seed=seed)
-    options = replace(options, annotate=annotate or options.annotate)
+    options = MiningOptions(phenomena, history, _words(leave_out), not all_items, annotate or "train", seed)
     if target is None:
         mined = _mine_prepared(source, options, part or [], run)
         gains = _measure(source, run, options.annotate, least_gain, limit) if run else []
@@ -116,10 +109,7 @@ def mine(
         mined, gains = _mine_raw((source, target), languages, options, train, format, starts), []
     summary = _summarise(source, target, mined, gains, options)
     _write(out, mined, gains, summary, audit, seed)
-    if json:
-        console.print_json({"path": str(out), **summary})
-    else:
-        _print(out, summary, source if target is None else None)
+    _print(out, summary, source if target is None else None, json=json)
 
 
 def _words(names: str | None) -> frozenset[str]:
@@ -252,8 +242,11 @@ def _write(
         write_json(directory / SUMMARY, summary)
 
 
-def _print(out: Path, summary: Mapping[str, Any], prepared: Path | None) -> None:
-    """Print how many items and annotations there are, and the next commands."""
+def _print(out: Path, summary: Mapping[str, Any], prepared: Path | None, *, json: bool) -> None:
+    """Print how many items and annotations there are, and the next commands; or the counts as JSON."""
+    if json:
+        console.print_json({"path": str(out), **summary})
+        return
     rows = [
         [name, distance, f"{count:,}"]
         for name, counts in summary["by_phenomenon_and_distance"].items()

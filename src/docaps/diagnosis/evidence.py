@@ -22,8 +22,8 @@ from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, history_s
 from docaps.evaluation.intervals import Scorer, Table
 from docaps.evaluation.significance import compare, score_of
 
-PERPLEXITY, BLEU, ACCURACY, BITS = "perplexity", "bleu", "accuracy", "bits"
-Reason = Literal["content", "ignored", "noise", "no_gain", "harmful", "untrained", "too_few_documents"]
+PERPLEXITY, BLEU, ACCURACY, BITS, EXCESS = "perplexity", "bleu", "accuracy", "bits", "excess"
+Reason = Literal["content", "ignored", "noise", "no_gain", "harmful", "untrained", "too_few_documents", "unspecific"]
 Likelihoods = Mapping[str, Table]
 """For each history, the negative log-probability and the number of tokens of each document."""
 
@@ -69,6 +69,12 @@ def bits_of(sums: Table) -> Table:
     """Compute log-probabilities per token in bits: their differences are CXMI."""
     found: Table = -sums[:, 0] / sums[:, 1] / math.log(2)
     return found
+
+
+def excess_of(sums: Table) -> Table:
+    """Compute by how much the log-probability of some tokens, in bits, exceeds that of others, the last two columns."""
+    # A draw of documents may hold no others; their sum is then 0 as well.
+    return bits_of(sums) - bits_of(np.maximum(sums[:, 2:], (-np.inf, 1.0)))
 
 
 def share_of(sums: Table) -> Table:
@@ -192,8 +198,8 @@ class Thresholds:
     """The least share by which a history must lower perplexity."""
     accuracy: float = 0.01
     """The least increase in the share of right choices."""
-    bits: float = 0.05
-    """The least CXMI per token that a phenomenon decides; without a history, all tokens may do a little worse."""
+    bits: float = 0.015
+    """The least CXMI per token that a phenomenon decides: about 1 % of the perplexity of these tokens."""
     documents: int = 8
     """With fewer, even the same result in every document can be chance: 2 / 2^6 is above half the level."""
 
@@ -227,7 +233,7 @@ class Evidence:
     @property
     def deciding(self) -> list[Measure]:
         """The measures that decide; BLEU is reported only, it is too insensitive to decide."""
-        return [measure for measure in self.measures if measure.key != BLEU]
+        return [measure for measure in self.measures if measure.key not in (BLEU, EXCESS)]
 
     @property
     def is_untrained(self) -> bool:
@@ -243,8 +249,9 @@ class Evidence:
 
     def is_large(self, measure: str, gain: float) -> bool:
         """Say whether a gain reaches the threshold."""
-        least = {PERPLEXITY: self.thresholds.perplexity, BITS: self.thresholds.bits}
-        return gain >= least.get(measure, self.thresholds.accuracy)
+        thresholds = self.thresholds
+        least = {PERPLEXITY: thresholds.perplexity, BITS: thresholds.bits, EXCESS: thresholds.bits}
+        return gain >= least.get(measure, thresholds.accuracy)
 
     def is_better(self, measure: Measure, condition: str, baseline: str, sign: Literal[1, -1] = 1) -> bool:
         """Say whether one condition is significantly better (worse for sign -1) than another, by the threshold."""

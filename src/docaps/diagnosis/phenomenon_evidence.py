@@ -15,6 +15,7 @@ from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE
 from docaps.diagnosis.evidence import (
     ACCURACY,
     BITS,
+    EXCESS,
     ConditionComparison,
     Evidence,
     Measure,
@@ -22,6 +23,7 @@ from docaps.diagnosis.evidence import (
     bits_of,
     compare_conditions,
     count_right,
+    excess_of,
     share_of,
 )
 from docaps.evaluation.intervals import Table
@@ -34,7 +36,10 @@ DRAWS_PER_LEVEL = 10
 
 @dataclass(slots=True)
 class MarkedTokens:
-    """Negative log-probability and number of the marked tokens of each document, by phenomenon and condition."""
+    """Negative log-probability and number of the marked tokens of each document, and of the others beside them.
+
+    By phenomenon and condition. The others are those of the same sentences.
+    """
 
     sums: dict[str, dict[str, dict[int, list[float]]]] = field(default_factory=dict)
     sentences: dict[str, int] = field(default_factory=dict)
@@ -49,16 +54,23 @@ class MarkedTokens:
             for name, tokens in phenomena.items():
                 self.sentences[name] = self.sentences.get(name, 0) + 1
                 for condition, values in scores.items():
-                    sums = self.sums.setdefault(name, {}).setdefault(condition, {}).setdefault(document, [0.0, 0.0])
-                    sums[0] -= sum(values[row][token] for token in tokens)
+                    sums = self.sums.setdefault(name, {}).setdefault(condition, {}).setdefault(document, [0.0] * 4)
+                    marked_sum = sum(values[row][token] for token in tokens)
+                    sums[0] -= marked_sum
                     sums[1] += len(tokens)
+                    sums[2] -= sum(values[row]) - marked_sum
+                    sums[3] += len(values[row]) - len(tokens)
 
-    def measure(self, name: str) -> Measure | None:
-        """Return the gains of the tokens of a phenomenon as a measure; documents without any are left out."""
+    def measures(self, name: str) -> list[Measure]:
+        """Return the gains of the tokens of a phenomenon, and by how much they exceed those of the other tokens.
+
+        Documents without any are left out; where all tokens of the sentences are marked, nothing is exceeded.
+        """
         if name not in self.sums:
-            return None
+            return []
         counts = {condition: np.array(list(found.values())) for condition, found in self.sums[name].items()}
-        return Measure(BITS, counts, bits_of)
+        found = [Measure(BITS, counts, bits_of)]
+        return [*found, Measure(EXCESS, counts, excess_of)] if counts[TRUE][:, 3].any() else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +133,18 @@ class PhenomenonEvidence:
         found = [one for one in self.evidence.comparisons if (one.measure, one.condition) == (key, TRUE)]
         return {one.baseline: one for one in found}
 
+    @property
+    def is_specific(self) -> bool:
+        """Say whether the gains of the tokens exceed those of the other tokens of their sentences, if there are any."""
+        excess = self.measure(EXCESS)
+        return excess is None or self.evidence.shows_use(excess)
+
     def smallest_bits(self) -> float | None:
         """Return the smallest gain per token that is found with a probability of 0.8; None without an interval."""
-        found = self.comparisons(BITS)
-        widths = [(found[name].high - found[name].low, found[name]) for name in BASELINES if name in found]
-        if not widths:
+        found = [one for key in (BITS, EXCESS) for one in self.comparisons(key).values()]
+        if not found:
             return None
-        _, widest = max(widths, key=lambda pair: pair[0])
+        widest = max(found, key=lambda one: one.high - one.low)
         least = self.evidence.thresholds.bits
         return smallest_difference(widest.low, widest.high, self.evidence.level, least=least)
 
@@ -146,8 +163,8 @@ def collect_phenomena(
 ) -> list[PhenomenonEvidence]:
     """Return the evidence for each phenomenon; all measures of all phenomena share the significance level."""
     names = sorted({*marked.sums, *(answers.phenomena if answers else ())})
-    found = {name: (marked.measure(name), answers.of(name) if answers else None) for name in names}
-    tests = sum(one is not None for pair in found.values() for one in pair)
+    found = {name: (marked.measures(name), answers.of(name) if answers else None) for name in names}
+    tests = sum(bool(tokens) + (chosen is not None) for tokens, chosen in found.values())
     own = level / max(tests, 1)
     draws = max(draws, math.ceil(DRAWS_PER_LEVEL / own))
     return [
@@ -158,22 +175,22 @@ def collect_phenomena(
 
 def _collect(
     name: str,
-    tokens: Measure | None,
+    tokens: Sequence[Measure],
     answers: PairedAnswers | None,
     sentences: int,
     level: float,
     tests: Mapping[str, int],
 ) -> PhenomenonEvidence:
     """Return the evidence for a phenomenon; `level` is that of each of its measures."""
-    measures, comparisons = list[Measure](), list[ConditionComparison | None]()
-    if tokens is not None:
-        measures.append(tokens)
-        comparisons += [compare_conditions(tokens, one, other, **tests) for one, other in _pairs(tokens.counts)]
+    measures, comparisons = list(tokens), list[ConditionComparison | None]()
+    for measure in tokens:
+        comparisons += [compare_conditions(measure, one, other, **tests) for one, other in _pairs(measure.counts)]
     if answers is not None:
         measures.append(answers.measure())
         comparisons += [compare_answers(answers, one, other, **tests) for one, other in _pairs(answers.right)]
     known = [one for one in comparisons if one is not None]
-    thresholds = Thresholds(level=level * len(measures))  # the evidence divides it by the number of measures
+    deciding = bool(tokens) + (answers is not None)
+    thresholds = Thresholds(level=level * deciding)  # the evidence divides it by the number of deciding measures
     return PhenomenonEvidence(name, Evidence(measures, known, 0, math.inf, thresholds), sentences, answers)
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE
-from docaps.diagnosis.evidence import ACCURACY, BITS, Evidence, Reason, find_reason
+from docaps.diagnosis.evidence import ACCURACY, BITS, EXCESS, Evidence, Reason, find_reason
 from docaps.diagnosis.phenomenon_evidence import BASELINES, PhenomenonEvidence
 from docaps.diagnosis.verdict import NOT_USED, UNCLEAR
 from docaps.evaluation.mcnemar import POWER
@@ -20,6 +20,7 @@ REASONS: Mapping[Reason, str] = {
     "noise": "a history helps, but another document's does as well",
     "harmful": "the true history is worse than none",
     "no_gain": "another document's history hurts, but the true one brings nothing",
+    "unspecific": "the true history helps these tokens, but no more than the others of their sentences",
     "ignored": "no difference between the histories was found",
     "too_few_documents": "the true history is better, but there are too few documents to exclude chance",
 }
@@ -33,7 +34,7 @@ def judge_phenomena(phenomena: Sequence[PhenomenonEvidence], overall: Evidence, 
 
 def _judge(one: PhenomenonEvidence, overall: Evidence, tokens: int) -> dict[str, Any]:
     """Judge a phenomenon."""
-    reason: Reason = "untrained" if overall.is_untrained else find_reason(one.evidence)
+    reason: Reason = "untrained" if overall.is_untrained else _find_reason(one)
     code = CODES.get(reason, "not_used")
     found = {"tokens": _describe_tokens(one, overall, tokens), "choices": _describe_choices(one)}
     return {
@@ -48,12 +49,20 @@ def _judge(one: PhenomenonEvidence, overall: Evidence, tokens: int) -> dict[str,
     }
 
 
+def _find_reason(one: PhenomenonEvidence) -> Reason:
+    """Find the reason for a verdict: gains count only if the other tokens of the sentences gain less."""
+    reason, choices = find_reason(one.evidence), one.measure(ACCURACY)
+    by_choices = choices is not None and one.evidence.shows_use(choices)
+    return "unspecific" if reason == "content" and not by_choices and not one.is_specific else reason
+
+
 def _describe_tokens(one: PhenomenonEvidence, overall: Evidence, tokens: int) -> dict[str, Any] | None:
     """Return the gains of the tokens of a phenomenon."""
     measure = one.measure(BITS)
     if measure is None:
         return None
     count, bits = int(measure.counts[TRUE][:, 1].sum()), {name: measure.gain(TRUE, name) for name in BASELINES}
+    excess = one.measure(EXCESS)
     least, smallest = overall.thresholds.perplexity, one.smallest_bits()
     over_all = weigh(count, tokens, min(bits.values()), -measure.score(NONE), least)
     return {
@@ -61,7 +70,9 @@ def _describe_tokens(one: PhenomenonEvidence, overall: Evidence, tokens: int) ->
         "sentences": one.sentences,
         "documents": measure.documents,
         "bits": bits,
+        "excess": {name: excess.gain(TRUE, name) for name in BASELINES} if excess else None,
         "comparisons": _list_comparisons(one, BITS),
+        "excess_comparisons": _list_comparisons(one, EXCESS),
         "smallest_gain": smallest,
         "over_all": {**over_all, "blind": smallest is not None and over_all["needed"] > smallest},
     }
@@ -119,6 +130,9 @@ def _explain_tokens(found: Mapping[str, Any] | None) -> list[str]:
         for gain, name in zip(gains, BASELINES, strict=True)
     ]
     said = [f"{count}: {', '.join(shown)}"]
+    if found["excess"] is not None:
+        beyond = [f"{found['excess'][name]:+.3f} against {_NAMES[name]}" for name in BASELINES]
+        said.append(f"beyond the other tokens of their sentences: {', '.join(beyond)}")
     if found["smallest_gain"] is not None:
         said.append(f"with them a gain of {found['smallest_gain']:.3f} bits would be found with probability {POWER}")
     return [*said, *_explain_over_all(found)]

@@ -1,7 +1,6 @@
 """Evidence by phenomenon: gains of tokens against plain loops, paired answers, and tests that must agree."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from docaps.corpus.store import Store
 from docaps.diagnosis import DiagnosisOptions, ablation
 from docaps.diagnosis.ablation import AblatedModel, ablate
 from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Histories, Passage
-from docaps.diagnosis.evidence import ACCURACY, BITS
+from docaps.diagnosis.evidence import ACCURACY, BITS, EXCESS
 from docaps.diagnosis.phenomenon_evidence import MarkedTokens, PairedAnswers, collect_phenomena, compare_answers
 from docaps.translation.scoring import document_windows
 from docaps.translation.trained_model import TrainedModel
@@ -36,14 +35,18 @@ def trained(request: pytest.FixtureRequest, store: Store) -> TrainedModel:
 MARKS = {(0, 1): {"pronoun": (0, 2), "term": (2,)}, (1, 0): {"term": (1,)}, (1, 1): {"pronoun": (1,)}}
 
 
-def expected_bits(trained: TrainedModel, documents: list[ParallelDocument], name: str, shown: str) -> list[list[float]]:
-    """The log-probability of each marked token of a phenomenon in bits, by document; several draws are averaged."""
+def expected_bits(
+    trained: TrainedModel, documents: list[ParallelDocument], name: str, shown: str, others: bool = False
+) -> list[list[float]]:
+    """The log-probability of each marked token in bits, by document, or of the others; several draws are averaged."""
     histories, model = Histories(documents, trained.model.history, seed=OPTIONS.seed), AblatedModel(trained)
     lookups = [lookup for condition, lookup in histories.conditions(OPTIONS.shuffles) if condition == shown]
     found: dict[int, list[float]] = {}
     for (number, place), marked in MARKS.items():
         windows = document_windows(trained, documents[number], number + 1, use_context=False)
-        for token in marked.get(name, ()):
+        length = len(trained.codec.encode_target(documents[number].target[place]))
+        unmarked = [token for token in range(length) if token not in marked.get(name, ())] if name in marked else []
+        for token in unmarked if others else marked.get(name, ()):
             drawn = [
                 oracles.token_bits(trained, give(trained, model, windows[place], lookup(number, place)), token)
                 for lookup in lookups
@@ -70,18 +73,22 @@ def test_gains_of_tokens_are_those_of_plain_loops(
     documents = list(store.raw("dev"))
     found = ablate(AblatedModel(trained), None, documents, OPTIONS, MARKS).marked
     for name in ("pronoun", "term"):
-        measure = found.measure(name)
-        assert measure is not None
+        measure, excess = found.measures(name)
         assert set(measure.counts) == {TRUE, SHUFFLED, NONE}
         for shown, table in measure.counts.items():
             bits = expected_bits(trained, documents, name, shown)
             assert table[:, 1].tolist() == [len(one) for one in bits]
             assert (-table[:, 0] / np.log(2)).tolist() == pytest.approx([sum(one) for one in bits], abs=1e-4)
+            others = expected_bits(trained, documents, name, shown, others=True)
+            assert table[:, 3].tolist() == [len(one) for one in others]
+            assert (-table[:, 2] / np.log(2)).tolist() == pytest.approx([sum(one) for one in others], abs=1e-4)
+            per_token = (sum(map(sum, one)) / sum(map(len, one)) for one in (bits, others))
+            assert excess.score(shown) == pytest.approx(next(per_token) - next(per_token), abs=1e-4)
         gain = measure.gain(TRUE, NONE)
         true, none = (sum(map(sum, expected_bits(trained, documents, name, shown))) for shown in (TRUE, NONE))
         assert gain == pytest.approx((true - none) / measure.counts[TRUE][:, 1].sum(), abs=1e-4)
     assert found.sentences == {"pronoun": 2, "term": 2}
-    assert abs(found.measure("pronoun").gain(TRUE, NONE)) > 1e-4  # type: ignore[union-attr]
+    assert abs(found.measures("pronoun")[0].gain(TRUE, NONE)) > 1e-4
 
 
 def test_marks_change_nothing_else(store: Store) -> None:
@@ -132,12 +139,12 @@ def test_all_tests_must_agree() -> None:
 
 
 def gains(bits: dict[str, float], documents: int = 30, name: str = "pronoun") -> MarkedTokens:
-    """Documents of four marked tokens, which gain about so many bits over one that costs two."""
+    """Documents of four marked tokens, which gain about so many bits over one that costs two, and of one other."""
     rng, found = np.random.default_rng(2), MarkedTokens()
     noise = rng.normal(0, 0.1, size=(documents, len(bits)))
     for number in range(documents):
         scores = {
-            condition: [[(-2 + value + noise[number, column]) * np.log(2)] * 4]
+            condition: [[(-2 + value + noise[number, column]) * np.log(2)] * 4 + [-1.0]]
             for column, (condition, value) in enumerate(bits.items())
         }
         found.add([((number, 0), {name: range(4)})], scores)
@@ -156,7 +163,7 @@ def test_all_measures_share_the_level() -> None:
         gains({TRUE: 1, SHUFFLED: 0, NONE: 0}), answers({TRUE: [[1]], NONE: [[0]]}, ["a"]), level=0.05, **TESTS
     )
     assert [(one.name, one.evidence.level) for one in both] == [("pronoun", 0.025)]
-    assert [measure.key for measure in both[0].evidence.measures] == [BITS, ACCURACY]
+    assert [measure.key for measure in both[0].evidence.measures] == [BITS, EXCESS, ACCURACY]
 
 
 def test_there_are_enough_draws_for_the_level() -> None:
@@ -185,11 +192,16 @@ def test_the_other_model_is_compared_by_items_and_decides_nothing() -> None:
     assert not one.evidence.shows_use(one.evidence.measures[0])
 
 
-def test_documents_without_marked_tokens_are_left_out(tmp_path: Path) -> None:
+def test_documents_without_marked_tokens_are_left_out() -> None:
     found = MarkedTokens()
     found.add([((3, 1), {"term": (0,)})], {TRUE: [[-1.0, -5.0]], NONE: [[-2.0, -5.0]]})
-    measure = found.measure("term")
-    assert measure is not None
+    measure, excess = found.measures("term")
     assert measure.documents == 1
-    assert measure.gain(TRUE, NONE) == pytest.approx(1 / np.log(2))
-    assert found.measure("pronoun") is None
+    assert [one.gain(TRUE, NONE) for one in (measure, excess)] == pytest.approx([1 / np.log(2)] * 2)
+    assert found.measures("pronoun") == []
+
+
+def test_where_all_tokens_are_marked_there_are_none_to_exceed() -> None:
+    found = MarkedTokens()
+    found.add([((0, 1), {"term": (0, 1)})], {TRUE: [[-1.0, -5.0]], NONE: [[-2.0, -5.0]]})
+    assert [one.key for one in found.measures("term")] == [BITS]

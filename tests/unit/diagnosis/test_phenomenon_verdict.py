@@ -23,11 +23,14 @@ CASES = {
 }
 
 
-def marked(bits: dict[str, float], documents: int = 40, noise: float = 0.05) -> MarkedTokens:
-    """Documents of two marked tokens that cost two bits less what a history gains."""
+def marked(bits: dict[str, float], documents: int = 40, noise: float = 0.05, others: float = 0.0) -> MarkedTokens:
+    """Documents of two marked tokens that cost two bits less what a history gains; another gains a share of it."""
     rng, found = np.random.default_rng(4), MarkedTokens()
     for number in range(documents):
-        scores = {name: [[(gain - 2 + noise * rng.normal()) * math.log(2)] * 2] for name, gain in bits.items()}
+        scores = {
+            name: [[(gain - 2 + noise * rng.normal()) * math.log(2)] * 2 + [(others * gain - 2) * math.log(2)]]
+            for name, gain in bits.items()
+        }
         found.add([((number, 0), {"pronoun": (0, 1)})], scores)
     return found
 
@@ -62,8 +65,18 @@ def test_few_documents_are_unclear() -> None:
 
 
 def test_a_small_gain_of_tokens_does_not_count_however_certain() -> None:
-    assert judge(marked({TRUE: 0.049, SHUFFLED: 0.0, NONE: 0.0}, noise=0.0))["reason"] == "ignored"
-    assert judge(marked({TRUE: 0.051, SHUFFLED: 0.0, NONE: 0.0}, noise=0.0))["reason"] == "content"
+    assert judge(marked({TRUE: 0.014, SHUFFLED: 0.0, NONE: 0.0}, noise=0.0))["reason"] == "ignored"
+    assert judge(marked({TRUE: 0.016, SHUFFLED: 0.0, NONE: 0.0}, noise=0.0))["reason"] == "content"
+
+
+def test_a_gain_that_other_tokens_share_is_none_of_the_phenomenon() -> None:
+    bits = CASES["content"][0]
+    assert judge(marked(bits, others=0.5))["reason"] == "content"
+    found = judge(marked(bits, others=1.0))
+    assert (found["reason"], found["verdict_code"]) == ("unspecific", "not_used")
+    assert "no more than the others of their sentences" in found["explanation"][0]
+    choices = answered({TRUE: 0.7, SHUFFLED: 0.5, NONE: 0.5})
+    assert judge(marked(bits, others=1.0), choices)["reason"] == "content"
 
 
 def test_an_untrained_model_uses_context_for_nothing() -> None:
