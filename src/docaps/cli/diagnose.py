@@ -79,8 +79,7 @@ def diagnose(
     sentences, and those of the sentence model, with significance over documents. Prints a verdict over all tokens and
     one for each phenomenon, the sentences for which history mattered most (CXMI, in bits) and traces of the routing.
 
-    A full diagnosis is stored in the run, where docaps report finds it; a quick look (--limit, --items, --no-bleu) only
-    where --out says.
+    A full diagnosis is stored in the run for docaps report, a quick look (--limit, --items, --no-bleu) only by --out.
 
     Example: docaps diagnose runs/demo/runs/document --limit 20 --items 200
 
