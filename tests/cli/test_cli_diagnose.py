@@ -75,6 +75,35 @@ def test_documents_and_sets_can_be_given(run: Path, chain: Chain) -> None:
     assert diagnose(run, "--part", "test", "--no-bleu")["part"] == "test"
 
 
+def test_each_phenomenon_has_a_verdict(run: Path, chain: Chain, tmp_path: Path) -> None:
+    found = diagnose(run, "--no-bleu")
+    assert found["version"] == 2
+    assert {one["phenomenon"] for one in found["phenomena"]} >= set(found["choices"]["by_phenomenon"]["true"])
+    for one in found["phenomena"]:
+        assert (one["verdict_code"], one["reason"]) == ("not_used", "untrained")
+        assert one["tokens"] or one["choices"]
+    shown = succeed("diagnose", run, *QUICK, "--no-bleu").out
+    assert "By phenomenon, each test at p < 0.0" in shown
+    assert "items a" in shown or "items are too few to find any gain" in shown
+
+
+def test_tokens_are_told_apart_by_annotations(run: Path, chain: Chain, tmp_path: Path) -> None:
+    marks = tmp_path / "marks.jsonl"
+    records = [{"sentence": number, "phenomenon": "first", "tokens": [0]} for number in (2, 3, 4)]
+    marks.write_text("".join(json.dumps(one) + "\n" for one in [{"docaps": "annotations", "version": 1}, *records]))
+    found = diagnose(run, "--no-bleu", "--annotations", marks)
+    (first,) = [one for one in found["phenomena"] if one["phenomenon"] == "first"]
+    assert (first["tokens"]["tokens"], first["tokens"]["sentences"], first["choices"]) == (3, 3, None)
+    assert found["annotations"] == str(marks)
+    assert "|annotations:" in found["signature"]
+    succeed("mine", chain.corpus, "--annotate", "dev", "--out", tmp_path / "mined")
+    file = tmp_path / "mined" / "annotations.jsonl"
+    assert json.loads(file.read_text(encoding="utf-8").splitlines()[0])["part"] == "dev"
+    wrong = docaps("diagnose", run, *QUICK, "--no-bleu", "--part", "test", "--annotations", file)
+    assert wrong.code == 1
+    assert f"{file}:1: made for the dev part, expected the test part" in wrong.err
+
+
 def test_another_model_can_be_named_and_a_missing_one_is_no_error(run: Path) -> None:
     shutil.move(run.parent / "sentence", run.parent.parent / "elsewhere")
     alone = docaps("diagnose", run, *QUICK, "--no-bleu", "--json")
@@ -102,6 +131,7 @@ FAULTS = [
     (["--against", "absent"], "absent: no such run"),
     (["--context-lines", "2"], "--context-dir and --context-lines go with --set contrapro PATH"),
     (["--corpus", "absent"], "absent: no such prepared corpus"),
+    (["--annotations", "absent"], "absent: no such file"),
     (["--starts", "x"], "--format and --starts go with --source"),
 ]
 

@@ -81,7 +81,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "at-decoder": {"attends": "decoder"},
     "at-both": {"attends": "both"},
     "distances": {"distances": True},
-    "context-silent": {"tables": {"context": {"start": "silent"}}},
     "flattened": {"regulariser": {"correlation": "flattened"}},
     "regulariser-without-positions": {"regulariser": {"positions": False}},
     "regulariser-without-marks": {"regulariser": {"marks": False}},

@@ -15,6 +15,9 @@ from pathlib import Path
 import torch
 
 from docaps.config import PreparationSettings, Recipe
+from docaps.corpus.annotations import Annotation, AnnotationHeader, write_annotations
+from docaps.corpus.mining.sentences import Words
+from docaps.corpus.mining.token_texts import TokenDocuments
 from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
 from docaps.diagnosis import DiagnosisOptions
@@ -91,6 +94,21 @@ def prepare_documents(folder: Path, kind: str, documents: int = 400) -> Store:
     ]
 
 
+def annotate(store: Store, path: Path) -> Path:
+    """Annotate the word that an earlier sentence decides and, as a control, the last word, which the sentence does."""
+    records: list[Annotation] = []
+    tokens = TokenDocuments(store.codec, store.split("dev"))
+    for number in range(len(tokens.split)):
+        source, target = (tokens.sentence(number, target=side) for side in (False, True))
+        words = Words(target.text)
+        if " was " in source.text:
+            for name, place in (("decided", 0), ("control", len(words) - 1)):
+                marked = target.tokens_of(words, [place])
+                records.append(Annotation(sentence=number + 1, phenomenon=name, tokens=marked))
+    write_annotations(path, AnnotationHeader(corpus=store.hash, part="dev"), records)
+    return path
+
+
 def recipe(system: str = "qcn") -> Recipe:
     """Return a recipe for a tiny sentence model, and a document model that starts from it."""
     stage = {"batch_tokens": 500, "learning_rate": 3e-3, "warmup": 20, "validate_every": 10_000}
@@ -115,7 +133,8 @@ def main(folder: Path, kind: str, system: str = "qcn") -> None:
     torch.set_num_threads(1)
     store = prepare_documents(folder, kind)
     runs = train_recipe(recipe(system), store, folder / "runs")
-    print(json.dumps(diagnose_run(runs[-1].path, DataOptions(), DiagnosisOptions(bleu=False))))
+    data = DataOptions(annotations=annotate(store, folder / "annotations.jsonl"))
+    print(json.dumps(diagnose_run(runs[-1].path, data, DiagnosisOptions(bleu=False))))
 
 
 if __name__ == "__main__":

@@ -111,6 +111,11 @@ def train_and_diagnose(folder: Path, *words: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+def verdicts(found: dict[str, Any]) -> dict[str, str]:
+    """Return the verdict on each phenomenon: on the word that is decided earlier, and on one that is not."""
+    return {one["phenomenon"]: one["verdict_code"] for one in found["phenomena"]}
+
+
 @pytest.mark.learning
 def test_a_model_that_learnt_from_its_histories_is_found_to_use_them(tmp_path: Path) -> None:
     found = train_and_diagnose(tmp_path, "own")
@@ -118,6 +123,7 @@ def test_a_model_that_learnt_from_its_histories_is_found_to_use_them(tmp_path: P
     assert found["verdict"].startswith("context lowers perplexity by ")
     assert "gain comes from distances 1 and 2" in found["verdict"]
     assert found["against"]["name"] == "sentence"
+    assert verdicts(found) == {"decided": "used", "control": "not_used"}
 
 
 @pytest.mark.learning
@@ -125,6 +131,7 @@ def test_a_model_that_was_trained_with_shuffled_histories_is_found_to_use_none(t
     found = train_and_diagnose(tmp_path, "shuffled")
     assert (found["verdict"], found["verdict_code"]) == ("context not used", "not_used")
     assert found["reason"] != "untrained"
+    assert verdicts(found) == {"decided": "not_used", "control": "not_used"}
 
 
 @pytest.mark.learning
@@ -135,6 +142,7 @@ def test_who_keeps_a_free_choice_is_found_to_use_context_by_likelihood_alone(
     found = train_and_diagnose(tmp_path, "free", system)
     assert found["choices"] is None
     assert found["verdict_code"] == verdict
+    assert verdicts(found) == {"decided": verdict, "control": "not_used"}
 
 
 def train_on_wordings(folder: Path, system: str, *settings: str) -> dict[str, Any]:

@@ -32,6 +32,13 @@ SetOption = Annotated[
         help="A contrastive set: contrapro, mt-geneval, ctxpro, minidocs or jsonl (default: that of the corpus).",
     ),
 ]
+AnnotationsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Tokens that an earlier sentence decides, by phenomenon (default: found by the rules of docaps mine).",
+    ),
+]
 NoBleuOption = Annotated[bool, typer.Option("--no-bleu", help="Score only, do not translate: several times faster.")]
 ShufflesOption = Annotated[int, typer.Option(min=1, help="Shuffled histories drawn for each sentence.")]
 ExamplesOption = Annotated[int, typer.Option(min=0, help="Example sentences to show, helped and harmed each.")]
@@ -50,6 +57,7 @@ def diagnose(
     format: console.FormatOption = None,
     starts: console.StartsOption = None,
     set: SetOption = None,
+    annotations: AnnotationsOption = None,
     context_dir: console.ContextDirOption = None,
     context_lines: console.ContextLinesOption = None,
     limit: Annotated[int | None, typer.Option(min=2, help="Use only this many documents, for a quick look.")] = None,
@@ -68,11 +76,10 @@ def diagnose(
     """Find out whether a model uses its context.
 
     Measures perplexity, BLEU and right choices with the true history, another document's, none and the nearest
-    sentences, and those of the sentence model, with significance over documents. Prints a verdict, the sentences for
-    which history mattered most (CXMI, in bits) and traces of the routing.
+    sentences, and those of the sentence model, with significance over documents. Prints a verdict over all tokens and
+    one for each phenomenon, the sentences for which history mattered most (CXMI, in bits) and traces of the routing.
 
-    A full diagnosis is stored in the run, where docaps report finds it; a quick look (--limit, --items, --no-bleu) only
-    where --out says.
+    A full diagnosis is stored in the run for docaps report, a quick look (--limit, --items, --no-bleu) only by --out.
 
     Example: docaps diagnose runs/demo/runs/document --limit 20 --items 200
 
@@ -85,7 +92,7 @@ def diagnose(
     if out is not None and out.exists() and not overwrite:
         raise DocapsError("exists already: give --overwrite to replace it", path=out)
     context = {"context_dir": context_dir, "context_lines": context_lines}
-    data = DataOptions(corpus, part, source, reference, format, starts, set, context, limit, items)
+    data = DataOptions(corpus, part, source, reference, format, starts, set, context, limit, items, annotations)
     options = DiagnosisOptions(shuffles, not no_bleu, examples, draws, seed, translations)
     found = diagnose_run(run, data, options, against=against, beam=beam) | {"command": console.typed_command()}
     quick = limit is not None or items is not None or no_bleu
@@ -122,6 +129,7 @@ def _print(found: JsonObject) -> None:
     if found["translations"]:
         shown = "reference translations" if found["translations"] == "reference" else "the model's own translations"
         typer.echo(f"Histories are shown with {shown}.")
+    _print_phenomena(found["phenomena"])
     _print_distances(found["by_distance"]["perplexity"])
     if found["choices"]:
         _print_choices(found["choices"], titles)
@@ -168,6 +176,18 @@ def _p_value(comparisons: Sequence[JsonObject], one: str, other: str) -> str:
         if row["measure"] == "perplexity" and {row["condition"], row["baseline"]} == {one, other}:
             return f"{max(row['p_bootstrap'], row['p_randomisation']):.3f}"
     return ""
+
+
+def _print_phenomena(phenomena: Sequence[JsonObject]) -> None:
+    """Print the verdict on each phenomenon with its numbers."""
+    for number, one in enumerate(phenomena):
+        if not number:
+            typer.echo(f"\nBy phenomenon, each test at p < {one['level']:.2g}:")
+        typer.echo(f"  {one['phenomenon']}: {one['verdict']}")
+        for sentence in one["explanation"]:
+            typer.echo(f"    {sentence}")
+    if phenomena:
+        typer.echo("")
 
 
 def _print_distances(rows: Sequence[JsonObject]) -> None:

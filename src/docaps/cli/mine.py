@@ -28,6 +28,10 @@ PartOption = Annotated[
     list[str] | None,
     typer.Option(metavar="PART", help="Prepared corpus: take items from this part (default: dev and test)."),
 ]
+AnnotateOption = Annotated[
+    str | None,
+    typer.Option(metavar="PART", help="Prepared corpus: annotate this part (default: train); for docaps diagnose."),
+]
 TrainOption = Annotated[
     tuple[Path, Path] | None,
     typer.Option(metavar="SOURCE TARGET", help="Raw documents: learn genders and translations from this text."),
@@ -62,6 +66,7 @@ def mine(
     target: Annotated[Path | None, typer.Argument(help="Raw documents of the target.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("mined"),
     part: PartOption = None,
+    annotate: AnnotateOption = None,
     train: TrainOption = None,
     phenomena: PhenomenaOption = None,
     leave_out: LeaveOutOption = None,
@@ -84,29 +89,27 @@ def mine(
     Writes contrastive.jsonl (items with histories on both sides, for docaps contrast), annotations.jsonl (which
     training sentences need context, and which tokens), audit.html (a page to judge items by eye) and mined.json.
 
-    Items of a prepared corpus come from dev and test; the annotations are of its training part.
+    Items of a prepared corpus come from dev and test; the annotations are of its training part (or --annotate PART).
 
     Examples: docaps mine data/prepared --out data/mined;
-    docaps mine dev.en dev.de --train train.en train.de --phenomena pronoun --out mined;
+    docaps mine dev.en dev.de --train train.en train.de --out mined;
     docaps mine data/prepared --run runs/document --limit 20000 --out data/gains
     """
     from docaps.corpus.mining import MiningOptions
 
-    _check(source, target, {"--part": part, "--run": run}, {"--train": train, "--format": format, "--starts": starts})
+    prepared = {"--part": part, "--annotate": annotate, "--run": run}
+    _check(source, target, prepared, {"--train": train, "--format": format, "--starts": starts})
     _check_absent(out, overwrite=overwrite)
-    options = MiningOptions(phenomena, history, _words(leave_out), balanced=not all_items, seed=seed)
+    options = MiningOptions(phenomena, history, _words(leave_out), not all_items, annotate or "train", seed)
     if target is None:
         mined = _mine_prepared(source, options, part or [], run)
-        gains = _measure(source, run, least_gain, limit) if run else []
+        gains = _measure(source, run, options.annotate, least_gain, limit) if run else []
     else:
         languages = _languages(source, target, source_language, target_language)
         mined, gains = _mine_raw((source, target), languages, options, train, format, starts), []
     summary = _summarise(source, target, mined, gains, options)
     _write(out, mined, gains, summary, audit, seed)
-    if json:
-        console.print_json({"path": str(out), **summary})
-    else:
-        _print(out, summary, source if target is None else None)
+    _print(out, summary, source if target is None else None, json=json)
 
 
 def _words(names: str | None) -> frozenset[str]:
@@ -151,7 +154,7 @@ def _mine_prepared(path: Path, options: "MiningOptions", parts: Sequence[str], r
     store = open_store(path)
     settings = store.manifest["settings"]
     if run is not None and f"{settings['source_language']}-{settings['target_language']}" not in list_pairs():
-        return Mined([], 0, AnnotationHeader(corpus=store.hash, part="train"), [], {})
+        return Mined([], 0, AnnotationHeader(corpus=store.hash, part=options.annotate), [], {})
     return mine_store(store, options, parts)
 
 
@@ -179,8 +182,8 @@ def _languages(source: Path, target: Path, one: str | None, other: str | None) -
     return first, console.choose_language("--target-language", "the target", other, [target])
 
 
-def _measure(path: Path, run: Path, least: float, limit: int | None) -> "list[Annotation]":
-    """Annotate the training sentences that gain from context under a run."""
+def _measure(path: Path, run: Path, part: str, least: float, limit: int | None) -> "list[Annotation]":
+    """Annotate the sentences of a part that gain from context under a run."""
     from docaps.corpus.contrastive.contrastive_set import spread
     from docaps.corpus.store import open_store
     from docaps.diagnosis.context_gain import check_run, measure_gains, sentences_with_history
@@ -188,7 +191,7 @@ def _measure(path: Path, run: Path, least: float, limit: int | None) -> "list[An
 
     store, trained = open_store(path), load_trained(run)
     check_run(trained, store)
-    split = store.split("train")
+    split = store.split(part)
     numbers = spread(sentences_with_history(split), limit)
     found = (one.annotate(least) for one in measure_gains(trained, split, numbers))
     return [one for one in found if one is not None]
@@ -206,6 +209,7 @@ def _summarise(
     return {
         "corpus": [str(source)] if target is None else [str(source), str(target)],
         "corpus_hash": mined.header.corpus,
+        "part": mined.header.part,
         "history": options.history,
         "seed": options.seed,
         "items": len(mined.items),
@@ -238,8 +242,11 @@ def _write(
         write_json(directory / SUMMARY, summary)
 
 
-def _print(out: Path, summary: Mapping[str, Any], prepared: Path | None) -> None:
-    """Print how many items and annotations there are, and the next commands."""
+def _print(out: Path, summary: Mapping[str, Any], prepared: Path | None, *, json: bool) -> None:
+    """Print how many items and annotations there are, and the next commands; or the counts as JSON."""
+    if json:
+        console.print_json({"path": str(out), **summary})
+        return
     rows = [
         [name, distance, f"{count:,}"]
         for name, counts in summary["by_phenomenon_and_distance"].items()
@@ -257,16 +264,19 @@ def _print(out: Path, summary: Mapping[str, Any], prepared: Path | None) -> None
     if rows:
         title = f"{out / MARKS}: {summary['annotations']:,} annotations; the most frequent labels"
         console.print_table(title, ["phenomenon", "label", "sentences"], rows, texts=(0, 1))
-    _print_next(out, prepared, has_items=bool(summary["items"]))
+    _print_next(out, prepared, summary["part"], has_items=bool(summary["items"]))
 
 
-def _print_next(out: Path, prepared: Path | None, *, has_items: bool) -> None:
+def _print_next(out: Path, prepared: Path | None, part: str | None, *, has_items: bool) -> None:
     """Print the next commands."""
     commands = []
     if has_items:
         commands += [("judge items", f"open {out / PAGE} in a browser")]
         commands += [("test a model", console.typed("contrast", "RUN", "--set", "jsonl", out / ITEMS))]
-    if prepared is not None:
+    if prepared is not None and part not in (None, "train"):
+        words = ("--corpus", prepared, "--part", str(part), "--annotations", out / MARKS)
+        commands += [("find out what a model uses", console.typed("diagnose", "RUN", *words))]
+    elif prepared is not None:
         stage = (f"select={out / MARKS}", "select_share=0.3", 'select_phenomena=["pronoun"]')
         settings = [word for setting in stage for word in ("--set", f"stage.document.{setting}")]
         commands += [("train on it", console.typed("train", "RECIPE", "--corpus", prepared, *settings))]

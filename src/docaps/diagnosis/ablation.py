@@ -20,6 +20,8 @@ from docaps.corpus.documents import Document, ParallelDocument, count_sentences
 from docaps.corpus.store import Store
 from docaps.diagnosis import DiagnosisOptions, TranslationsShown
 from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Conditions, Histories, HistoryLookup, Passage
+from docaps.diagnosis.marks import Marks, Position
+from docaps.diagnosis.phenomenon_evidence import MarkedTokens
 from docaps.diagnosis.traces import TraceDistributions
 from docaps.evaluation.intervals import Table
 from docaps.evaluation.translation_metrics import Bleu
@@ -27,7 +29,7 @@ from docaps.files import write_json
 from docaps.model.interface import Trace
 from docaps.runs.directory import Run
 from docaps.translation.routing_traces import trace_model
-from docaps.translation.scoring import document_windows, window_likelihoods
+from docaps.translation.scoring import document_windows, score_tokens, window_likelihoods
 from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
@@ -36,8 +38,8 @@ CHUNK = 500
 CACHED_SENTENCES = 20_000
 SEED = 1
 """Of the shuffled histories that `score_histories` draws."""
-Position = tuple[int, int]
-"""Document number and sentence number."""
+COMPARED = (TRUE, SHUFFLED, NONE)
+"""The conditions under which marked tokens are scored."""
 Example = tuple[float, Position, dict[str, Any]]
 """A sentence to show: its negative value, by which examples are sorted, its position and its record."""
 
@@ -134,6 +136,20 @@ class AblatedModel:
             task.advance(len(windows), condition)
         return {condition: np.mean(tables, axis=0) for condition, tables in drawn.items()}
 
+    def score_marked(
+        self, chunk: DocumentChunk, windows: Sequence[Window], conditions: Conditions, rows: Sequence[int]
+    ) -> dict[str, list[list[float]]]:
+        """Return the log-probability of each token of some sentences, averaged over the draws of a condition."""
+        drawn: dict[str, list[list[list[float]]]] = {}
+        for condition, lookup in conditions:
+            if condition in COMPARED:
+                given = [self._add_history(windows[row], lookup(*chunk.positions[row])) for row in rows]
+                drawn.setdefault(condition, []).append(score_tokens(self._trained, given))
+        return {
+            condition: [np.mean(values, axis=0).tolist() for values in zip(*draws, strict=True)]
+            for condition, draws in drawn.items()
+        }
+
     def translate(self, chunk: DocumentChunk, conditions: Conditions, task: progress.Task) -> dict[str, list[str]]:
         """Translate the sentences of a chunk under some conditions."""
         sentences = [sentence for document in chunk.documents.values() for sentence in document.source]
@@ -174,6 +190,7 @@ class AblationResults:
     traces: TraceDistributions = field(default_factory=TraceDistributions)
     better: list[Example] = field(default_factory=list)
     worse: list[Example] = field(default_factory=list)
+    marked: MarkedTokens = field(default_factory=MarkedTokens)
     metric: Bleu = field(default_factory=lambda: Bleu("bleu", "BLEU"))
 
     def add(self, chunk: DocumentChunk, scores: Mapping[str, Table], texts: Mapping[str, Sequence[str]]) -> None:
@@ -217,19 +234,30 @@ class AblationResults:
 
 
 def ablate(
-    model: AblatedModel, other: AblatedModel | None, documents: Sequence[ParallelDocument], options: DiagnosisOptions
+    model: AblatedModel,
+    other: AblatedModel | None,
+    documents: Sequence[ParallelDocument],
+    options: DiagnosisOptions,
+    marks: Marks | None = None,
 ) -> AblationResults:
-    """Run a model, and the one it is compared with, over documents under every condition."""
+    """Run a model, and the one it is compared with, over documents under every condition.
+
+    Sentences with marked tokens are scored once more, token by token.
+    """
     histories = Histories(model.show_translations(documents, options.translations), model.history, seed=options.seed)
     conditions = histories.conditions(options.shuffles)
     translated = list(dict(reversed(conditions)).items()) if options.bleu else []  # of several draws, the first
     against = _condition_against(other, documents, options)
+    marks = marks or {}
     passes = len(conditions) + len(translated) + len(against) * (1 + options.bleu)
     found = AblationResults(options.examples)
     with progress.start("diagnose", passes * count_sentences(documents)) as task:
         for chunk in split_documents(documents):
             windows = model.windows(chunk)
             scores = model.score(chunk, windows, conditions, task)
+            rows = [row for row, position in enumerate(chunk.positions) if position in marks]
+            marked = [(position, marks[position]) for position in chunk.positions if position in marks]
+            found.marked.add(marked, model.score_marked(chunk, windows, conditions, rows))
             texts = model.translate(chunk, translated, task)
             for traces in model.trace(chunk, windows, histories.true):
                 found.traces.add(traces)

@@ -14,6 +14,7 @@ from docaps.corpus.documents import Document
 from docaps.diagnosis import DiagnosisOptions, TranslationsShown
 from docaps.diagnosis.conditions import AGAINST, TRUE, vary_items
 from docaps.diagnosis.evidence import count_right
+from docaps.diagnosis.phenomenon_evidence import PairedAnswers
 from docaps.evaluation.contrastive import ByGroup, Decision, group_items, judge_scores, judge_translations
 from docaps.evaluation.intervals import Table
 from docaps.translation.scoring import score_contrastive
@@ -33,12 +34,13 @@ class ItemAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceResults:
-    """Right answers by document and by group under each condition, and the accuracy of guessing."""
+    """Right answers by document, by group and by item under each condition, and the accuracy of guessing."""
 
     counts: Mapping[str, Table]
     accuracy: Mapping[str, ByGroup[float]]
     chance: float
     items: int
+    answers: PairedAnswers
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -127,6 +129,11 @@ def answer_under_conditions(
         accuracy={condition: group_items(items, values, _mean) for condition, values in means.items()},
         chance=chance,
         items=len(items),
+        answers=PairedAnswers(
+            {condition: np.array(draws) for condition, draws in right.items()},
+            documents,
+            [item.phenomenon for item in items],
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from docaps.corpus.contrastive.contrastive_set import AnyItem, spread, spread_do
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import read_parallel
 from docaps.corpus.store import Store, open_store
+from docaps.diagnosis.marks import Marks, choose_marks, mark_by_rules, read_marks
 from docaps.errors import CorpusError, RunError
 from docaps.files import sha256
 from docaps.runs.directory import Run, open_run, own_corpus
@@ -33,6 +34,7 @@ class DataOptions:
     context: Mapping[str, Any] = field(default_factory=dict)
     limit: int | None = None
     items: int | None = None
+    annotations: Path | None = None
 
     def check(self) -> None:
         """Refuse options that exclude each other."""
@@ -48,18 +50,19 @@ class DataOptions:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisData:
-    """Documents and contrastive items, and where they come from."""
+    """Documents, contrastive items, tokens that an earlier sentence decides, and where they come from."""
 
     documents: Sequence[ParallelDocument]
     items: Sequence[AnyItem] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
+    marks: Marks = field(default_factory=dict)
 
 
 def read_data(run: Run, trained: TrainedModel, options: DataOptions) -> DiagnosisData:
     """Read the documents and the contrastive set to diagnose a run on."""
     options.check()
     languages = trained.codec.source.code, trained.codec.target.code
-    chosen = options.set
+    chosen, place = options.set, None
     if options.source:
         documents = read_parallel(
             options.source,
@@ -73,13 +76,29 @@ def read_data(run: Run, trained: TrainedModel, options: DataOptions) -> Diagnosi
     else:
         store = open_store(options.corpus or own_corpus(run))
         documents, origin = _read_part(run, store, options)
+        place = store, origin["part"]
         chosen = chosen or (("jsonl", store.contrastive) if store.contrastive else None)
-    documents = spread(documents, options.limit)
+    documents, marks = _choose_documents(trained, documents, options, place)
+    origin |= {"annotations": str(options.annotations)} if options.annotations else {}
     if chosen is None:
-        return DiagnosisData(documents, (), origin)
+        return DiagnosisData(documents, (), origin, marks)
     items = read_set(*chosen, SetOptions(*languages, **options.context)).items
     origin |= {"set": chosen[0], "set_path": str(chosen[1])}
-    return DiagnosisData(documents, spread_documents(items, options.items), origin)
+    return DiagnosisData(documents, spread_documents(items, options.items), origin, marks)
+
+
+def _choose_documents(
+    trained: TrainedModel,
+    documents: Sequence[ParallelDocument],
+    options: DataOptions,
+    place: tuple[Store, str] | None,
+) -> tuple[list[ParallelDocument], Marks]:
+    """Choose documents for a quick look, and mark their tokens; annotations count through all documents."""
+    numbers = spread(range(len(documents)), options.limit)
+    chosen = [documents[number] for number in numbers]
+    if options.annotations is None:
+        return chosen, mark_by_rules(chosen, trained.codec, trained.model.history)
+    return chosen, choose_marks(read_marks(options.annotations, documents, trained.codec, place), numbers)
 
 
 def _read_part(run: Run, store: Store, options: DataOptions) -> tuple[list[ParallelDocument], dict[str, Any]]:

@@ -22,8 +22,8 @@ from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, history_s
 from docaps.evaluation.intervals import Scorer, Table
 from docaps.evaluation.significance import compare, score_of
 
-PERPLEXITY, BLEU, ACCURACY = "perplexity", "bleu", "accuracy"
-Reason = Literal["content", "ignored", "noise", "no_gain", "harmful", "untrained", "too_few_documents"]
+PERPLEXITY, BLEU, ACCURACY, BITS, EXCESS = "perplexity", "bleu", "accuracy", "bits", "excess"
+Reason = Literal["content", "ignored", "noise", "no_gain", "harmful", "untrained", "too_few_documents", "unspecific"]
 Likelihoods = Mapping[str, Table]
 """For each history, the negative log-probability and the number of tokens of each document."""
 
@@ -63,6 +63,18 @@ def perplexity_of(sums: Table) -> Table:
     """Compute perplexities from summed negative log-probabilities (natural logarithm) and tokens."""
     found: Table = np.exp(np.minimum(sums[:, 0] / sums[:, 1], 700.0))
     return found
+
+
+def bits_of(sums: Table) -> Table:
+    """Compute log-probabilities per token in bits: their differences are CXMI."""
+    found: Table = -sums[:, 0] / sums[:, 1] / math.log(2)
+    return found
+
+
+def excess_of(sums: Table) -> Table:
+    """Compute by how much the log-probability of some tokens, in bits, exceeds that of others, the last two columns."""
+    # A draw of documents may hold no others; their sum is then 0 as well.
+    return bits_of(sums) - bits_of(np.maximum(sums[:, 2:], (-np.inf, 1.0)))
 
 
 def share_of(sums: Table) -> Table:
@@ -136,11 +148,7 @@ def gains_by_distance(found: Sequence[ConditionComparison], measure: str, histor
 
 def cxmi(measure: Measure, values: Sequence[float], *, draws: int, seed: int) -> dict[str, Any]:
     """Return the CXMI of the text in bits per token, and its distribution over the sentences with a history."""
-
-    def bits(sums: Table) -> Table:
-        return -sums[:, 0] / sums[:, 1] / math.log(2)
-
-    per_token = Measure("cxmi", measure.counts, bits)
+    per_token = Measure("cxmi", measure.counts, bits_of)
     found = compare_conditions(per_token, TRUE, NONE, draws=draws, seed=seed)
     sentences = np.asarray(values, dtype=np.float64)
     quantiles = np.quantile(sentences, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist() if len(sentences) else None
@@ -190,6 +198,8 @@ class Thresholds:
     """The least share by which a history must lower perplexity."""
     accuracy: float = 0.01
     """The least increase in the share of right choices."""
+    bits: float = 0.015
+    """The least CXMI per token that a phenomenon decides: about 1 % of the perplexity of these tokens."""
     documents: int = 8
     """With fewer, even the same result in every document can be chance: 2 / 2^6 is above half the level."""
 
@@ -223,7 +233,14 @@ class Evidence:
     @property
     def deciding(self) -> list[Measure]:
         """The measures that decide; BLEU is reported only, it is too insensitive to decide."""
-        return [measure for measure in self.measures if measure.key in (PERPLEXITY, ACCURACY)]
+        return [measure for measure in self.measures if measure.key not in (BLEU, EXCESS)]
+
+    @property
+    def is_untrained(self) -> bool:
+        """Say whether the model has learnt too little to need a history."""
+        return any(
+            measure.key == PERPLEXITY and measure.score(TRUE) >= self.unigram_perplexity for measure in self.measures
+        )
 
     @property
     def level(self) -> float:
@@ -232,7 +249,9 @@ class Evidence:
 
     def is_large(self, measure: str, gain: float) -> bool:
         """Say whether a gain reaches the threshold."""
-        return gain >= (self.thresholds.perplexity if measure == PERPLEXITY else self.thresholds.accuracy)
+        thresholds = self.thresholds
+        least = {PERPLEXITY: thresholds.perplexity, BITS: thresholds.bits, EXCESS: thresholds.bits}
+        return gain >= least.get(measure, thresholds.accuracy)
 
     def is_better(self, measure: Measure, condition: str, baseline: str, sign: Literal[1, -1] = 1) -> bool:
         """Say whether one condition is significantly better (worse for sign -1) than another, by the threshold."""
@@ -255,7 +274,7 @@ def find_reason(evidence: Evidence) -> Reason:
     """Find the reason for the verdict: the first that holds."""
     measures = evidence.deciding
     reasons: dict[Reason, bool] = {
-        "untrained": evidence.perplexity.score(TRUE) >= evidence.unigram_perplexity,
+        "untrained": evidence.is_untrained,
         "content": any(evidence.shows_use(measure) for measure in measures),
         "too_few_documents": any(evidence.lacks_documents(measure) for measure in measures),
         "noise": any(evidence.is_better(measure, TRUE, NONE) for measure in measures),

@@ -17,13 +17,16 @@ from docaps.diagnosis.choices import answer_under_conditions
 from docaps.diagnosis.conditions import AGAINST, TRUE, check_documents, condition_names
 from docaps.diagnosis.data import DataOptions, DiagnosisData, find_sentence_model, fingerprint, read_data, sign
 from docaps.diagnosis.evidence import Evidence, compare_all, cxmi, gains_by_distance, list_measures, unigram_perplexity
+from docaps.diagnosis.phenomenon_evidence import collect_phenomena
+from docaps.diagnosis.phenomenon_verdict import judge_phenomena
 from docaps.diagnosis.verdict import judge
 from docaps.errors import CorpusError, RunError
+from docaps.files import sha256
 from docaps.runs.directory import Run, open_run
 from docaps.translation.trained_model import TrainedModel, load_trained
 
 FILE = "diagnosis.json"
-VERSION = 1
+VERSION = 2
 
 
 def diagnose_run(
@@ -52,6 +55,7 @@ def diagnose_run(
         **{"documents": len(data.documents), "items": len(data.items)},
         **fingerprint(run, [*data.documents, *data.items]),
         **{"beam": decoding.beam if options.bleu else "-", "shuffles": options.shuffles, "seed": options.seed},
+        **({"annotations": sha256(data_options.annotations)[:12]} if data_options.annotations else {}),
         **({"translations": options.translations} if trained.model.view.translations else {}),
     }
     return {
@@ -79,7 +83,7 @@ def diagnose(
     """Measure a model under every condition, compare it with another, and judge; return plain JSON values."""
     check_documents(data.documents)
     models = AblatedModel(trained, decoding), AblatedModel(other, decoding) if other else None
-    found = ablate(*models, data.documents, options)
+    found = ablate(*models, data.documents, options, data.marks)
     choices = answer_under_conditions(trained, other, data.items, options, decoding) if data.items else None
     right = choices.counts if choices else {}
     measures = list_measures(pool(found.likelihoods), pool(found.bleu), found.metric.score, right)
@@ -89,6 +93,8 @@ def diagnose(
     history, tests = trained.model.history, {"draws": options.draws, "seed": options.seed}
     comparisons = compare_all(measures, history, **tests)
     evidence = Evidence(measures, comparisons, history, unigram_perplexity(found.tokens))
+    answers, level = choices.answers if choices else None, evidence.thresholds.level
+    phenomena = collect_phenomena(found.marked, answers, level=level, **tests)
     return {
         **asdict(judge(evidence)),
         "thresholds": asdict(evidence.thresholds) | {"level_of_each_measure": evidence.level},
@@ -108,5 +114,6 @@ def diagnose(
         "better": [record for _, _, record in found.better],
         "worse": [record for _, _, record in found.worse],
         "choices": choices and choices.as_dict(),
+        "phenomena": judge_phenomena(phenomena, evidence, tokens),
         "traces": found.traces.as_list(),
     }

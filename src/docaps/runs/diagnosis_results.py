@@ -1,4 +1,4 @@
-"""The result of `docaps diagnose` in a run directory: conditions, verdict, sentences, traces."""
+"""The result of `docaps diagnose` in a run directory: conditions, verdicts, sentences, traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,6 +59,60 @@ class TraceSummary:
     places: tuple[TracePlace, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PhenomenonGain:
+    """What one history gains over another: bits per token, or a share of right choices."""
+
+    condition: Text
+    baseline: Text
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenGains:
+    """The gains of the tokens that a phenomenon decides."""
+
+    tokens: int
+    comparisons: tuple[PhenomenonGain, ...]
+    over_all: Mapping[str, float]
+    smallest_gain: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceGains:
+    """Right choices among the items of a phenomenon."""
+
+    items: int
+    accuracy: Mapping[str, float]
+    comparisons: tuple[PhenomenonGain, ...]
+    smallest_gain: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhenomenonDiagnosis:
+    """Whether a run uses context for one phenomenon, and the evidence."""
+
+    name: Annotated[Text, Field(alias="phenomenon")]
+    verdict: Text
+    code: Annotated[Text, Field(alias="verdict_code")]
+    explanation: tuple[Text, ...]
+    level: float
+    tokens: TokenGains | None = None
+    choices: ChoiceGains | None = None
+
+    @property
+    def hidden_below(self) -> float | None:
+        """Return the gain in bits per token below which the verdict over all tokens does not see this phenomenon.
+
+        None where its own tokens show no smaller one.
+        """
+        known = self.tokens.over_all if self.tokens else {}
+        return known["needed"] if known.get("blind") else None
+
+
 def _larger_p_values(rows: Sequence[Mapping[str, Any]]) -> dict[frozenset[str], float]:
     """Return the larger p-value of both tests, for each pair of conditions."""
     return {
@@ -94,6 +148,8 @@ class Diagnosis:
     command: Text = ""
     translations: str | None = None
     """What histories were shown with: "reference" or "own" translations; None for a model that reads none."""
+    phenomena: tuple[PhenomenonDiagnosis, ...] = ()
+    """Empty in a diagnosis of version 1."""
 
     def __post_init__(self) -> None:
         """Refuse a diagnosis without the conditions that a verdict needs."""

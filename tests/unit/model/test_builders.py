@@ -45,14 +45,6 @@ def test_capsules_rounds_and_history_reach_the_network() -> None:
     assert not torch.equal(model.regulariser.source.weight, model.regulariser.target.weight)
 
 
-@pytest.mark.parametrize("name", [*tiny.SYSTEMS, *tiny.MODES])
-def test_a_sketch_has_the_names_and_shapes_of_all_weights(name: str) -> None:
-    sketch, model = (make(tiny.mode(name), vocabulary=11) for make in (sketch_model, build_model))
-    assert {one.device.type for one in sketch.parameters()} == {"meta"}
-    shapes = [{key: tuple(weight.shape) for key, weight in one.named_parameters()} for one in (sketch, model)]
-    assert shapes[0] == shapes[1]
-
-
 def test_the_spread_of_first_weights_reaches_all_capsule_networks() -> None:
     plain, spread = (
         build_model(tiny.settings("qcn+reg", **options), vocabulary=11) for options in ({}, {"spread": 0.5})
@@ -94,6 +86,16 @@ def test_every_option_reaches_the_model() -> None:
             )
             assert not same, (name, earlier)
         seen[name] = found
+
+
+def test_a_silent_start_has_two_names() -> None:
+    older, newer = (
+        build_model(tiny.settings("qcn", **options), vocabulary=11).state_dict()
+        for options in ({"silent": True}, {"tables": {"context": {"start": "silent"}}})
+    )
+    assert older.keys() == newer.keys()
+    assert all(torch.equal(older[name], newer[name]) for name in older)
+    assert not older["encoder.0.context.attention.output.weight"].any()
 
 
 def test_the_seed_decides_the_weights_and_nothing_else_changes() -> None:

@@ -269,6 +269,35 @@ def routed(text: str, capsules: int, iterations: int, noise: random.Random) -> d
     return {"words": words, "coupling": coupling, "pcc": pcc}
 
 
+def made_up_phenomena() -> list[dict[str, Any]]:
+    """Return the verdicts on two phenomena, one of them without tokens."""
+
+    def comparisons(*rows: tuple[str, str, float]) -> list[dict[str, Any]]:
+        return [
+            {"condition": one, "baseline": other, "difference": gain, "low": gain - 0.1, "high": gain + 0.1, "p": 0.003}
+            for one, other, gain in rows
+        ]
+
+    tokens = {
+        "tokens": 1212,
+        "comparisons": comparisons(("true", "none", 0.314), ("true", "shuffled", 0.271), ("shuffled", "none", 9.0)),
+        "smallest_gain": 0.052,
+        "over_all": {"share": 0.003, "needed": 0.482, "visible": False, "possible": True, "blind": True},
+    }
+    choices = {
+        "items": 370,
+        "accuracy": {"true": 0.699, "shuffled": 0.612, "none": 0.597},
+        "comparisons": comparisons(("true", "none", 0.102), ("true", "shuffled", 0.087)),
+        "smallest_gain": 0.061,
+    }
+    used = {"phenomenon": "pronoun", "verdict": "context used", "verdict_code": "used", "level": 0.0125}
+    unused = {"phenomenon": "ellipsis", "verdict": "context not used", "verdict_code": "not_used", "level": 0.0125}
+    return [
+        {**used, "explanation": ["with 370 items a gain of 6.1 points"], "tokens": tokens, "choices": choices},
+        {**unused, "explanation": ["no difference"], "tokens": None, "choices": {**choices, "smallest_gain": None}},
+    ]
+
+
 def write_diagnosis(run: Path) -> None:
     """Write what a diagnosis leaves."""
     perplexities = {"true": 1.011, "shuffled": 1.157, "none": 1.104, "nearest 1": 1.073, "against": 1.079}

@@ -20,7 +20,8 @@ from docaps.corpus.mining.rule_tables import load_rules
 from docaps.corpus.mining.sentences import Finding, Words
 from docaps.corpus.mining.token_texts import TokenDocuments, write_text
 from docaps.corpus.processes import WorkerPool, available_workers
-from docaps.corpus.store import Store
+from docaps.corpus.store import Split, Store
+from docaps.corpus.text.codec import Codec
 from docaps.errors import CorpusError
 
 TRAIN = "train"
@@ -37,6 +38,8 @@ class MiningOptions:
     leave_out: frozenset[str] = frozenset()
     """Source words whose two translations are two meanings."""
     balanced: bool = True
+    annotate: str = TRAIN
+    """The part of a prepared corpus that is annotated."""
     seed: int = 1
     workers: int = field(default_factory=available_workers)
 
@@ -62,10 +65,11 @@ class _Result:
 
 
 def mine_store(store: Store, options: MiningOptions, parts: Sequence[str] = ()) -> Mined:
-    """Mine a prepared corpus: items of the named parts (default: dev and test), annotations of the training part."""
+    """Mine a prepared corpus: items of the named parts (default: dev and test), annotations of one part."""
     settings = store.manifest["settings"]
     rules = load_rules(settings["source_language"], settings["target_language"])
     wanted = Search(choose_phenomena(options.phenomena, rules), options.history)
+    _is_there(store, options.annotate, required=True)
     named = [name for name in parts or ("dev", "test") if _is_there(store, name, required=bool(parts))]
     tokens, result = TokenDocuments(store.codec, store.split(TRAIN)), _Result()
     with WorkerPool(options.workers) as pool:
@@ -73,7 +77,11 @@ def mine_store(store: Store, options: MiningOptions, parts: Sequence[str] = ()) 
         count = sum(len(source) for source, _ in train)
         knowledge = _without(learn(train, rules, pool, count), options)
         found = list(search(train, knowledge, wanted, pool, TRAIN, count))
-        result.annotations += _annotate(_with_starts(train, found), tokens)
+        if options.annotate == TRAIN:
+            result.annotations += _annotate(_with_starts(train, found), tokens)
+        else:
+            marked = TokenDocuments(store.codec, store.split(options.annotate))
+            result.annotations += _annotate_part(marked, knowledge, wanted, pool, options.annotate)
         for name in named:
             if name == TRAIN:
                 write = (_writer(store, target=False), _writer(store, target=True))
@@ -81,7 +89,7 @@ def mine_store(store: Store, options: MiningOptions, parts: Sequence[str] = ()) 
             else:
                 documents = [(one.source, one.target) for one in store.raw(name)]
                 result.items += _search_items(documents, name, knowledge, wanted, pool)
-    return _finish(result, knowledge, AnnotationHeader(corpus=store.hash, part=TRAIN), options)
+    return _finish(result, knowledge, AnnotationHeader(corpus=store.hash, part=options.annotate), options)
 
 
 def mine_documents(
@@ -102,6 +110,25 @@ def mine_documents(
     result.items += make_items(zip(names, sides, strict=True), found, history=options.history)
     result.annotations += _annotate(_with_starts(sides, found))
     return _finish(result, knowledge, AnnotationHeader(), options)
+
+
+def annotate_split(codec: Codec, split: Split, history: int) -> list[Annotation]:
+    """Annotate encoded documents by the rules; genders and translations are learnt from them, too."""
+    rules, tokens = load_rules(codec.source.code, codec.target.code), TokenDocuments(codec, split)
+    wanted = Search(choose_phenomena(None, rules), history)
+    with WorkerPool(available_workers()) as pool:
+        documents = [tokens.document(number) for number in range(len(tokens))]
+        knowledge = learn(documents, rules, pool, len(split))
+        return _annotate_part(tokens, knowledge, wanted, pool, "documents")
+
+
+def _annotate_part(
+    tokens: TokenDocuments, knowledge: Knowledge, wanted: Search, pool: WorkerPool, name: str
+) -> list[Annotation]:
+    """Search encoded documents, and return the annotations of what is found."""
+    documents = [tokens.document(number) for number in range(len(tokens))]
+    found = search(documents, knowledge, wanted, pool, name, len(tokens.split))
+    return list(_annotate(_with_starts(documents, list(found)), tokens))
 
 
 def _without(knowledge: Knowledge, options: MiningOptions) -> Knowledge:

@@ -284,7 +284,7 @@ def distinct(sentences: Int[Tensor, "B K M"]) -> tuple[Int[Tensor, "U M"], Int[T
 
 def distinct_pairs(
     history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]
-) -> tuple[Int[Tensor, "U M"], Int[Tensor, "U NT"], Int[Tensor, "B K"]]:
+) -> tuple[Int[Tensor, "U M"], Int[Tensor, "U T"], Int[Tensor, "B K"]]:
     """Return each distinct pair of a sentence, with its end token, and its translation, with its begin token, once."""
     begun = torch.nn.functional.pad(translations, (1, 0), value=BOS)
     source = with_end_tokens(history)

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.report.fake_runs import write_diagnosis, write_document_run, write_json, write_sentence_run
+from tests.unit.report.fake_runs import (
+    made_up_phenomena,
+    write_diagnosis,
+    write_document_run,
+    write_json,
+    write_sentence_run,
+)
 
 from docaps.errors import RunError
 from docaps.report import build_page, read_results
@@ -88,10 +94,49 @@ def test_a_diagnosis_of_earlier_weights_is_flagged(run: Path) -> None:
 def test_sentences_cannot_become_markup(run: Path) -> None:
     data = json.loads((run / "diagnosis.json").read_text(encoding="utf-8"))
     sentence = {**data["better"][0], "history": [EVIL], "source": EVIL, "reference": EVIL, "document": EVIL}
-    change(run, better=[sentence], verdict=EVIL, explanation=[EVIL], signature=EVIL)
+    phenomena = [{**one, "phenomenon": EVIL, "verdict": EVIL, "explanation": [EVIL]} for one in made_up_phenomena()]
+    change(run, better=[sentence], verdict=EVIL, explanation=[EVIL], signature=EVIL, phenomena=phenomena)
     page = build_page([read_results(run)], title="T")
     assert page.count("<script") == 1
     assert "alert('x')" not in page
+
+
+def test_each_phenomenon_has_its_verdict_its_gains_and_its_power(run: Path) -> None:
+    change(run, version=2, phenomena=made_up_phenomena())
+    page = build_page([read_results(run)], title="T").replace("\u202f", " ")
+    (table,) = re.findall(r'<table class="facts">(?:(?!</table>).)*Phenomenon.*?</table>', page, flags=re.DOTALL)
+    rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
+    assert [" ".join(row) for row in rows[1:]] == [
+        "Pronoun 1 212 0.314 0.271 0.003 0.052 370 69.9 61.2 59.7 0.003 6.1 points context used",
+        "Ellipsis – – – – – 370 69.9 61.2 59.7 0.003 – context not used",
+    ]
+    assert "With 370 items a gain of 6.1 points." in page
+    assert "The verdict over all tokens cannot see gains for pronoun below 0.48 bits per token:" in page
+    seen = [{**one, "tokens": None} for one in made_up_phenomena()]
+    change(run, phenomena=seen)
+    assert "cannot see gains" not in build_page([read_results(run)], title="T")
+
+
+def test_gains_by_phenomenon_are_drawn_with_their_intervals(run: Path) -> None:
+    change(run, phenomena=made_up_phenomena())
+    page = build_page([read_results(run)], title="T").replace("−", "-")
+    tokens, choices = re.findall(r'aria-label="(Gains [^"]*)"', page)
+    assert tokens == (
+        "Gains of the tokens it decides: pronoun, over no history: +0.314 [+0.214, +0.414]; "
+        "pronoun, over another document&#39;s: +0.271 [+0.171, +0.371]"
+    )
+    assert "pronoun, over no history: +10.2 [+0.2, +20.2]" in choices
+    assert "ellipsis, over another document&#39;s: +8.7 [-1.3, +18.7]" in choices
+    assert "9.0" not in tokens
+
+
+def test_a_diagnosis_of_version_1_has_no_phenomena(run: Path) -> None:
+    found = read_results(run).diagnosis
+    assert found is not None
+    assert found.phenomena == ()
+    page = build_page([read_results(run)], title="T")
+    assert "By phenomenon" not in page
+    assert "cannot see" not in page
 
 
 @pytest.mark.parametrize(
