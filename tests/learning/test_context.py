@@ -59,7 +59,7 @@ N_TO_N = {"concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4}}
     [
         ("han", {"han": {"side": "decoder"}}),
         ("han", {"han": {"side": "joint"}}),
-        ("san", {"san": {"side": "decoder"}}),
+        ("san", {"san": {"side": "decoder", "translations": "given", "memory": "current"}}),  # drafts cannot know it
         ("concat", TWO_TO_TWO),
         ("concat", N_TO_N),
     ],
