@@ -22,7 +22,7 @@ class Wording(Phenomenon):
     contrasts = (("term", ("a", "b")), ("address", WAYS))
 
     def draw(self, rng: Random, cast: Cast, topics: set[str], count: int = 1, form: str | None = None) -> Event:
-        """Draw a noun, or somebody to address, and sentences; the first of them is the cue."""
+        """Draw a noun, or a person to address, and sentences; the first of them is the cue."""
         kind = form or rng.choice(WORDING_FORMS)
         sentences = (draw_terms if kind == "term" else draw_remarks)(rng, cast, topics, count + 1)
         cue, *others = sentences
@@ -39,7 +39,7 @@ def draw_terms(rng: Random, cast: Cast, topics: set[str], count: int) -> list[li
 
 
 def draw_remarks(rng: Random, cast: Cast, _: set[str], count: int) -> list[list[SentencePair]]:
-    """Draw sentences that somebody says to another one, each with *du* and with *Sie*."""
+    """Draw sentences of one speaker to another, each with *du* and with *Sie*."""
     table, roles = cast.lexicon.addresses, cast.draw_roles(rng)
     used: set[Utterance] = set()
     remarks = []
