@@ -7,6 +7,9 @@ Each engine runs in its own process, with its best batch size and with all threa
 `qcn_keeps` is the speed of the QCN with three history sentences, as a share of the sentence model's. The peers need
 `pip install docaps[bench]`; the ratio to a missing peer is null.
 
+With --marian: an Opus-MT model's sizes instead (6+6 layers, 58,101 words, swish, an output bias), CTranslate2 with the
+same weights, and int8 and bfloat16 of docaps.
+
 The last line is JSON with the ratios, for the fastest of the given precisions.
 """
 
@@ -65,7 +68,7 @@ class Contestant:
     def __init__(self, name: str, arguments: argparse.Namespace) -> None:
         options = {"contestant": name, "threads": arguments.threads, "scale": arguments.scale}
         command = [sys.executable, __file__, *(f"--{option}={value}" for option, value in options.items())]
-        command += ["--precision", *arguments.precision]
+        command += ["--precision", *arguments.precision, *(["--marian"] if arguments.marian else [])]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._threads = arguments.threads
         self._ways: dict[str, Way] = {}
@@ -135,8 +138,9 @@ def ratio(speeds: Mapping[str, float], peer: str, ours: str = "docaps") -> float
 
 def run_all(arguments: argparse.Namespace) -> None:
     """Compare everything and print the ratios."""
-    names = [*(f"docaps-{precision}" for precision in arguments.precision), "qcn"]
-    for package, peers in () if arguments.ours else PEERS.items():
+    names = [f"docaps-{precision}" for precision in arguments.precision] + ([] if arguments.marian else ["qcn"])
+    known = MARIAN_PEERS if arguments.marian else PEERS
+    for package, peers in () if arguments.ours else known.items():
         if is_installed(package):
             names += peers
         else:
@@ -148,6 +152,9 @@ def run_all(arguments: argparse.Namespace) -> None:
             chosen = [name for name in names if name not in LEFT_OUT[task] or arguments.slow]
             contestants = {name: stack.enter_context(Contestant(name, arguments)) for name in chosen}
             speeds[task] = compare(task, contestants, count, arguments.repeats)
+    if arguments.marian:
+        print(json.dumps({f"marian_{task}_vs_ctranslate2_int8": ratio(speeds[task], INT8) for task in BATCHES}))
+        return
     ratios = {
         "beam4_vs_ctranslate2_int8": ratio(speeds["beam4"], "ctranslate2-int8"),
         "greedy_vs_ctranslate2_int8": ratio(speeds["greedy"], "ctranslate2-int8"),
@@ -166,7 +173,9 @@ def print_padding(data: Path | None) -> None:
     print("padding: " + ", ".join(f"{task} {share:.1%}" for task, share in shares.items()))
 
 
-PEERS = {"ctranslate2": ["ctranslate2-int8", "ctranslate2-float32"], "transformers": ["huggingface"]}
+INT8 = "ctranslate2-int8"
+PEERS = {"ctranslate2": [INT8, "ctranslate2-float32"], "transformers": ["huggingface"]}
+MARIAN_PEERS = {"ctranslate2": [INT8]}
 LEFT_OUT: Mapping[str, Sequence[str]] = {
     "beam4": ("ctranslate2-float32", "huggingface", "docaps-float32"),
     "greedy": ("ctranslate2-float32", "huggingface", "docaps-float32", "qcn"),
@@ -184,13 +193,15 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=list(BATCHES), choices=list(BATCHES), help="what to measure")
     parser.add_argument("--ours", action="store_true", help="run docaps alone")
     parser.add_argument("--slow", action="store_true", help="also measure slow contestants")
-    parser.add_argument("--precision", nargs="+", default=["int8"], choices=DTYPES, help="precisions of docaps")
+    parser.add_argument("--precision", nargs="+", choices=DTYPES, help="precisions of docaps (default: int8)")
+    parser.add_argument("--marian", action="store_true", help="sizes and form of an Opus-MT model")
     parser.add_argument("--scale", type=int, default=1, help="divide all sizes by this, to test the benchmark")
     parser.add_argument("--data", type=Path, help="prepared corpus, or folder with one: print its padding")
     parser.add_argument("--contestant", choices=TITLES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    plain = Sizes()
+    arguments.precision = arguments.precision or (["int8", "bfloat16"] if arguments.marian else ["int8"])
+    plain = Sizes(vocabulary=58_101, layers=6, marian=True) if arguments.marian else Sizes()
     divided = {name: value // arguments.scale for name, value in asdict(plain).items() if name in SCALED}
     sizes = replace(plain, **divided)
     if arguments.contestant:

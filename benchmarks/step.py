@@ -3,7 +3,8 @@
 Speed: tokens per second of `qcn+reg` / those of `transformer`, in float32 and bfloat16, on the same batches: the
 median over rounds of neighbouring steps. Memory: the additional peak resident size when each sentence has a history of
 three sentences of 400 words, and the cost of twice as many capsules. With --readings instead: what each reading of the
-history costs, against `qcn`, on consecutive sentences of a document. The last line is JSON with the ratios.
+history, or those that are named, cost against `qcn` on consecutive sentences of a document. The last line is JSON with
+the ratios.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -99,7 +101,7 @@ def compare_speed(tokens: int, precision: torch.dtype, repeats: int) -> float:
     return found.speed(FULL, PLAIN)
 
 
-def compare_readings(tokens: int, repeats: int) -> dict[str, float]:
+def compare_readings(names: Sequence[str], tokens: int, repeats: int) -> dict[str, float]:
     """Print tokens per second and memory of each reading; return both as shares of those of `qcn`, in turn with it."""
     stage, batch = load_recipe(bundled_recipes()["paper"]).stage["document"], make_document(tokens)
     targets = count_tokens(batch)
@@ -107,8 +109,8 @@ def compare_readings(tokens: int, repeats: int) -> dict[str, float]:
     usual = make_learner("qcn", stage, torch.float32)
     usual_memory = peak_memory(lambda: usual.step(1, batch)) / 1e9
     print(f"{'qcn':<16} {usual_memory:.2f} GB", flush=True)
-    for name, changes in READINGS.items():
-        learner = make_learner("qcn", stage, torch.float32, 4, *changes)
+    for name in names:
+        learner = make_learner("qcn", stage, torch.float32, 4, *READINGS[name])
         memory = peak_memory(partial(learner.step, 1, batch)) / 1e9
         works = {"qcn": partial(usual.step, 1, batch), name: partial(learner.step, 1, batch)}
         found = time_rounds(works, repeats)
@@ -145,7 +147,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=10, help="interleaved repeats, at least 5")
     parser.add_argument("--tokens", type=int, default=1500, help="source and target tokens of a batch")
     parser.add_argument("--data", help="ignored; this benchmark needs no text")
-    parser.add_argument("--readings", action="store_true", help="the cost of each reading of the history instead")
+    parser.add_argument(
+        "--readings",
+        nargs="*",
+        choices=READINGS,
+        metavar="NAME",
+        help=f"the cost of readings instead: {', '.join(READINGS)}",
+    )
     parser.add_argument("--memory-of", choices=[PLAIN, FULL], help=argparse.SUPPRESS)
     parser.add_argument("--capsules", type=int, default=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -153,8 +161,8 @@ def main() -> None:
         print(train_with_long_history(arguments.memory_of, arguments.tokens, arguments.capsules))
         return
     print(f"4+4 layers of 512, {VOCABULARY:,} words, batches of {arguments.tokens} tokens, history of 3 x 25 words")
-    if arguments.readings:
-        ratios = compare_readings(arguments.tokens, arguments.repeats)
+    if arguments.readings is not None:
+        ratios = compare_readings(arguments.readings or list(READINGS), arguments.tokens, arguments.repeats)
         print(json.dumps({name: round(ratio, 3) for name, ratio in ratios.items()}))
         return
     # Memory first: the peak of a child starts at the size of its parent.

@@ -16,9 +16,12 @@ import torch
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.config import DecodingSettings, SystemName, bundled_recipes, load_recipe
-from docaps.corpus.text.vocabulary import BOS, EOS, PAD, UNK
+from docaps.config.model_settings import ModelSettings
+from docaps.corpus.text.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
+from docaps.exchange.ctranslate import save_model
 from docaps.memory import limit_kernel_caches
 from docaps.model.builders import build_model
+from docaps.model.checkpoint import weights_of
 from docaps.model.fast.calibration import observe, ranges_of
 from docaps.model.fast.packing import Ranges, pack
 from docaps.model.interface import TranslationModel
@@ -43,6 +46,8 @@ class Sizes:
     heads: int = 8
     tokens: int = 25
     """How many are written, each time."""
+    marian: bool = False
+    """The form of Opus-MT: swish, and a bias of the output layer; CTranslate2 has the same weights then."""
 
 
 def is_installed(package: str) -> bool:
@@ -53,6 +58,17 @@ def is_installed(package: str) -> bool:
 def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
     """Build our model; in a document model each sentence sees the three before it."""
     limit_kernel_caches()  # as all commands do
+    model, _ = _build(sizes, system)
+    packed = pack(model, DTYPES[precision], _calibrate(model, sizes) if precision == "int8" else None)
+
+    def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
+        list(map_in_threads(lambda batch: _search(packed, batch, beam, sizes), batches, workers))
+
+    return translate
+
+
+def _build(sizes: Sizes, system: SystemName) -> tuple[TranslationModel, ModelSettings]:
+    """Build a model of random weights, always the same ones, and return its settings too."""
     changes = {
         "size": sizes.size,
         "heads": sizes.heads,
@@ -60,18 +76,14 @@ def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
         "encoder_layers": sizes.layers,
         "decoder_layers": sizes.layers,
         "embeddings": "shared",
+        **({"activation": "swish", "output_bias": "true"} if sizes.marian else {}),
     }
     recipe = load_recipe(bundled_recipes()["paper"], [f"model.{name}={value}" for name, value in changes.items()])
     settings = recipe.system("document").model_copy(update={"name": system})
     model = build_model(settings, vocabulary=sizes.vocabulary, seed=1).eval()
     with torch.no_grad():
         model.get_parameter("embeddings.source.weight")[EOS] = 0  # the end token is written only when forced
-    packed = pack(model, DTYPES[precision], _calibrate(model, sizes) if precision == "int8" else None)
-
-    def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
-        list(map_in_threads(lambda batch: _search(packed, batch, beam, sizes), batches, workers))
-
-    return translate
+    return model, settings.model
 
 
 def _search(model: TranslationModel, sentences: Sentences, beam: int, sizes: Sizes) -> None:
@@ -97,7 +109,12 @@ def make_ctranslate2(sizes: Sizes, precision: str, threads: int) -> Translate:
 
     words = ["<unk>", "<s>", "</s>", *(f"w{number}" for number in range(3, sizes.vocabulary))]
     with tempfile.TemporaryDirectory() as scratch:
-        _save_ctranslate2(sizes, words, Path(scratch))
+        if sizes.marian:
+            words = [*SPECIALS, *words[len(SPECIALS) :]]
+            model, settings = _build(sizes, "transformer")
+            save_model(settings, weights_of(model), words, Path(scratch))
+        else:
+            _save_ctranslate2(sizes, words, Path(scratch))
         translators = {
             workers: ctranslate2.Translator(
                 scratch, compute_type=precision, inter_threads=workers, intra_threads=max(1, threads // workers)

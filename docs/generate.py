@@ -4,7 +4,6 @@ A page that contains the line `<!-- generated: commands -->` (or `settings`, or 
 when the site is built.
 """
 
-import importlib
 import inspect
 import json
 import typing
@@ -16,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from docaps.cli.help_page import ParameterHelp, describe_parameters, split_text
-from docaps.cli.main import COMMANDS
+from docaps.cli.main import COMMANDS, load_command
 from docaps.config import Recipe
 
 
@@ -32,7 +31,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def _commands() -> Iterator[str]:
     """Describe every command with its arguments, options and examples."""
     for name in COMMANDS:
-        function = getattr(importlib.import_module(f"docaps.cli.{name}"), name)
+        function = load_command(name)
         paragraphs, examples = split_text(inspect.getdoc(function) or "")
         yield from (f"## docaps {name}", "", *(f"{paragraph}\n" for paragraph in paragraphs))
         yield from ("```text", *examples, "```", "")

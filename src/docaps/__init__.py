@@ -32,11 +32,13 @@ def load(run: "str | os.PathLike[str]", *, precision: "TranslationPrecision" = "
     """Load the model of a finished run, ready to translate.
 
     Args:
-        run: a run directory, such as runs/demo/runs/document.
+        run: a run directory, such as runs/demo/runs/document, or the name of one on the Hugging Face hub.
         precision: float32, bfloat16, int8, or auto for what suits this machine and model. With int8, given
             translations are still scored in float32.
     """
     # Not an import statement: what every module imports must import none of them.
     api: Any = importlib.import_module("docaps.translation.document_translator")
-    translator: DocumentTranslator = api.load(Path(run), precision)
+    hub: Any = importlib.import_module("docaps.exchange.hub")
+    path = hub.fetch_run(str(run)) if isinstance(run, str) and hub.is_hub_name(run) else Path(run)
+    translator: DocumentTranslator = api.load(path, precision)
     return translator

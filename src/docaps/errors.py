@@ -8,9 +8,9 @@
     │   └── CheckpointError    1   weights: truncated, damaged, of another model
     └── TrainingError          1   training cannot continue (non-finite loss, lost process)
 
-Signals exit with 130 (Ctrl-C) and 143 (SIGTERM), wrong options with 2. A message says what is wrong, where, what was
-found and what to do; the command line prints it without a traceback. It may quote file names and foreign text, so
-whatever a terminal would obey is escaped here.
+Signals exit with 130 (Ctrl-C) and 143 (SIGTERM), the end of a command's time (`--stop-after`) with 75, wrong options
+with 2. A message says what is wrong, where, what was found and what to do; the command line prints it without a
+traceback. It may quote file names and foreign text, so whatever a terminal would obey is escaped here.
 """
 
 import re

@@ -214,6 +214,24 @@ def _locked(path: Path, *, wait: bool) -> Iterator[bool]:
         yield acquired
 
 
+@contextlib.contextmanager
+def locking(path: Path) -> Iterator[bool]:
+    """Wait for the lock of a file, which is created and stays, and hold it; yield False if the system has none."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    with _locked(path, wait=True) as acquired:
+        yield acquired
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock of a file; without locks in the system, none does."""
+    with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        stack.callback(os.close, handle)
+        return not lock_descriptor(handle, blocking=False)
+    return False
+
+
 def _swap_directory(new: Path, path: Path) -> None:
     """Replace `path` by `new`: atomically if the system can, else after moving the old directory aside."""
     if not (path.exists() or path.is_symlink()):

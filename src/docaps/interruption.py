@@ -1,13 +1,18 @@
-"""Ctrl-C and SIGTERM end a program between two actions, never in the middle of one that must complete."""
+"""Ctrl-C, SIGTERM and the end of its time end a program between two actions, never in one that must complete."""
 
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ALARM: int | None = getattr(signal, "SIGALRM", None)
+"""The signal of the clock; Windows has none."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *(() if ALARM is None else (ALARM,)))
+TIME_IS_OVER = 75
+"""The exit code of a command whose time is over: the same command goes on (`EX_TEMPFAIL` of sysexits.h)."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -19,16 +24,38 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """Return 130 for Ctrl-C, 143 for SIGTERM."""
-        return 128 + self.number
+        """Return 130 for Ctrl-C, 143 for SIGTERM, and 75 if the program's time is over."""
+        return TIME_IS_OVER if self.number == ALARM else 128 + self.number
+
+    @property
+    def is_end_of_time(self) -> bool:
+        """Return whether the program was to end by itself at this time."""
+        return self.number == ALARM
+
+
+def stop_at(moment: float | None) -> None:
+    """Interrupt the program at a Unix time, as a signal would; an earlier one that was set before stays.
+
+    To be called within `caught`, which turns the signal into an error.
+    """
+    if moment is None:
+        return
+    if ALARM is None:
+        raise OSError("this system has no clock that stops a program: leave the time limit out")
+    left, now = signal.getitimer(signal.ITIMER_REAL)[0], time.time()
+    seconds = max(moment - now, 1e-3)
+    if not left or seconds < left:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 @dataclass
 class _Shield:
-    """How many shielded blocks are open, the signal pending until they end, and whether signals are ignored."""
+    """Open blocks that catch and that shield, the pending signal and the last one, and whether signals are ignored."""
 
+    nesting: int = 0
     depth: int = 0
     pending: int | None = None
+    last: int = signal.SIGINT
     ignoring: bool = False
 
 
@@ -45,13 +72,38 @@ def caught(*, exiting: bool = False) -> Iterator[None]:
         yield
         return
     _SHIELD.ignoring = False
+    if not _SHIELD.nesting:
+        _SHIELD.last = signal.SIGINT
+    _SHIELD.nesting += 1
     before = {number: signal.signal(number, _interrupt) for number in SIGNALS}
     try:
         yield
     finally:
+        _SHIELD.nesting -= 1
+        if ALARM is not None and not _SHIELD.nesting:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # outside of all such blocks it would kill the program
         if not _SHIELD.ignoring:
             for number, handler in before.items():
                 signal.signal(number, signal.SIG_IGN if exiting else handler)
+
+
+def signal_of(stop: KeyboardInterrupt) -> int:
+    """Return the signal that raised an exception; libraries in C may have replaced ours by a plain one."""
+    return stop.number if isinstance(stop, Interrupted) else _SHIELD.last
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Restore the handlers of signals after a block that calls a library which sets its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def ignore_signals() -> None:
@@ -80,6 +132,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
     """Raise `Interrupted` now, or as soon as no shield is up."""
     if _SHIELD.ignoring:
         return
+    _SHIELD.last = number
     if _SHIELD.depth:
         _SHIELD.pending = number
     else:

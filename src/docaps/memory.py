@@ -9,9 +9,11 @@ which hands out new ones page by page and clears each: with bfloat16 products th
 """
 
 import ctypes
+import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 # Parameters of glibc's mallopt(3).
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -55,3 +57,19 @@ def return_pages() -> bool:
 def _from_glibc(name: str) -> Callable[..., int] | None:
     """Return a function of glibc, or None on other systems."""
     return getattr(ctypes.CDLL(None), name, None) if sys.platform.startswith("linux") else None
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Import and load without looking for garbage: what is made here, a million objects with torch, stays to the end.
+
+    Afterwards the collector leaves these objects alone.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.freeze()
+            gc.enable()

@@ -4,9 +4,11 @@ Results do not go through here: they belong to stdout.
 """
 
 import contextlib
+import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
@@ -114,6 +116,24 @@ def silent() -> Iterator[None]:
         yield
     finally:
         REPORTER.enabled = before
+
+
+@contextlib.contextmanager
+def printing_to(path: Path) -> Iterator[None]:
+    """Send all that the process prints to the end of a file, and show progress there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shown, REPORTER.enabled = REPORTER.enabled, True
+    before = [os.dup(number) for number in (1, 2)]
+    try:
+        with path.open("ab") as file:
+            for number in (1, 2):
+                os.dup2(file.fileno(), number)
+        yield
+    finally:
+        REPORTER.enabled = shown
+        for number, handle in zip((1, 2), before, strict=True):
+            os.dup2(handle, number)
+            os.close(handle)
 
 
 def in_words(seconds: float) -> str:

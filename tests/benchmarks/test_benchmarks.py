@@ -53,10 +53,32 @@ def test_decoding_prints_its_ratios() -> None:
     assert ratios["beam4_vs_ctranslate2_int8"] is None
 
 
+def test_decoding_of_an_imported_model_prints_its_ratios() -> None:
+    pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed (docaps[dev])")
+    sizes = ["--scale", "16", "--sentences", "4", "--repeats", "1", "--threads", "1", "--tasks", "single"]
+    ratios = run("decoding.py", "--marian", *sizes, threads=1)
+    assert ratios["marian_single_vs_ctranslate2_int8"] > 0
+    assert ratios["marian_beam4_vs_ctranslate2_int8"] is None
+
+
+def test_the_cost_of_a_reading_is_printed() -> None:
+    ratios = run("step.py", "--readings", "current", "--tokens", "50", "--repeats", "1", threads=1)
+    assert ratios.keys() == {"current_speed", "current_memory"}
+    assert all(ratio > 0 for ratio in ratios.values())
+
+
+@pytest.mark.stress
 def test_the_cost_of_each_reading_is_printed() -> None:
     ratios = run("step.py", "--readings", "--tokens", "50", "--repeats", "1", threads=1)
     assert all(ratio > 0 for ratio in ratios.values())
     assert {f"{name}_speed" for name in ("states", "target", "both-sides", "current")} <= ratios.keys()
+
+
+def test_scoring_prints_its_ratios() -> None:
+    sizes = ["--sizes", "small", "--sentences", "6", "--tasks", "contrast", "--precision", "bfloat16", "--threads", "1"]
+    ratios = run("scoring.py", *sizes, threads=1)
+    assert ratios.keys() == {"small_contrast_bfloat16"}
+    assert ratios["small_contrast_bfloat16"] > 1
 
 
 def test_dropout_prints_its_ratios() -> None:
@@ -83,6 +105,14 @@ def test_every_benchmark_explains_itself(script: Path) -> None:
     done = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True, check=True)
     assert "--repeats" in done.stdout
     assert "--data" in done.stdout
+
+
+@pytest.mark.stress
+def test_the_memory_of_the_driver_is_flat() -> None:
+    figures = run("cluster.py", "--tiny", "--sentences", "1500", "--repeats", "1", "--files", "100,5000")
+    assert figures["driver_mib_5000"] < figures["driver_mib_100"] + 10
+    assert figures["translate_growth"] > 0
+    assert figures["prepare_growth"] > 0
 
 
 @pytest.mark.stress
@@ -114,6 +144,29 @@ def test_decoding_keeps_its_promises() -> None:
     assert ratios["beam4_vs_ctranslate2_int8"] >= 1.3
     assert ratios["greedy_vs_ctranslate2_int8"] >= 1.0
     assert ratios["single_vs_ctranslate2_float32"] >= 1.0
+
+
+@pytest.mark.stress
+def test_scoring_keeps_its_promises() -> None:
+    ratios = run("scoring.py", "--sizes", "small")
+    for task in ("score", "contrast", "diagnose"):
+        fastest = max(value for name, value in ratios.items() if name.startswith(f"small_{task}_"))
+        assert fastest >= 4
+
+
+@pytest.mark.stress
+def test_a_translation_starts_soon_after_torch() -> None:
+    assert run("startup.py")["translate_seconds_after_torch"] <= 0.5
+
+
+@pytest.mark.stress
+def test_decoding_of_an_imported_model_keeps_its_promises() -> None:
+    ratios = run("decoding.py", "--marian")
+    if ratios["marian_beam4_vs_ctranslate2_int8"] is None:
+        pytest.skip("CTranslate2 is not installed")
+    assert ratios["marian_beam4_vs_ctranslate2_int8"] >= 1.2
+    assert ratios["marian_greedy_vs_ctranslate2_int8"] >= 1.0
+    assert ratios["marian_single_vs_ctranslate2_int8"] >= 1.0
 
 
 @pytest.mark.stress

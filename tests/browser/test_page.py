@@ -3,10 +3,12 @@
 import json
 import os
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -28,6 +30,15 @@ def url(tiny_demo: Path) -> Iterator[str]:
 
 
 @pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Models wait until this event is set."""
+    from tests.unit.web.serving import gated
+
+    with gated(monkeypatch) as opened:
+        yield opened
+
+
+@pytest.fixture
 def complaints() -> list[str]:
     return []
 
@@ -37,7 +48,8 @@ def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
     """Open the page with given browser settings; fail at the end on console errors and external requests."""
     contexts, requests = [], []
 
-    def open_with(**settings: Any) -> Any:
+    def open_with(path: str = "/", *, prepared: Callable[[], None] = lambda: None, **settings: Any) -> Any:
+        prepared()
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **settings})
         context.set_default_timeout(60_000)
         contexts.append(context)
@@ -46,8 +58,9 @@ def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
         page.on("request", lambda request: requests.append(request.url))
-        page.goto(url)
-        finished(page)
+        page.goto(f"{url}{path}")
+        if path == "/":
+            finished(page)
         return page
 
     yield open_with
@@ -69,6 +82,17 @@ def has_sentences(page: Any, count: int) -> None:
         assert time.monotonic() < end
         page.wait_for_timeout(50)
     finished(page)
+
+
+def drop_file(page: Any, name: str, script: str) -> None:
+    """Drop a file whose content a script returns."""
+    page.evaluate(
+        f"""() => {{
+        const data = new DataTransfer();
+        data.items.add(new File([{script}], "{name}", {{type: "text/plain"}}));
+        document.getElementById("drop").dispatchEvent(new DragEvent("drop", {{dataTransfer: data, bubbles: true}}));
+    }}"""
+    )
 
 
 def translate(page: Any, text: str) -> None:
@@ -160,16 +184,89 @@ def test_text_is_never_markup(open_page: Any) -> None:
 def test_a_file_can_be_opened_or_dropped(open_page: Any, tmp_path: Path) -> None:
     page = open_page()
     (tmp_path / "story.txt").write_text("Anna came in. It rained.", encoding="utf-8")
-    page.locator("#file").set_input_files(tmp_path / "story.txt")
+    page.locator("#chooser").set_input_files(tmp_path / "story.txt")
     has_sentences(page, 2)
-    page.evaluate(
-        """() => {
-        const data = new DataTransfer();
-        data.items.add(new File(["It rained."], "story.txt", {type: "text/plain"}));
-        document.getElementById("drop").dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));
-    }"""
-    )
+    drop_file(page, "story.txt", "'It rained.'")
     has_sentences(page, 1)
+
+
+HTML = "<!doctype html><html lang=en><p>It <b>rained</b>.</p><p>It was cold.</p></html>"
+
+
+def test_a_file_is_translated_and_saved(open_page: Any, url: str) -> None:
+    page = open_page()
+    files = {"name": "two words.html", "mimeType": "text/html", "buffer": HTML.encode()}
+    page.locator("#chooser").set_input_files(files)
+    button = page.get_by_role("button", name="Save two words.de.html")
+    button.wait_for()
+    assert page.locator("#file-status").inner_text() == "two words.html is translated: 2 sentences."
+    assert not page.locator("#file-stop").is_visible()
+    with page.expect_download() as download:
+        button.click()
+    assert download.value.suggested_filename == "two words.de.html"
+    content = Path(download.value.path()).read_text(encoding="utf-8")
+    assert content.startswith("<!doctype html><html lang=de><p>")
+    assert content.count("<b>") == content.count("</b>") == 1
+    assert page.locator("tr.sentence").count() == 9  # the text of the page is still there
+
+
+def test_a_file_keeps_to_the_glossary(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_text("Glossary", exact=True).click()
+    page.locator("#glossary").fill("\n\nit rained")
+    files = {"name": "a.html", "mimeType": "text/html", "buffer": HTML.encode()}
+    page.locator("#chooser").set_input_files(files)
+    page.get_by_text("Glossary, line 3: expected a term").wait_for()
+    page.locator("#glossary").fill("\nIt was | # = sie war")
+    with page.expect_request("**/v1/files?*") as request:
+        page.locator("#chooser").set_input_files(files)
+    assert parse_qs(urlsplit(request.value.url).query)["glossary"] == ["It was|\\#\tsie war"]
+    page.get_by_text("a.html is translated: 2 sentences.").wait_for()
+
+
+def test_doubts_are_shown(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_label("Compare with").select_option("")
+    finished(page)
+    page.get_by_text("Glossary", exact=True).click()
+    page.locator("#glossary").fill("it = 漢字")
+    page.get_by_label("Your document").fill("Quokkas frobnicate zyzzyvas. It was old. It was cold.")
+    page.get_by_role("button", name="Translate").click()
+    page.get_by_text("The translation may make no sense.").wait_for()
+    assert page.locator("#warning").inner_text().endswith(" document: terms that could not be written: It = 漢字.")
+    assert "3 of 9" in page.locator("#warning").inner_text()
+
+
+def test_translating_a_file_can_be_stopped(open_page: Any, gate: threading.Event) -> None:
+    page = open_page(prepared=gate.set)
+    gate.clear()
+    page.locator("#chooser").set_input_files({"name": "a.html", "mimeType": "text/html", "buffer": HTML.encode()})
+    page.get_by_text("a.html: 0 of 2 sentences").wait_for()
+    page.locator("#file-stop").click()
+    page.get_by_text("a.html was not translated.").wait_for()
+    gate.set()
+    assert not page.locator("#file-save").is_visible()
+    assert not page.get_by_role("alert").is_visible()
+
+
+def test_translate_stays_translate_while_an_option_changes(open_page: Any, gate: threading.Event) -> None:
+    page = open_page(prepared=gate.set)
+    gate.clear()
+    page.get_by_label("Your document").fill("It rained.\nIt was cold.")
+    page.get_by_label("One sentence per line").check()
+    page.get_by_role("button", name="Stop").wait_for()
+    assert page.locator("#submit").inner_text() == "Translate"
+    page.get_by_role("button", name="Translate").click()  # starts it over, and stops nothing
+    gate.set()
+    has_sentences(page, 2)
+    assert "of 2 sentences" in page.locator("#status").inner_text()
+    assert not page.get_by_role("button", name="Stop").is_visible()
+    gate.clear()
+    page.get_by_role("button", name="Translate").click()
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("Stopped after 0 sentences.").wait_for()
+    gate.set()
+    assert page.evaluate("document.activeElement.id") == "submit"
 
 
 def test_everything_can_be_done_from_the_keyboard(open_page: Any) -> None:
@@ -196,10 +293,11 @@ def test_errors_are_shown(open_page: Any) -> None:
     page.get_by_label("Your document").fill("  ")
     page.get_by_role("button", name="Translate").click()
     assert "nothing to translate" in page.get_by_role("alert").inner_text()
-    page.locator("#file").set_input_files({"name": "a.png", "mimeType": "image/png", "buffer": b"\x89PNG\0\xff"})
-    page.get_by_text("a.png is not a text file").wait_for()
-    page.locator("#file").set_input_files({"name": "b.txt", "mimeType": "text/plain", "buffer": b"x" * 1_000_001})
-    page.get_by_text("b.txt is too large: the limit of this service is 1000000 bytes").wait_for()
+    page.locator("#chooser").set_input_files({"name": "a.png", "mimeType": "image/png", "buffer": b"\x89PNG\0\xff"})
+    page.get_by_role("alert").get_by_text("a.png").wait_for()
+    assert page.locator("#file-status").inner_text() == "a.png was not translated."
+    drop_file(page, "b.txt", "'x'.repeat(10_000_001)")
+    page.get_by_text("b.txt is too large: the limit of this service is 10000000 bytes").wait_for()
 
 
 def test_an_error_replaces_the_previous_translation(open_page: Any, complaints: list[str]) -> None:
@@ -250,17 +348,74 @@ def test_events_are_split_where_they_end(open_page: Any) -> None:
     assert found == {"events": [{"name": "sentence", "data": {"source": "a: b"}}], "rest": "event: do"}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_violation(open_page: Any, scheme: str) -> None:
+def test_the_api_can_be_browsed_and_tried(open_page: Any) -> None:
+    page = open_page("/docs")
+    page.locator("#count").get_by_text("operations").wait_for()
+    everything = page.locator("#operations details").count()
+    assert everything > 25
+    page.get_by_label("Find").fill("post /v2/translate")
+    page.get_by_text("1 operation", exact=True).wait_for()
+    page.locator("summary", has_text="/v2/translate").click()
+    form = page.get_by_role("form", name="POST /v2/translate")
+    assert "David stopped" in form.get_by_label("Body").input_value()
+    form.get_by_role("button", name="Send").click()
+    form.get_by_text("200 OK").wait_for()
+    assert '"detected_source_language": "EN"' in form.get_by_label("Response").inner_text()
+    page.get_by_label("Find").fill("post /v1/files")
+    page.locator("summary", has_text="/v1/files").first.click()
+    upload = page.get_by_role("form", name="POST /v1/files")
+    upload.locator("[name=name]").fill("a.txt")
+    upload.locator("[type=file]").set_input_files({"name": "a", "mimeType": "text/plain", "buffer": b"It rained."})
+    upload.get_by_role("button", name="Send").click()
+    upload.get_by_text("202 Accepted").wait_for()
+    page.get_by_label("Find").fill("translate_file")
+    page.locator("summary", has_text="/translate_file").click()
+    form = page.get_by_role("form", name="POST /translate_file")
+    form.get_by_label("Fields, as JSON").fill('{"source": "en", "target": "de"}')
+    form.locator("[type=file]").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"It rained."})
+    form.get_by_role("button", name="Send").click()
+    form.get_by_text("translatedFileUrl").wait_for()
+
+
+def test_every_operation_can_be_opened(open_page: Any) -> None:
+    page = open_page("/docs", viewport={"width": 390, "height": 800})
+    page.locator("#count").get_by_text("operations").wait_for()
+    for summary in page.locator("#operations summary").all():
+        summary.click()
+    count = page.locator("#operations details").count()
+    page.locator(".attempt").nth(count - 1).wait_for()
+    assert page.locator(".attempt").count() == count
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert "undefined" not in page.locator("#operations").inner_text()
+
+
+def find_violations(page: Any) -> list[tuple[str, list[str]]]:
+    """Return the serious violations of accessibility rules."""
     if not AXE.exists():
         pytest.skip(
             "axe-core is not installed: npm install --prefix .venv/axe axe-core, or set DOCAPS_AXE to axe.min.js"
         )
+    page.evaluate(AXE.read_text(encoding="utf-8"))  # not a script element, which the content security policy forbids
+    found = page.evaluate("axe.run()")
+    assert len(found["passes"]) > 15
+    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    return [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_the_api(open_page: Any, scheme: str) -> None:
+    page = open_page("/docs", color_scheme=scheme)
+    page.locator("#count").get_by_text("operations").wait_for()
+    for path in ("/v1/translate", "/v1/files", "/v2/document"):
+        page.locator("summary", has_text=path).first.click()
+    assert find_violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(open_page: Any, scheme: str) -> None:
     page = open_page(color_scheme=scheme)
     page.locator(".toggle").nth(2).click()
     page.locator(".panel").wait_for()
-    page.evaluate(AXE.read_text(encoding="utf-8"))  # not a script element, which the content security policy forbids
-    found = page.evaluate("axe.run()")
-    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []
-    assert len(found["passes"]) > 15
+    page.locator("#chooser").set_input_files({"name": "a.html", "mimeType": "text/html", "buffer": HTML.encode()})
+    page.locator("#file-save").wait_for()
+    assert find_violations(page) == []

@@ -39,7 +39,7 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
         yield started
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
     """Print the counts of each campaign as a line of JSON."""
     reports = [report for found in terminalreporter.stats.values() for report in found]
     ends = (report for report in reports if getattr(report, "when", None) == "teardown")

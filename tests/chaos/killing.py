@@ -155,7 +155,8 @@ def _judge(ended: Ended, number: int) -> list[str]:
     found = []
     if ended.code not in (0, -number if number == signal.SIGKILL else 128 + number):
         found.append(f"ended with code {ended.code}: {ended.said}")
-    if "Traceback" in ended.err or "leaked" in ended.err:
+    # After SIGKILL, Python's resource tracker may say what it cleans up.
+    if "Traceback" in ended.err or ("leaked" in ended.err and number != signal.SIGKILL):
         found.append(ended.said)
     return found
 

@@ -66,8 +66,8 @@ PLANTED = {
     "Traceback": "from docaps import interruption\ninterruption._interrupt = lambda *_: {}['planted']\n",
     "ends with another result": """
 from docaps.translation import jobs
-encode = jobs.encode
-jobs.encode = lambda text: encode(text + ("again" if jobs.FileOutput.resumed else ""))
+write = jobs.FileOutput.write
+jobs.FileOutput.write = lambda self, content: write(self, content + (b"again" if jobs.FileOutput.resumed else b""))
 jobs.FileOutput.resumed, resume = False, jobs.FileOutput.resume
 def marked(self):
     jobs.FileOutput.resumed = True

@@ -110,6 +110,19 @@ def test_a_stored_result_is_not_measured_again(chain: Chain, tmp_path: Path) -> 
     assert "| mini |" in (run / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 
+def test_a_stored_result_is_only_valid_for_its_precision(chain: Chain, tmp_path: Path) -> None:
+    run = shutil.copytree(chain.document, tmp_path / "run")
+    words = ["contrast", run, "--set", "minidocs", chain.text, "--keep", "mini", "--json"]
+    found = {}
+    for precision in ("float32", "int8"):
+        found[precision] = json.loads(succeed(*words, "--precision", precision).out)
+        assert found[precision]["precision"] == precision
+        assert f"|precision:{precision}|" in found[precision]["signature"]
+        assert json.loads((run / "contrast" / "mini.own.json").read_text(encoding="utf-8")) == found[precision]
+    scores = [[example["scores"] for example in one["examples"]] for one in found.values()]
+    assert scores[0] != scores[1]
+
+
 def test_a_stored_result_is_only_valid_for_its_beam(chain: Chain, tmp_path: Path) -> None:
     run = shutil.copytree(chain.document, tmp_path / "run")
     words = ["contrast", run, *arguments(BY_TITLE["ctxpro, generative"], tmp_path), "--keep", "mine", "--json"]
@@ -117,7 +130,7 @@ def test_a_stored_result_is_only_valid_for_its_beam(chain: Chain, tmp_path: Path
     kept = run / "contrast" / "mine.own.json"
     first = json.loads(kept.read_text(encoding="utf-8"))
     assert first["search"] == {"beam": 1}
-    assert first["command"].endswith("--beam 1 --keep mine")
+    assert first["command"].endswith(f"--beam 1 --keep mine --precision {first['precision']}")
     kept.write_text(json.dumps(first | {"accuracy": 0.125}), encoding="utf-8")
     assert json.loads(succeed(*words, "--beam", "1").out)["accuracy"] == 0.125
     assert json.loads(succeed(*words, "--beam", "2").out)["search"] == {"beam": 2}

@@ -14,7 +14,7 @@ import pytest
 import torch
 from tests.cli.calling import docaps, listing, settings, succeed, told_by_card
 
-from docaps.cli.experiment import replace_generated
+from docaps.cli.console import replace_generated
 from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
 from docaps.experiments import estimate, minicorpus

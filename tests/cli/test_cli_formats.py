@@ -13,13 +13,13 @@ from tests.cli.calling import docaps, listing, succeed
 from tests.cli.conftest import Chain
 
 from docaps.corpus.documents import Document
-from docaps.corpus.formats import NAMES, read_documents, read_parallel, write_documents, write_parallel
+from docaps.corpus.formats import FORMATS, read_documents, read_parallel, write_documents, write_parallel
 from docaps.corpus.formats.registry import DIRECTORY
 
 DOCUMENTS = [Document(("Anna bought a coat.", "It was warm."), "x"), Document(("The bank was steep.",), "y")]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("text", DIRECTORY)])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "text"])
 def test_a_translation_has_the_format_of_its_source(chain: Chain, tmp_path: Path, name: str) -> None:
     path, out = tmp_path / "story.en", tmp_path / "story.de"
     write_documents(path, DOCUMENTS, name)

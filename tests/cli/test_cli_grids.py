@@ -85,7 +85,7 @@ def test_a_folder_knows_its_settings(copy: Path) -> None:
 def test_killed_anywhere_it_is_finished_by_a_second_start_without_repeating_a_run(chain: Chain, tmp_path: Path) -> None:
     """The kill comes when the second run is being trained, so that one is finished, one is torn, one not begun."""
     folder = tmp_path / "grid"
-    process = start(*options(chain, folder, *FEW))
+    process = start(*options(chain, folder, *FEW, "--jobs", "2"))
     wait_for(folder / "seed-1" / "transformer" / "run.json", process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
@@ -112,34 +112,41 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) ->
         time.sleep(0.01)
 
 
-def test_a_worker_that_is_killed_is_replaced_and_no_run_is_repeated(made: Path, copy: Path) -> None:
-    """One is killed while it trains, the next while it measures; the scores are those of a grid left alone."""
+def test_a_run_that_is_killed_is_tried_again_and_goes_on_where_it_was(made: Path, copy: Path) -> None:
+    """One is killed while it trains, one while it measures; the scores are those of a grid left alone."""
     trained, measured = (Run(copy / "seed-1" / row) for row in ("qcn", "concat"))
     for run in (trained, measured):
         shutil.rmtree(run.path)
-    main = start("experiment", "table2", "--dir", copy, *ROWS, "--json")
+    main = start("experiment", "table2", "--dir", copy, *ROWS, "--jobs", "2", "--json")
     wait_for(trained.state, main)
-    kill_worker_on(trained, main)
+    kill_process_of(trained, main)
     assert not trained.finished
     wait_until(lambda: measured.finished, main)
-    kill_worker_on(measured, main)
+    kill_process_of(measured, main)
     assert not measured.results.exists()
     before = models(copy)
     out, err = main.communicate(timeout=300)
     assert main.returncode == 0, err
+    assert "seed-1.qcn: failed: ended without notice (exit code -9), see" in err
     assert models(copy).items() >= before.items()
     assert scores(json.loads(out)) == scores(read(made / "table2.json"))
     assert events(trained) == ["started", "ended without notice", "continued", "finished"]
     assert events(measured) == ["started", "finished"]
-    assert not list((copy / "attempts").iterdir())
 
 
-def kill_worker_on(run: Run, main: subprocess.Popen[str]) -> None:
-    """Kill the process that has the newest lock of a run, and not the main one."""
-    locks = run.path.parents[1].glob(f"locks/{run.path.parent.name}.{run.path.name}.*")
-    worker = read(max(locks, key=lambda path: int(path.suffix[1:])))["process"]
-    assert worker != main.pid
-    os.kill(worker, signal.SIGKILL)
+def kill_process_of(run: Run, main: subprocess.Popen[str]) -> None:
+    """Kill the process that holds the lock of a run, and not the main one."""
+    process = owner(run)
+    assert process not in (None, main.pid)
+    os.kill(process, signal.SIGKILL)
+
+
+def owner(run: Run) -> int | None:
+    """Return the process that holds the lock of a run, as the kernel lists it."""
+    path = run.path.parents[1] / "locks" / f"{run.path.parent.name}.{run.path.name}.lock"
+    inode = path.stat().st_ino if path.exists() else None
+    locks = (line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines())
+    return next((int(words[4]) for words in locks if words[5].endswith(f":{inode}") and words[1] == "FLOCK"), None)
 
 
 def scores(results: Any) -> list[Any]:
@@ -151,24 +158,44 @@ def events(run: Run) -> list[str]:
 
 
 def wait_until_idle(folder: Path) -> None:
-    """Wait for the workers to notice that their parent is gone, and to end."""
+    """Wait for the runs to notice that their parent is gone, and to end."""
     grid = Grid(folder, LAYOUTS["table2"], *read_request(folder)[:2])
     end = time.monotonic() + 120
-    while any(grid.locks.owner(cell.key) for cell in grid.cells()):
+    while any(grid.is_running(cell) for cell in grid.cells()):
         assert time.monotonic() < end
         time.sleep(0.1)
 
 
-def test_two_that_are_started_at_once_share_the_work(chain: Chain, tmp_path: Path) -> None:
+def test_ctrl_c_stops_all_runs_which_are_continued_later(chain: Chain, tmp_path: Path) -> None:
     folder = tmp_path / "grid"
-    succeed(*options(chain, folder, "--list"))
-    words = ["experiment", "table2", "--dir", folder, *FEW, "--json"]
-    other = start(*words)
-    ours = succeed(*words).out
-    out, err = other.communicate()
-    assert (other.returncode, out) == (0, ours), err
+    process = start(*options(chain, folder, *FEW, "--jobs", "2"))
+    wait_for(folder / "seed-1" / "transformer" / "run.json", process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    grid = Grid(folder, LAYOUTS["table2"], *read_request(folder)[:2])
+    assert not any(grid.is_running(cell) for cell in grid.cells())
+    assert not list(folder.glob("attempts/*"))
+    before = models(folder)
+    succeed(*options(chain, folder, *FEW))
+    assert models(folder).items() >= before.items()
+
+
+def test_two_commands_on_one_folder_never_train_a_run_twice(chain: Chain, tmp_path: Path) -> None:
+    """As the jobs of a scheduler do: each trains its own row; one waits while the other trains the sentence model."""
+    folder = tmp_path / "grid"
+    lines = succeed(*options(chain, folder, *FEW, "--list")).out.splitlines()
+    words = [shlex.split(line) for line in lines]
+    commands = [line[line.index("experiment") :] for line in words if line[line.index("--only") + 1] != "sentence"]
+    assert len(commands) == 2
+    others = [start(*command) for command in commands]
+    for other in others:
+        _, err = other.communicate(timeout=300)
+        assert other.returncode == 0, err
     for run in (folder / "seed-1").iterdir():
         assert events(Run(run)) == ["started", "finished"], run
+    assert [row["row"] for row in read(folder / "table2.json")["rows"]] == ["transformer", "qcn"]
 
 
 def test_a_failing_row_is_reported_and_the_others_are_trained(chain: Chain, copy: Path) -> None:
@@ -304,16 +331,6 @@ def test_errors_are_reported_before_anything_is_written(
     assert listing(copy.parent) == before
 
 
-def test_a_worker_ends_with_the_process_that_started_it(chain: Chain, tmp_path: Path) -> None:
-    folder = tmp_path / "grid"
-    succeed(*options(chain, folder, "--list"))
-    code = f"import os, sys; sys.argv = ['docaps', 'experiment', 'table2', '--dir', {str(folder)!r}]\n"
-    code += "os.environ['DOCAPS_PARENT'] = '1000000000'\nfrom docaps.cli.main import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 130
-    assert not (folder / "table2.json").exists()
-
-
 def test_a_corpus_that_moved_is_needed_to_train_but_not_to_report(copy: Path, chain: Chain, tmp_path: Path) -> None:
     request = read(copy / "grid.json")
     request["corpus"]["path"] = str(tmp_path / "gone")
@@ -324,7 +341,7 @@ def test_a_corpus_that_moved_is_needed_to_train_but_not_to_report(copy: Path, ch
     failed = docaps(*words)
     assert failed.code == 1
     assert "gone" in failed.err
-    succeed(*words, "--corpus", chain.corpus)  # the workers get the option too
+    succeed(*words, "--corpus", chain.corpus, "--jobs", "2")  # processes of runs get the option too
     assert (copy / "seed-1" / "concat" / "results.json").exists()
     assert read(copy / "grid.json") == request
 

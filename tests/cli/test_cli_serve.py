@@ -163,7 +163,7 @@ def test_the_documented_limits_are_the_defaults() -> None:
 
     table = (Path(__file__).parents[2] / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| [^|]+ \| ([\d,]+) \| `--", table, flags=re.MULTILINE)
-    names = ("body", "sentences", "characters", "beam", "queue", "routing", "seconds")
+    names = ("body", "file", "sentences", "characters", "beam", "queue", "routing", "terms", "seconds")
     assert [int(value.replace(",", "")) for value in documented] == [getattr(Limits(), name) for name in names]
 
 

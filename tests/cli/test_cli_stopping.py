@@ -100,3 +100,30 @@ def test_json_stays_alone_on_stdout(chain: Chain) -> None:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert len(json.loads(out)["documents"]) == 3
+
+
+def test_training_in_pieces_ends_like_training_at_once(chain: Chain, tmp_path: Path) -> None:
+    arguments = ["minidocs", "--corpus", chain.corpus, "--stage", "sentence", *settings("stage.sentence.steps=300")]
+    succeed("train", *arguments, "--out", tmp_path / "whole")
+    pieces = 1
+    while (result := docaps("train", *arguments, "--out", tmp_path / "cut", "--stop-after", f"{pieces}s")).code == 75:
+        assert "the same command" in result.err
+        pieces += 1
+    assert result.code == 0, result.err
+    one, other = ((tmp_path / name / "sentence" / "model.safetensors").read_bytes() for name in ("whole", "cut"))
+    assert one == other
+
+
+def test_a_time_for_several_commands_is_read_from_the_environment(
+    chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["train", "minidocs", "--corpus", chain.corpus, "--out", tmp_path, *settings("stage.sentence.steps=90")]
+    monkeypatch.setenv("DOCAPS_STOP_AT", "1000000000")
+    result = docaps(*arguments)
+    assert (result.code, "Its time is over" in result.err) == (75, True)
+    monkeypatch.setenv("DOCAPS_STOP_AT", "soon")
+    result = docaps(*arguments)
+    assert (result.code, "DOCAPS_STOP_AT=soon: expected a Unix time" in result.err) == (1, True)
+    monkeypatch.delenv("DOCAPS_STOP_AT")
+    result = docaps(*arguments, "--stop-after", "soon")
+    assert (result.code, "--stop-after 'soon' is not a duration" in result.err) == (1, True)

@@ -66,7 +66,7 @@ def test_stored_results_are_told_apart(run: Path, items: Path) -> None:
     assert json.loads(succeed("contrast", run, items, "--json", "--keep", "mine").out) == first
     own = json.loads(succeed("contrast", run, items, "--json", "--keep", "mine", "--translations", "own").out)
     assert own["signature"] != first["signature"]
-    assert own["command"].endswith("--translations own --keep mine")
+    assert "--translations own --keep mine" in own["command"]
 
 
 def test_another_kind_of_translations_is_refused(run: Path) -> None:

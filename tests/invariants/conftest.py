@@ -20,6 +20,8 @@ VARIANTS = (
         f"qcn+reg-{norm}-{name}": tiny.settings("qcn+reg", norm=norm, **options)
         for (name, options), norm in zip(tiny.OPTIONS.items(), cycle(("pre", "post")), strict=False)
     }
+    | {f"{name}-marian": tiny.settings(name, **tiny.MARIAN) for name in tiny.SYSTEMS}
+    | {f"qcn-{name}": tiny.settings("qcn", **form) for name, form in tiny.FORMS.items()}
     | {
         f"{name}-{norm}": tiny.mode(name, norm=norm)
         for name, norm in zip(tiny.MODES, cycle(("pre", "post")), strict=False)

@@ -10,7 +10,6 @@ from docaps.batches.batch import Batch, collate
 from docaps.config import DecodingSettings
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.interface import TranslationModel
-from docaps.translation.scoring import log_probabilities
 from docaps.translation.search import search
 
 BEAM = DecodingSettings(beam=2, length_penalty=0.6, length_factor=0.1, length_margin=6)
@@ -61,5 +60,5 @@ def test_the_score_of_a_translation_is_the_score_that_search_gave_it(model: Tran
     translated = [
         replace(window, target=[*hypothesis.tokens, EOS]) for window, hypothesis in zip(windows, found, strict=True)
     ]
-    scores = log_probabilities(model, collate(translated, tiny.VIEW)).tolist()
+    scores = tiny.log_probabilities(model, collate(translated, tiny.VIEW))
     assert scores == pytest.approx([hypothesis.log_probability for hypothesis in found], abs=1e-4)

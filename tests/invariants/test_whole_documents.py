@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-import torch
 from tests.invariants import tiny
 
 from docaps.batches.batch import collate
@@ -14,9 +13,10 @@ from docaps.corpus.documents import Document, ParallelDocument, TextLayout
 from docaps.corpus.formats.text_input import Arrival
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS
-from docaps.translation.jobs import InputDocument, gather
+from docaps.translation.input_files import InputDocument
+from docaps.translation.jobs import gather
 from docaps.translation.ordering import EncodedDocument, Schedule, SearchedSentence
-from docaps.translation.scoring import log_probabilities, score_documents
+from docaps.translation.scoring import score_documents, score_windows
 from docaps.translation.search import search
 from docaps.translation.segments import segment_sentence
 from docaps.translation.trained_model import TrainedModel
@@ -76,12 +76,13 @@ def test_documents_do_not_see_each_other(store: Store, name: str) -> None:
 def test_a_document_in_parts_and_windows_is_translated_as_a_whole(store: Store, name: str) -> None:
     """Also when the first windows are skipped, as on resuming."""
     trained = make(store, name)
-    (whole,) = translate(trained, STORY)
+    (whole,), (other,) = translate(trained, STORY), translate(trained, OTHER)
     parts = in_parts(STORY, 2, 2, 2)
-    for skip in (0, 2):
-        windows = list(gather([*parts, InputDocument(OTHER)], Arrival(2), whole=trained.model.future > 0))
-        # A system that looks ahead needs each document to its end.
-        expected = [3, 1] if trained.model.future else [1, 1, 1, 1]
+    for skip in (0, 1, 2):
+        # A system that looks ahead needs each document to its end; what was written of a skipped part is not known.
+        to_its_end = trained.model.future > 0 or (skip > 0 and trained.model.translations)
+        windows = list(gather([*parts, InputDocument(OTHER)], Arrival(2), whole=to_its_end))
+        expected = [3, 1] if to_its_end else [1, 1, 1, 1]
         assert [len(window) for window in windows] == expected
         with Translator(trained).session() as session:
             for window in windows[:skip]:
@@ -90,6 +91,7 @@ def test_a_document_in_parts_and_windows_is_translated_as_a_whole(store: Store, 
         assert len(found) == 4 - sum(expected[:skip])
         flat = [sentence for sentences in found[:-1] for sentence in sentences]
         assert_same(flat, whole[len(whole) - len(flat) :])
+        assert_same(found[-1] if found else other, other)
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -164,9 +166,9 @@ def test_the_score_of_a_document_is_the_score_that_search_gave_it(store: Store, 
     found = search_all(trained, encode(trained, STORY, OTHER), trained.model.view)
     worded = [one for one in found if one.hypotheses]
     windows = [replace(one.window, target=[*one.translation, EOS]) for one in worded]
-    with torch.inference_mode():
-        scores = log_probabilities(trained.model, collate(windows, trained.model.view)).tolist()
-    assert scores == pytest.approx([one.hypotheses[0][0].log_probability for one in worded], abs=1e-4)
+    assert score_windows(trained, windows) == pytest.approx(
+        [one.hypotheses[0][0].log_probability for one in worded], abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if tiny.context_of(tiny.mode(name)) != "none"])
@@ -179,6 +181,11 @@ def test_windows_hold_what_the_model_looks_at(store: Store, name: str) -> None:
     if view.shuffled:
         assert list(found[2].window.history) == [one[:-1] for one in sources[1].tokens[1::-1]]
         assert list(found[len(STORY) + 2].window.history) == [one[:-1] for one in sources[0].tokens[1::-1]]
+        if view.translations:
+            first = len(STORY)
+            assert list(found[2].window.target_history) == [found[first + 1].translation, found[first].translation]
+            last = found[len(STORY) - 1].window  # beyond the other document's end: the history of its last sentence
+            assert list(last.target_history) == [found[first + one].translation for one in (1, 0)]
         return
     for place in range(len(STORY)):
         seen = list(range(place - 1, max(0, place - view.history) - 1, -1))
@@ -206,7 +213,8 @@ def test_scoring_sees_what_is_given(store: Store, name: str) -> None:
         for text in (target, changed)
     ]
     differ = [abs(one - two) > 1e-6 for one, two in zip(*scores, strict=True)]
-    reach = trained.model.history if trained.model.translations else 0
+    own = trained.model.translations and not trained.model.shuffled  # else those of another document
+    reach = trained.model.history if own else 0
     assert differ == [True, *(bool(STORY[place]) and place <= reach for place in range(1, len(STORY)))]
 
 

@@ -37,6 +37,7 @@ def settings(
     norm: str = "pre",
     embeddings: str = "shared",
     positions: bool = False,
+    model: Mapping[str, Any] | None = None,
     regulariser: Mapping[str, Any] | None = None,
     tables: Mapping[str, Mapping[str, Any]] | None = None,
     **qcn: Any,
@@ -45,7 +46,7 @@ def settings(
     return SystemSettings.model_validate(
         {
             "name": name,
-            "model": {**MODEL, "norm": norm, "embeddings": embeddings},
+            "model": {**MODEL, "norm": norm, "embeddings": embeddings, **(model or {})},
             "regulariser": dict(regulariser or {}),
             **(tables or {}),
             "qcn": {"capsules": M, "rounds": R, **qcn, **(tables or {}).get("qcn", {})},
@@ -54,6 +55,18 @@ def settings(
     )
 
 
+MARIAN: dict[str, Any] = {
+    "norm": "post",
+    "embeddings": "target",
+    "model": {"activation": "swish", "positions": "marian", "output_bias": True, "decoder_layers": 1},
+}
+"""The form of Marian's models."""
+FORMS: dict[str, dict[str, Any]] = {
+    "gelu": {"norm": "pre", "model": {"activation": "gelu", "output_bias": True}},
+    "unscaled": {"norm": "post", "model": {"scale_embeddings": False}},
+    "few-encoder-layers": {"norm": "post", "model": {"encoder_layers": 1, "positions": "marian"}},
+}
+"""Other forms of the Transformer, one or two at a time."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "joint": {"scope": "joint"},
     "positions": {"positions": True},
@@ -106,6 +119,7 @@ MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "qcn-current-both": ("qcn", {"qcn": {"current": True, "sides": "both"}, "history": {"positions": True}}),
     "capsnet-both-states": ("capsnet", {"qcn": {"sides": "both", "reads": "states", "normalise": True}}),
     "qcn-shuffled-states": ("qcn-shuffled", {"qcn": {"reads": "states"}}),
+    "qcn-shuffled-both": ("qcn-shuffled", {"qcn": {"sides": "both", "reads": "states"}}),
     "zhang-encoder": ("zhang", {"zhang": {"decoder": False}}),
     "zhang-two-layers": ("zhang", {"zhang": {"layers": 2}}),
     "zhang-without-mark": ("zhang", {"zhang": {"end_mark": False}}),
@@ -270,6 +284,13 @@ def widened(tensor: Tensor, by: int) -> Tensor:
 
 def lengths(batch: Batch) -> list[int]:
     return (batch.translations != PAD).sum(dim=1).tolist()
+
+
+def log_probabilities(model: TranslationModel, batch: Batch) -> list[float]:
+    """Score the translations of a batch by the model's forward pass."""
+    with torch.inference_mode():
+        words = torch.log_softmax(model(batch).logits, dim=-1).gather(-1, batch.translations.unsqueeze(-1)).squeeze(-1)
+        return (words * (batch.translations != PAD)).sum(dim=1).tolist()  # type: ignore[no-any-return]
 
 
 def train_mode(model: TranslationModel, batch: Batch) -> Prediction:

@@ -41,5 +41,13 @@ def test_the_demo_runs_from_the_wheel(tmp_path: Path) -> None:
 def test_the_source_distribution_has_what_make_needs(tmp_path: Path) -> None:
     with tarfile.open(build("sdist", tmp_path)) as archive:
         names = {name.split("/", 1)[-1] for name in archive.getnames()}
-    needed = {"Makefile", "constraints.txt", "pyproject.toml", "mkdocs.yml", "README.md", "recipes/minidocs.toml"}
+    needed = {
+        "Makefile",
+        "constraints.txt",
+        "pyproject.toml",
+        "mkdocs.yml",
+        "README.md",
+        "recipes/minidocs.toml",
+        "deploy/nginx.conf",
+    }
     assert needed - names == set()

@@ -119,3 +119,19 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
     assert not memory.keep_pages()
     assert not memory.return_pages()
+
+
+def test_garbage_is_looked_for_again_once_all_is_loaded() -> None:
+    """The objects made inside are never searched; those made later are."""
+    program = """
+import gc
+from docaps.memory import without_collection
+with without_collection():
+    inside, made = gc.isenabled(), [[] for _ in range(1000)]
+print(inside, gc.isenabled(), gc.get_freeze_count() > 1000)
+gc.disable()
+with without_collection():
+    pass
+print(gc.isenabled())
+"""
+    assert run_alone(program) == ["False", "True", "True", "False"]

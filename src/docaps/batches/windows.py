@@ -13,6 +13,8 @@ from docaps.corpus.text.vocabulary import EOS
 
 Tokens = Sequence[int] | NDArray[np.int32]
 Indices = NDArray[np.int64]
+Phrases = tuple[tuple[int, ...], ...]
+"""Token sequences any of which will do."""
 WHOLE = 1_000_000
 """More sentences than a document has."""
 
@@ -56,6 +58,8 @@ class Window:
     """The translations of the history's sentences, for models that see them; empty where there is none."""
     weights: NDArray[np.float32] | None = None
     """How much each target token counts in the loss, in training; None: 1."""
+    required: tuple[Phrases, ...] = ()
+    """For search: what the translation must have, of each one of the phrases."""
 
 
 def as_view(view: View | int) -> View:
@@ -154,20 +158,23 @@ def exchange_histories(documents: Sequence[Sequence[Window]]) -> list[list[Windo
     A sentence gets the history of the sentence at the same position, or of the last one. Empty documents are skipped;
     the sentences of a single document get no history.
     """
-    worded = [number for number, windows in enumerate(documents) if windows]
-    partner = dict(zip(worded, (*worded[1:], *worded[:1]), strict=True))
-    return [
-        [
-            _with_history_of(window, documents[partner[number]], position, own=partner[number] == number)
-            for position, window in enumerate(windows)
-        ]
-        for number, windows in enumerate(documents)
-    ]
+    others = partners([len(windows) for windows in documents])
+    found = []
+    for number, windows in enumerate(documents):
+        given = documents[others[number]] if windows else ()
+        rows = ((window, given[min(position, len(given) - 1)]) for position, window in enumerate(windows))
+        found.append([with_history_of(*row, own=others[number] == number) for row in rows])
+    return found
 
 
-def _with_history_of(window: Window, other: Sequence[Window], position: int, *, own: bool) -> Window:
-    """Replace a window's history by that of another document's sentence."""
+def partners(lengths: Sequence[int]) -> dict[int, int]:
+    """Return for each document that has sentences the next one that has, the first after the last."""
+    worded = [number for number, length in enumerate(lengths) if length]
+    return dict(zip(worded, (*worded[1:], *worded[:1]), strict=True))
+
+
+def with_history_of(window: Window, other: Window, *, own: bool) -> Window:
+    """Replace a window's history by that of another document's window; if that is of its own document, by nothing."""
     if own:
         return Window(window.source, (), window.target)
-    given = other[min(position, len(other) - 1)]
-    return Window(window.source, given.history, window.target, given.target_history)
+    return Window(window.source, other.history, window.target, other.target_history)

@@ -39,6 +39,13 @@ def _list_formats() -> Iterable[str]:
 complete_recipe = completing(_list_recipes)
 
 
+EngineOption = Annotated[
+    Literal["local", "ray"],
+    typer.Option(help="local: processes of this machine; ray: a Ray cluster whose machines share the files."),
+]
+AddressOption = Annotated[
+    str | None, typer.Option(help="HOST:PORT of the Ray cluster.", show_default="RAY_ADDRESS, or else a local Ray")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 TranslationsOption = Annotated[
     Literal["reference", "own"],
@@ -56,8 +63,9 @@ FormatOption = Annotated[
         autocompletion=completing(_list_formats),
         help="Format of the documents, if it is not detected from their content: lines (one sentence a line, <d> "
         "before each document), blank (empty lines between documents), tags (IWSLT), sgml and xml (WMT), jsonl, tsv "
-        "(id, source, target), starts (with --starts), bars (id ||| sentence), text (running text) or directory (a "
-        "file is a document).",
+        "(id, source, target), starts (with --starts), bars (id ||| sentence), text (running text), directory (a "
+        "file is a document), docx, odt, html, markdown, srt, vtt and ass (subtitles), po, xliff, tmx, json and yaml "
+        "(strings).",
     ),
 ]
 StartsOption = Annotated[
@@ -65,6 +73,18 @@ StartsOption = Annotated[
     typer.Option(
         "--starts", metavar="FILE", help="Plain lines: a file with the line numbers, from 0, where documents start."
     ),
+]
+StopAfterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stop-after",
+        metavar="TIME",
+        help="Save and stop after this time, such as 2h or 1h30m, with exit code 75; the same command goes on.",
+    ),
+]
+BlockOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="With --into: the name in these comments.", show_default="that of the table"),
 ]
 ContextDirOption = Annotated[Path | None, typer.Option("--context-dir", help="ContraPro: the folder of its documents.")]
 ContextLinesOption = Annotated[
@@ -130,6 +150,23 @@ def print_json(value: Mapping[str, Any]) -> None:
     typer.echo(format_json(value), nl=False)
 
 
+def replace_generated(path: Path, name: str, text: str | None = None) -> None:
+    """Replace the part of a Markdown file between its begin and end comments; without text, only check the file."""
+    from docaps.errors import RunError
+    from docaps.files import replacing
+
+    begin, end = (f"<!-- {word} {name} -->" for word in ("begin", "end"))
+    if not path.is_file():
+        raise RunError(f"no such file; it should hold the lines {begin} and {end}", path=path)
+    before, opened, rest = path.read_bytes().partition(begin.encode())
+    _, closed, after = rest.partition(end.encode())
+    if not opened or not closed:
+        raise RunError(f"expected the lines {begin} and, after it, {end}", path=path)
+    if text is not None:
+        with replacing(path) as temporary:
+            temporary.write_bytes(before + opened + f"\n{text.strip()}\n".encode() + closed + after)
+
+
 def terminal_width() -> int:
     """Return the columns of the terminal that stdout is; a file has room for everything."""
     return shutil.get_terminal_size().columns if sys.stdout and sys.stdout.isatty() else 1000
@@ -186,6 +223,21 @@ def _fit_widths(
         _, position = max((width, number) for number, width in enumerate(wanted) if width > least[number])
         wanted[position] -= 1
     return wanted
+
+
+def stop_after(duration: str | None) -> None:
+    """Let the command stop by itself after some time."""
+    import time
+
+    from docaps.config import parse_duration
+    from docaps.errors import ConfigError
+    from docaps.interruption import stop_at
+
+    if duration is not None:
+        try:
+            stop_at(time.time() + parse_duration(duration))
+        except ValueError as fault:
+            raise ConfigError(f"--stop-after {fault}") from None
 
 
 def command_name() -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from docaps.cli import console
+from docaps.cli.translate import PrecisionOption
 
 if TYPE_CHECKING:
     from docaps.diagnosis.contrastive_answers import History
@@ -71,12 +72,13 @@ def contrast(
     examples: ExamplesOption = None,
     keep: KeepOption = None,
     translations: console.TranslationsOption = "reference",
+    precision: PrecisionOption = "auto",
     json: console.JsonOption = False,
 ) -> None:
     """Test choices that need context: accuracy by phenomenon, distance and pronoun, with intervals and chance.
 
     The model scores right and wrong translations with their history; a tie is wrong. For ctxpro it translates, and is
-    right if the translation holds the expected word.
+    right if the translation holds the expected word. --precision float32 is exact; the others decide nearly all alike.
 
     Give any file of a set, or its directory. contrapro: the authors' JSON file, with --context-dir, or extracted text;
     mt-geneval: its three files side by side; ctxpro: a JSON file beside its inputs; minidocs: what docaps minidocs
@@ -87,8 +89,7 @@ def contrast(
 
     Example: docaps contrast runs/table2 --set mt-geneval geneval/ --keep mt-geneval
     """
-    from docaps.cli.experiment import write_tables
-    from docaps.diagnosis.contrastive_answers import contrast_grid, contrast_run
+    from docaps.diagnosis.contrastive_answers import contrast_run
     from docaps.errors import CorpusError
     from docaps.runs.grid_results import is_grid
 
@@ -97,16 +98,25 @@ def contrast(
     if is_grid(run):
         if keep is None or no_context or shuffled or limit or examples or own:
             raise CorpusError("a grid takes a whole set with every history, and keeps it: only --keep NAME", path=run)
-        write_tables(run)  # runs may have finished since the results were written
-        found = {"runs": contrast_grid(run, set, path, context, keep=keep, beam=beam)}
-        (console.print_json if json else _print_grid)(found)
+        tested = _test_grid(run, set, path, context, keep=keep, beam=beam, precision=precision)
+        (console.print_json if json else _print_grid)(tested)
         return
     more: dict[str, Any] = {"limit": limit, "beam": beam, "keep": keep, "translations": translations}
     more["examples"] = examples if examples is not None else JSON_EXAMPLES if json else 0
-    result = contrast_run(run, set, path, context, history=history, **more)
+    result = contrast_run(run, set, path, context, history=history, precision=precision, **more)
     (console.print_json if json else _print)(result)
     if history == "own" and not json:
-        _print_next(run, set, path, {"--limit": limit, "--keep": keep, "--translations": translations if own else None})
+        given = {"--limit": limit, "--keep": keep, "--translations": translations if own else None}
+        _print_next(run, set, path, given | {"--precision": None if precision == "auto" else precision})
+
+
+def _test_grid(run: Path, *arguments: Any, **options: Any) -> dict[str, Any]:
+    """Test all runs of a grid."""
+    from docaps.cli.experiment import write_tables
+    from docaps.diagnosis.contrastive_answers import contrast_grid
+
+    write_tables(run)  # runs may have finished since the results were written
+    return {"runs": contrast_grid(run, *arguments, **options)}
 
 
 def _choose_history(no_context: bool, shuffled: bool) -> "History":

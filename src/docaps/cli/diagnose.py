@@ -9,6 +9,7 @@ from rich.text import Text
 
 from docaps.cli import console
 from docaps.cli.histogram import bar
+from docaps.cli.translate import PrecisionOption
 from docaps.diagnosis import DiagnosisOptions
 
 DEFAULTS = DiagnosisOptions()
@@ -69,6 +70,7 @@ def diagnose(
     seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = DEFAULTS.seed,
     examples: ExamplesOption = DEFAULTS.examples,
     translations: console.TranslationsOption = DEFAULTS.translations,
+    precision: PrecisionOption = "auto",
     out: OutOption = None,
     overwrite: console.OverwriteOption = False,
     json: console.JsonOption = False,
@@ -87,22 +89,29 @@ def diagnose(
     """
     from docaps.diagnosis.data import DataOptions
     from docaps.diagnosis.run import FILE, diagnose_run
+
+    _check_out(out, overwrite)
+    context = {"context_dir": context_dir, "context_lines": context_lines}
+    data = DataOptions(corpus, part, source, reference, format, starts, set, context, limit, items, annotations)
+    options = DiagnosisOptions(shuffles, not no_bleu, examples, draws, seed, translations)
+    found = diagnose_run(run, data, options, against=against, beam=beam, precision=precision)
+    quick = limit is not None or items is not None or no_bleu
+    _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)
+
+
+def _check_out(out: Path | None, overwrite: bool) -> None:
+    """Refuse to overwrite a file."""
     from docaps.errors import DocapsError
 
     if out is not None and out.exists() and not overwrite:
         raise DocapsError("exists already: give --overwrite to replace it", path=out)
-    context = {"context_dir": context_dir, "context_lines": context_lines}
-    data = DataOptions(corpus, part, source, reference, format, starts, set, context, limit, items, annotations)
-    options = DiagnosisOptions(shuffles, not no_bleu, examples, draws, seed, translations)
-    found = diagnose_run(run, data, options, against=against, beam=beam) | {"command": console.typed_command()}
-    quick = limit is not None or items is not None or no_bleu
-    _deliver(found, run, out or (None if quick else run / FILE), json=json, quick=quick)
 
 
 def _deliver(found: JsonObject, run: Path, stored: Path | None, *, json: bool, quick: bool) -> None:
     """Store and print the result, and print the next commands."""
     from docaps.files import write_text_atomically
 
+    found = {**found, "command": console.typed_command()}
     if stored is not None:
         write_text_atomically(stored, console.format_json(found))
     if json:

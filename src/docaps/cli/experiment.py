@@ -1,6 +1,5 @@
 """`docaps experiment`: many runs, one table."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,13 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from docaps.cli.console import (
+    AddressOption,
+    BlockOption,
+    EngineOption,
     JsonOption,
     SetOption,
+    StopAfterOption,
     command_name,
     complete_recipe,
     print_json,
     print_next,
     print_table,
+    replace_generated,
+    stop_after,
     typed,
 )
 from docaps.experiments import DOCUMENTS, RECIPE
@@ -26,13 +31,14 @@ from docaps.progress import in_words
 if TYPE_CHECKING:
     from docaps.experiments.estimate import Cost
     from docaps.experiments.grid import Cell, Grid
+    from docaps.experiments.scheduling import RunEngine
 
 NameArgument = Annotated[
-    Literal["table2", "history", "capsules", "rounds", "trials", "routing", "rivals"],
+    Literal["table2", "history", "capsules", "rounds", "trials", "routing", "rivals", "series"],
     typer.Argument(
         help="table2: the systems of Table 2, and controls; history, capsules: Figures 4 and 5; rounds: routing "
         "iterations; trials: one setting of the QCN at a time; routing: what the paper leaves open; rivals: other "
-        "systems."
+        "systems; series: the long comparison on real documents, from one sentence model."
     ),
 ]
 DirOption = Annotated[
@@ -87,12 +93,18 @@ def experiment(
     profile: ProfileOption = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")] = None,
     budget: BudgetOption = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each a process with its share of the cores.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each with its share of the cores.")] = 1,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    cpus_per_run: Annotated[float, typer.Option(min=0, help="Ray: cores that a run takes.")] = 1,
+    gpus_per_run: Annotated[float, typer.Option(min=0, help="Ray: GPUs that a run takes.")] = 0,
     list_: ListOption = False,
     documents: DocumentsOption = None,
     phenomena: PhenomenaOption = None,
     set: SetOption = None,
     into: IntoOption = None,
+    block: BlockOption = None,
+    stop: StopAfterOption = None,
     dry_run: DryRunOption = False,
     estimate: EstimateOption = False,
     json: JsonOption = False,
@@ -100,46 +112,54 @@ def experiment(
     """Train a sentence model per seed, then one document model for each row, and compare them.
 
     BLEU, METEOR and more are measured, with significance; `routing` and `rivals` compare contrastive choices by
-    phenomenon and distance. Several machines may share a folder. Stop it any time: the same command continues.
+    phenomenon and distance. Stop it any time: the same command continues.
 
     Examples: docaps experiment table2 --steps 1000 --dry-run;
     docaps experiment table2 --corpus data/ted --profile paper --seeds 1,2,3 --dir runs/ted
     """
     keep_pages()  # before torch is imported
     from docaps.cli.grid_options import GridOptions, build_grid, check_mode, parse_seeds
-    from docaps.experiments.grid_locks import PARENT
 
     check_mode(name, {"--list": list_, "--dry-run": dry_run, "--estimate": estimate})
     folder, numbers = dir or Path("runs") / name, parse_seeds(seeds)
     options = GridOptions(name, folder, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget)
     grid = build_grid(replace(options, jobs=jobs, measures=not dry_run))
-    if into is not None:
-        replace_generated(into, name)  # report an error now, not after hours of training
-    if PARENT in os.environ:  # this process was started as a worker
-        from docaps.experiments.grid_workers import work_for_parent
-
-        work_for_parent(grid)
-    elif list_:
+    place = None if into is None else (into, block or (f"{name}-estimate" if estimate else name))
+    if place is not None:
+        replace_generated(*place)  # report an error now, not after hours of training
+    if list_:
         _print_commands(grid)
     elif dry_run or estimate:
-        _print_plan(grid, jobs, measured=estimate, json=json)
+        _print_plan(grid, jobs, place, measured=estimate, json=json)
     else:
-        _run(grid, jobs, into, json=json)
+        stop_after(stop)
+        _run(grid, _engine(engine, address, (cpus_per_run, gpus_per_run), jobs), place, json=json)
 
 
-def _run(grid: "Grid", jobs: int, into: Path | None, *, json: bool) -> None:
+def _engine(name: str, address: str | None, resources: tuple[float, float], jobs: int) -> "RunEngine":
+    """Return where runs are made."""
+    from docaps.experiments.ray_runs import RayRuns, RunResources
+    from docaps.experiments.run_processes import RunProcesses
+    from docaps.experiments.scheduling import ThisProcess
+
+    if name == "ray":
+        return RayRuns(address, RunResources(*resources))
+    return ThisProcess() if jobs == 1 else RunProcesses(jobs)
+
+
+def _run(grid: "Grid", engine: "RunEngine", into: tuple[Path, str] | None, *, json: bool) -> None:
     """Run the grid and print the table; report failed runs at the end."""
     from docaps.errors import RunError
     from docaps.experiments.aggregate import aggregate_grid
     from docaps.experiments.grid import write_request
-    from docaps.experiments.grid_workers import failures, run_grid
+    from docaps.experiments.scheduling import failures, run_grid
 
     write_request(grid)
-    run_grid(grid, jobs=jobs)
+    run_grid(grid, engine)
     results = aggregate_grid(grid)
     table = write_table(grid.directory, results)
     if into is not None:
-        replace_generated(into, grid.layout.name, table)
+        replace_generated(*into, table)
     if json:
         print_json(results)
     else:
@@ -172,23 +192,6 @@ def write_table(directory: Path, results: Mapping[str, Any]) -> str:
     return text
 
 
-def replace_generated(path: Path, name: str, text: str | None = None) -> None:
-    """Replace the part of a Markdown file between its begin and end comments; without text, only check the file."""
-    from docaps.errors import RunError
-    from docaps.files import replacing
-
-    begin, end = (f"<!-- {word} {name} -->" for word in ("begin", "end"))
-    if not path.is_file():
-        raise RunError(f"no such file; it should hold the lines {begin} and {end}", path=path)
-    before, opened, rest = path.read_bytes().partition(begin.encode())
-    _, closed, after = rest.partition(end.encode())
-    if not opened or not closed:
-        raise RunError(f"expected the lines {begin} and, after it, {end}", path=path)
-    if text is not None:
-        with replacing(path) as temporary:
-            temporary.write_bytes(before + opened + f"\n{text.strip()}\n".encode() + closed + after)
-
-
 def _print_results(grid: "Grid", results: Mapping[str, Any]) -> None:
     from docaps.report.grid_tables import as_rows, choice_rows
 
@@ -210,8 +213,16 @@ def _print_commands(grid: "Grid") -> None:
             typer.echo(command_for(grid, cell, command_name()))
 
 
-def _print_plan(grid: "Grid", jobs: int, *, measured: bool, json: bool) -> None:
-    """Print the state of each run and, if they are measured, the time and disk that the unfinished ones will take."""
+def _print_plan(grid: "Grid", jobs: int, place: tuple[Path, str] | None, *, measured: bool, json: bool) -> None:
+    """Print the state of each run and, if they are measured, what the unfinished ones take; write that there, too."""
+    plan = _make_plan(grid, jobs, measured=measured)
+    (print_json if json else partial(_print_plan_table, grid))(plan)
+    if place is not None and measured:
+        replace_generated(*place, _plan_as_markdown(plan))
+
+
+def _make_plan(grid: "Grid", jobs: int, *, measured: bool) -> dict[str, Any]:
+    """Return the state of each run and, if they are measured, the time and disk that the unfinished ones will take."""
     from docaps.experiments.runner import state_of
 
     cells = list(grid.cells())
@@ -230,7 +241,7 @@ def _print_plan(grid: "Grid", jobs: int, *, measured: bool, json: bool) -> None:
         }
         for cell in cells
     ]
-    (print_json if json else partial(_print_plan_table, grid))({"runs": runs, **_totals(costs, jobs)})
+    return {"runs": runs, **_totals(costs, jobs)}
 
 
 def _measure(grid: "Grid", cells: "Sequence[Cell]", jobs: int) -> "list[Cost]":
@@ -268,6 +279,18 @@ def _print_plan_table(grid: "Grid", plan: Mapping[str, Any]) -> None:
         workers = "one process" if plan["jobs"] == 1 else f"{plan['jobs']} processes"
         disk = f"{plan['bytes'] / 2**20:,.0f} MiB of disk"
         typer.echo(f"About {in_words(plan['seconds'])} with {workers}, and at most {disk}.")
+
+
+def _plan_as_markdown(plan: Mapping[str, Any]) -> str:
+    """Format what is left, with its time, as a table."""
+    from docaps.runs.card import markdown_table
+
+    left = [run for run in plan["runs"] if run["state"] != "finished"]
+    rows = [
+        [run["row"], str(run["seed"]), f"{run['steps'] - run['taken']:,}", in_words(run["seconds"])] for run in left
+    ]
+    whole = f"About {in_words(plan['seconds'])} in all with {plan['jobs']} at a time."
+    return f"{markdown_table(['row', 'seed', 'steps', 'about'], rows)}\n\n{whole}"
 
 
 def _plan_cells(run: Mapping[str, Any]) -> list[str]:

@@ -7,8 +7,8 @@ import contextlib
 import functools
 import importlib
 import io
+import keyword
 import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
@@ -20,9 +20,16 @@ from docaps.cli.help_page import HelpfulCommand, HelpfulGroup
 from docaps.errors import DocapsError, printable
 from docaps.memory import limit_kernel_caches
 
+STOP_AT = "DOCAPS_STOP_AT"
+"""The environment variable with a time at which every command stops: one limit for several commands."""
+TIME_OVER = "\nIts time is over. The same command goes on where it stopped."
+
 
 class Command(NamedTuple):
-    """A command's summary and its group in the help; its function has the name of its module and of the command."""
+    """A command's summary and its group in the help; its function has the name of its module and of the command.
+
+    Names that are words of Python have an underscore at the end there.
+    """
 
     summary: str
     panel: str
@@ -33,10 +40,15 @@ COMMANDS = {
     "minidocs": Command("Generate small documents that need context.", "Corpora"),
     "fetch": Command("Download a public corpus, or say where its files belong.", "Corpora"),
     "corpus": Command("Count a corpus: sizes, lengths, unknown words.", "Corpora"),
+    "divide": Command("Divide a corpus by documents: a share drawn for tests, and the rest.", "Corpora"),
     "prepare": Command("Turn raw documents into a store of token ids.", "Corpora"),
     "mine": Command("Find what context decides, for tests and for training.", "Corpora"),
     "variants": Command("List the systems and their parts.", "Models"),
     "train": Command("Train the stages of a recipe.", "Models"),
+    "runs": Command("Compare finished runs: size, training, perplexity.", "Models"),
+    "import": Command("Make a run of a published Marian or Opus-MT model.", "Models"),
+    "export": Command("Make a model of another program of a run.", "Models"),
+    "push": Command("Upload a run to the Hugging Face hub.", "Models"),
     "translate": Command("Translate documents.", "Models"),
     "serve": Command("Serve translations over HTTP, with a web page.", "Models"),
     "score": Command("Score given translations.", "Models"),
@@ -45,6 +57,7 @@ COMMANDS = {
     "contrast": Command("Test a model on contrastive sets.", "Results"),
     "diagnose": Command("Find out whether a model uses its context.", "Results"),
     "experiment": Command("Train and compare many runs.", "Results"),
+    "endpoints": Command("Measure a grid's runs on further texts and items, each once.", "Results"),
     "report": Command("Write a report on runs: scores, samples, routing.", "Results"),
 }
 
@@ -66,13 +79,17 @@ def build_app(arguments: list[str], *, exiting: bool = False) -> typer.Typer:
     wanted = next((argument for argument in arguments if not argument.startswith("-")), None)
     completing = "_DOCAPS_COMPLETE" in os.environ
     for name, command in COMMANDS.items():
-        if name == wanted or completing:
-            function = getattr(importlib.import_module(f"docaps.cli.{name}"), name)
-        else:
-            function = _placeholder
+        function = load_command(name) if name == wanted or completing else _placeholder
         added = app.command(name, cls=HelpfulCommand, short_help=command.summary, rich_help_panel=command.panel)
         added(_guarded(function, exiting))
     return app
+
+
+def load_command(name: str) -> Callable[..., None]:
+    """Import the function of a command."""
+    module = f"{name}_" if keyword.iskeyword(name) else name
+    function: Callable[..., None] = getattr(importlib.import_module(f"docaps.cli.{module}"), module)
+    return function
 
 
 def _print_version(wanted: bool) -> None:
@@ -103,14 +120,16 @@ def _guarded(function: Callable[..., None], exiting: bool) -> Callable[..., None
         _use_utf8()
         try:
             with interruption.caught(exiting=exiting):
+                interruption.stop_at(_moment_to_stop())
                 function(*arguments, **options)
                 print(end="", flush=True)
         except DocapsError as error:
             typer.echo(f"docaps: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt as stop:
-            found = stop if isinstance(stop, interruption.Interrupted) else interruption.Interrupted(signal.SIGINT)
-            typer.echo(f"docaps: {found}", err=True)
+            plain = interruption.Interrupted(interruption.signal_of(stop))
+            found = stop if isinstance(stop, interruption.Interrupted) else plain
+            typer.echo(f"docaps: {found}{TIME_OVER if found.is_end_of_time else ''}", err=True)
             raise typer.Exit(found.exit_code) from None
         except BrokenPipeError:  # the reader closed the pipe, as in `docaps ... | head`
             _drop_output()
@@ -121,6 +140,17 @@ def _guarded(function: Callable[..., None], exiting: bool) -> Callable[..., None
             raise typer.Exit(DocapsError.exit_code) from None
 
     return run
+
+
+def _moment_to_stop() -> float | None:
+    """Return the Unix time at which every command stops, if the environment says one."""
+    given = os.environ.get(STOP_AT)
+    if not given:
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        raise DocapsError(f"{STOP_AT}={given}: expected a Unix time in seconds, as `date +%s` prints") from None
 
 
 def _use_utf8() -> None:

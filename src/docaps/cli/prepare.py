@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from docaps.cli.console import (
+    AddressOption,
+    EngineOption,
     FormatOption,
     JsonOption,
     SetOption,
@@ -20,10 +22,12 @@ from docaps.cli.console import (
     print_table,
     typed,
 )
+from docaps.cli.engines import Workers
 
 if TYPE_CHECKING:
     from docaps.config import PreparationSettings
     from docaps.corpus.preparation import CorpusFiles
+    from docaps.corpus.processes import TaskPool
     from docaps.corpus.store import Store
 
 Pair = tuple[Path, Path]
@@ -48,6 +52,12 @@ TargetLanguageOption = Annotated[
 ]
 
 
+CodecOption = Annotated[
+    Path | None,
+    typer.Option(metavar="RUN", help="Encode as this run does, such as an imported one; nothing is learnt."),
+]
+
+
 def prepare(
     train: Annotated[Pair, typer.Option(metavar="SOURCE TARGET", help="The two sides of the training part.")],
     dev: Annotated[Pair, typer.Option(metavar="SOURCE TARGET", help="The two sides of the development part.")],
@@ -62,10 +72,13 @@ def prepare(
     source_language: SourceLanguageOption = None,
     target_language: TargetLanguageOption = None,
     merges: Annotated[int | None, typer.Option(help="Joint BPE merge operations (default: 30000).")] = None,
+    codec: CodecOption = None,
     format: FormatOption = None,
     train_starts: StartsOption = None,
     dev_starts: StartsOption = None,
     test_starts: StartsOption = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
     set: SetOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -73,29 +86,57 @@ def prepare(
 
     Files hold one sentence a line, a line <d> before each document, the same lines on both sides; other formats (see
     --format) are detected by content. Plain, gzip or zstd; - is stdin. A file that holds both sides is given twice.
-    The same inputs and settings are not prepared twice.
 
     Example: docaps prepare --train train.en train.de --dev dev.en dev.de --out data/prepared
+
+    Example: docaps prepare --codec runs/opus --train train.en train.de --dev dev.en dev.de --out data/prepared
     """
-    from docaps.config import load_recipe, recipe_path
     from docaps.corpus.preparation import CorpusFiles
     from docaps.errors import CorpusError
 
-    given_settings = {"source_language": source_language, "target_language": target_language, "merges": merges}
-    overrides = [f"preparation.{key}={dumps(value)}" for key, value in given_settings.items() if value is not None]
     parts = {"train": train, "dev": dev} | ({"test": test} if test else {}) | ({"extra": extra} if extra else {})
-    settings = load_recipe(recipe_path(recipe) if recipe else None, [*(set or ()), *overrides]).preparation
-    settings = _with_languages(settings, list(parts.values()))
-    starts = {"train": train_starts, "dev": dev_starts, "test": test_starts}
-    starts_files = {name: path for name, path in starts.items() if path is not None}
+    given = {"source_language": source_language, "target_language": target_language, "merges": merges}
+    settings, text = _choose_settings(recipe, set or [], given, list(parts.values()), codec)
     if test_starts and not test:
         raise CorpusError("--test-starts without --test: give the test part too")
-    store, built = _prepare(CorpusFiles(parts, contrastive, format, starts_files), settings, out)
+    starts = {"train": train_starts, "dev": dev_starts, "test": test_starts}
+    files = CorpusFiles(parts, contrastive, format, {name: path for name, path in starts.items() if path}, text)
+    with Workers(engine, address).pool("tokenised text") as pool:
+        store, built = _prepare(files, settings, out, pool)
+    found = store.manifest
     if json:
-        counts = store.manifest["counts"]
-        print_json({"path": str(out), "built": built, "vocabulary": store.manifest["vocabulary"], **counts})
+        print_json({"path": str(out), "built": built, "vocabulary": found["vocabulary"], **found["counts"]})
     else:
-        _print(out, store.manifest, built, recipe or "RECIPE")
+        _print(out, found, built, recipe or "RECIPE")
+
+
+def _choose_settings(
+    recipe: str | None, overrides: list[str], given: Mapping[str, Any], pairs: Sequence[Pair], codec: Path | None
+) -> "tuple[PreparationSettings, Path | None]":
+    """Return the settings of a preparation, and the folder of the codec if it is that of a run."""
+    from docaps.config import load_recipe, recipe_path
+
+    shortcuts = [f"preparation.{key}={dumps(value)}" for key, value in given.items() if value is not None]
+    settings = load_recipe(recipe_path(recipe) if recipe else None, [*overrides, *shortcuts]).preparation
+    return (_with_languages(settings, pairs), None) if codec is None else _with_codec(codec, settings, given)
+
+
+def _with_codec(
+    run: Path, settings: "PreparationSettings", given: Mapping[str, Any]
+) -> "tuple[PreparationSettings, Path]":
+    """Return settings with the languages of a run, and the folder of its codec; refuse options that contradict it."""
+    from docaps.corpus.text.codec import load_codec
+    from docaps.errors import CorpusError
+    from docaps.runs.directory import open_run
+
+    folder = open_run(run).text
+    codec = load_codec(folder)
+    languages = {"source_language": codec.source.code, "target_language": codec.target.code}
+    for key, value in given.items():
+        if value is not None and value != languages.get(key):
+            option = f"--{key.replace('_', '-')} {value}"
+            raise CorpusError(f"{option} contradicts --codec: text is encoded as {run} does. Leave it out")
+    return settings.model_copy(update=languages), folder
 
 
 def _with_languages(settings: "PreparationSettings", pairs: Sequence[Pair]) -> "PreparationSettings":
@@ -115,14 +156,16 @@ def _with_languages(settings: "PreparationSettings", pairs: Sequence[Pair]) -> "
     return settings.model_copy(update=changed)
 
 
-def _prepare(inputs: "CorpusFiles", settings: "PreparationSettings", out: Path) -> "tuple[Store, bool]":
+def _prepare(
+    inputs: "CorpusFiles", settings: "PreparationSettings", out: Path, workers: "TaskPool | None"
+) -> "tuple[Store, bool]":
     """Prepare a corpus, from pipes too; store the command with it, unless a pipe makes it unrepeatable."""
     from docaps.corpus.preparation import prepare as prepare_corpus
     from docaps.corpus.preparation import spooled
 
     with spooled(inputs.parts) as files:
         command = _command(inputs, settings, out) if files == inputs.parts else ""
-        return prepare_corpus(replace(inputs, parts=files), settings, out, command=command)
+        return prepare_corpus(replace(inputs, parts=files), settings, out, workers=workers, command=command)
 
 
 def _command(inputs: "CorpusFiles", settings: "PreparationSettings", out: Path) -> str:
@@ -136,6 +179,7 @@ def _command(inputs: "CorpusFiles", settings: "PreparationSettings", out: Path) 
         words += [f"--{name}-starts", str(starts)]
     words += ["--contrastive", str(inputs.contrastive)] if inputs.contrastive else []
     words += ["--format", inputs.format] if inputs.format else []
+    words += ["--codec", str(inputs.codec.parent)] if inputs.codec else []
     for key, value in flatten(settings.model_dump(exclude_defaults=True), "preparation.").items():
         words += ["--set", f"{key}={dumps(value, ensure_ascii=False)}"]
     return shlex.join([*words, "--out", str(out)])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from docaps.cli.console import FormatOption, JsonOption, StartsOption
-from docaps.cli.translate import NoContextOption
+from docaps.cli.translate import NoContextOption, PrecisionOption
+from docaps.memory import without_collection
 
 if TYPE_CHECKING:
     from docaps.corpus.documents import ParallelDocument
@@ -29,23 +30,28 @@ def score(
     format: FormatOption = None,
     starts: StartsOption = None,
     no_context: NoContextOption = False,
+    precision: PrecisionOption = "float32",
     json: JsonOption = False,
 ) -> None:
     """Score given translations, each in the context of the sentences before it.
 
     Prints a line for each sentence, each document and all of them, in tab-separated columns: the number of tokens (end
     marks included), the log-probability (natural logarithm) and the perplexity. Of two translations of a sentence, the
-    model prefers the one with the higher log-probability: this is what docaps contrast counts.
+    model prefers the one with the higher log-probability: this is what docaps contrast counts. Scores are exact unless
+    --precision says otherwise: auto is several times faster, and the last digits differ.
 
     Example: docaps score runs/demo/runs/document story.en story.de
 
     Example: docaps score runs/demo/runs/document story.en story.de --no-context --json
-    """
-    from docaps.corpus.formats import iterate_parallel
-    from docaps.translation.scoring import score_documents
-    from docaps.translation.trained_model import load_trained
 
-    trained = load_trained(run)
+    Example: docaps score runs/demo/runs/document corpus.en corpus.de --precision auto
+    """
+    with without_collection():
+        from docaps.corpus.formats import iterate_parallel
+        from docaps.translation.scoring import score_documents
+        from docaps.translation.trained_model import load_trained
+
+        trained = load_trained(run, precision)
     codec = trained.codec
     pairs = iterate_parallel(
         source,

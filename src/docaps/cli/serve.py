@@ -14,7 +14,7 @@ from docaps.web.schemas import MAX_BEAM, Limits
 
 USUAL = Limits()
 TOKEN = "DOCAPS_TOKEN"
-REQUIRED = ("fastapi", "uvicorn", "httptools", "prometheus_client")
+REQUIRED = ("fastapi", "uvicorn", "httptools", "prometheus_client", "py3langid", "python_multipart")
 """Packages of the extra `serve`."""
 
 
@@ -32,21 +32,25 @@ def serve(
     max_sentences: Annotated[int, typer.Option(min=1, help="Maximum sentences per request.")] = USUAL.sentences,
     max_characters: Annotated[int, typer.Option(min=1, help="Maximum characters per sentence.")] = USUAL.characters,
     max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes per request.")] = USUAL.body,
+    max_file: Annotated[int, typer.Option(min=100, help="Maximum bytes of an uploaded file.")] = USUAL.file,
     max_queue: Annotated[int, typer.Option(min=1, help="Maximum queued sentences per model.")] = USUAL.queue,
     max_beam: Annotated[int, typer.Option(min=1, max=MAX_BEAM, help="Maximum beam width.")] = USUAL.beam,
     max_routing: Annotated[int, typer.Option(min=1, help="Maximum history words per routing.")] = USUAL.routing,
+    max_terms: Annotated[int, typer.Option(min=1, help="Maximum terms of a glossary.")] = USUAL.terms,
     timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = USUAL.seconds,
     precision: PrecisionOption = "auto",
     json: JsonOption = False,
 ) -> None:
     """Serve translations over HTTP, with a web page to try them.
 
-    POST /v1/translate takes {"sentences": [...], "history": [...]}; /openapi.json describes the rest.
-    Requests of many clients share batches. On Ctrl-C or SIGTERM, accepted requests are finished first.
+    POST /v1/translate takes {"sentences": [...], "history": [...]}; the page /docs describes the rest.
+    Clients of DeepL and LibreTranslate are served, too. On Ctrl-C or SIGTERM, accepted requests are finished first.
 
     Example: docaps serve runs/demo/runs/document runs/demo/runs/sentence
     """
-    limits = Limits(max_body, max_sentences, max_characters, max_beam, max_queue, max_routing, timeout)
+    limits = Limits(
+        max_body, max_file, max_sentences, max_characters, max_beam, max_queue, max_routing, timeout, terms=max_terms
+    )
     token = _read_token(token_file)
     _check_packages()
     from docaps.web.access import Access, check_origin, local_hosts
@@ -54,7 +58,8 @@ def serve(
     from docaps.web.server import bind, run_server, url_of
     from docaps.web.service import load_service
 
-    access = Access(token, local_hosts(host), tuple(map(check_origin, origin or ())))
+    origins = tuple(map(check_origin, origin or ()))
+    access = Access(token, local_hosts(host, origins), origins)
     with bind(host, port) as listening:
         service = load_service(runs, limits, precision)
         if access.token is None and access.hosts is None:

@@ -10,13 +10,16 @@ from docaps.cli.console import (
     JsonOption,
     OverwriteOption,
     SetOption,
+    StopAfterOption,
     complete_recipe,
     print_json,
     print_next,
     print_table,
+    stop_after,
     typed,
     typed_command,
 )
+from docaps.cli.runs import summarise_run
 from docaps.config.settings import Precision
 from docaps.memory import keep_pages
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from docaps.corpus.store import Store
 
 
+BudgetOption = Annotated[str | None, typer.Option(metavar="TIME", help="Time per stage, such as 90s, 30m or 1h30m.")]
 RecipeArgument = Annotated[
     str, typer.Argument(autocompletion=complete_recipe, help="A recipe: a TOML file, or the name of a bundled one.")
 ]
@@ -36,9 +40,7 @@ def train(
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the run directories, one per stage.")],
     stage: Annotated[list[str] | None, typer.Option(help="Only this stage.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps per stage, instead of the recipe's.")] = None,
-    budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time per stage, such as 90s, 30m or 1h30m.")
-    ] = None,
+    budget: BudgetOption = None,
     init_from: Annotated[
         Path | None, typer.Option(metavar="RUN", help="A finished run whose weights the first stage starts from.")
     ] = None,
@@ -48,6 +50,7 @@ def train(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of weights, data order and dropout.")] = None,
     set: SetOption = None,
+    stop: StopAfterOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Train nothing: print the stages and how much their signals mark.")
     ] = False,
@@ -56,11 +59,15 @@ def train(
 ) -> None:
     """Train the stages of a recipe in order; finished stages are kept, an interrupted one resumes where it stopped.
 
-    Ctrl-C or SIGTERM saves the state first. Several processes: torchrun --nproc-per-node 2 -m docaps train ...
+    Ctrl-C or SIGTERM saves the state first, and so does --stop-after, for training in pieces of any length. Several
+    processes: torchrun --nproc-per-node 2 -m docaps train ... With --init-from, settings of [model] that the recipe
+    does not say are those of that run.
 
     Example: docaps train minidocs --corpus data/prepared --out runs/first --budget 10m
 
     Example: docaps train recipe.toml --corpus data/prepared --out runs/first --dry-run
+
+    Example: docaps train opus-qcn --corpus data/prepared --init-from runs/opus --out runs/opus-qcn
     """
     keep_pages()  # before torch is imported
     from docaps.corpus.store import open_store
@@ -70,6 +77,8 @@ def train(
         raise RunError("is a file: name a directory for the runs with --out", path=out)
     shortcuts = {"seed": seed, "precision": precision, "stage.*.steps": steps, "stage.*.budget": budget}
     settings = _load(recipe, set or [], shortcuts, stage)
+    settings = _with_model_of(init_from, settings) if init_from else settings
+    stop_after(stop)
     store = open_store(corpus)
     if dry_run:
         _preview(settings, store, stage, json)
@@ -109,6 +118,16 @@ def _load(name: str, overrides: list[str], shortcuts: Mapping[str, object], stag
     return load_recipe(path, [*overrides, *more])
 
 
+def _with_model_of(run: Path, recipe: "Recipe") -> "Recipe":
+    """Complete the settings of the model by those of the run whose weights the training starts from."""
+    from docaps.runs.directory import open_run
+
+    settings = open_run(run).read().get("settings") or {}
+    stored = settings.get("system", {}).get("model", {})
+    said = recipe.model.model_fields_set
+    return recipe.with_changes({"model": {key: value for key, value in stored.items() if key not in said}})
+
+
 def _preview(recipe: "Recipe", store: "Store", stages: list[str] | None, json: bool) -> None:
     """Print the stages that would be trained, and how many sentences their signals mark."""
     from docaps.batches.sampling import usable_sentences
@@ -138,7 +157,7 @@ def _preview(recipe: "Recipe", store: "Store", stages: list[str] | None, json: b
 
 def _show(paths: list[Path], json: bool) -> None:
     """Print the trained runs and the next commands."""
-    summaries = [_summary(path) for path in paths]
+    summaries = [summarise_run(path) for path in paths]
     if json:
         print_json({"runs": summaries})
         return
@@ -147,18 +166,3 @@ def _show(paths: list[Path], json: bool) -> None:
     print_table("Trained", ["run", "system", "parameters", "steps", "dev perplexity", "seconds"], rows)
     translate = f"{typed('translate', paths[-1])} < document.txt > translation.txt"
     print_next([("translate", translate), ("look", typed("report", *paths, "--out", "report.html"))])
-
-
-def _summary(path: Path) -> dict[str, Any]:
-    """Return the main numbers of a finished run."""
-    from docaps.errors import RunError
-    from docaps.runs.directory import Run
-    from docaps.runs.training_log import read_metrics
-
-    run = Run(path)
-    description = run.read()
-    perplexities = [row["dev_perplexity"] for row in read_metrics(run.metrics) if "dev_perplexity" in row]
-    if not perplexities:
-        raise RunError("no perplexity in the log: train the stage again with --overwrite", path=run.metrics)
-    numbers = {key: description[key] for key in ("system", "parameters", "steps", "seconds")}
-    return {"path": str(path), **numbers, "weights": description.get("weights"), "dev_perplexity": perplexities[-1]}

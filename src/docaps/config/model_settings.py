@@ -10,6 +10,9 @@ LayerCount = Annotated[int, Field(ge=1, le=1000)]
 Size = Annotated[int, Field(ge=1, le=2**16)]
 Weighting = Literal["sparsemax", "softmax"]
 LEARNED = "learned"
+Activation = Literal["relu", "swish", "gelu"]
+PositionLayout = Literal["vaswani", "marian"]
+Tables = Literal["shared", "target", "separate"]
 
 
 def _check_sharpness(value: float | str) -> float | str:
@@ -82,8 +85,21 @@ class ModelSettings(Settings):
     feed_forward: Annotated[int, Field(ge=1, le=2**20)] = 2048
     heads: Size = 8
     norm: Literal["pre", "post"] = "post"
-    embeddings: Literal["shared", "separate"] = Field(
-        "separate", description="shared: one table for source, target and output; separate: three tables"
+    activation: Activation = Field("relu", description="between the two maps of feed-forward networks")
+    embeddings: Tables = Field(
+        "separate",
+        description="shared: one table for source, target and output; target: one for target and output, another one "
+        "for the source; separate: three tables",
+    )
+    scale_embeddings: bool = Field(True, description="multiply word vectors by the root of the size")
+    positions: PositionLayout = Field(
+        "vaswani",
+        description="frequencies of the sinusoids, in D/2 steps down from 1; vaswani: 10000^(-2i/D); marian: the last "
+        "one is 1/10000",
+    )
+    output_bias: bool = Field(False, description="add a trained number to the score of each word")
+    norm_epsilon: Annotated[float, Field(gt=0, le=0.1)] = Field(
+        1e-5, description="what the layer norms of encoder and decoder add to the variance; Marian adds 1e-6"
     )
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ TranslationPrecision = Literal["auto", "float32", "bfloat16", "int8"]
 Distribution = Literal["ddp", "fsdp"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+KeptShare = Annotated[float, Field(gt=0, le=1)]
 Names = tuple[str, ...]
 MarkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
 LARGEST_BEAM = 500
@@ -158,6 +159,9 @@ class StageSettings(StageTables):
     log_every: Count = Field(50, description="steps between two rows of the log")
     validate_every: Count = Field(1000, description="steps between two validations")
     save_every: Count = Field(500, description="steps between two saved states, to resume from")
+    keep_at: tuple[KeptShare, ...] = Field(
+        (), strict=False, description="shares of the steps after which the weights are kept in the run's checkpoints/"
+    )
     best_by: Literal["dev_loss", "dev_bleu"] = Field(
         "dev_loss", description="criterion of the best validation: the loss, or the BLEU of greedy translations"
     )
@@ -172,9 +176,9 @@ class StageSettings(StageTables):
         dropped = not isinstance(stored, Mapping) or stored.get("dropout", 0.1)
         return super().unknown_to(stored) if dropped else {}
 
-    @field_serializer("inherited_exempt", "freeze", "select_phenomena", "emphasis_phenomena")
-    def _as_in_json(self, names: tuple[str, ...] | None) -> list[str] | None:
-        return None if names is None else list(names)  # the settings in run.json are compared with the requested ones
+    @field_serializer("inherited_exempt", "freeze", "select_phenomena", "emphasis_phenomena", "keep_at")
+    def _as_in_json(self, values: tuple[Any, ...] | None) -> list[Any] | None:
+        return None if values is None else list(values)  # the settings in run.json are compared with the requested ones
 
     @model_validator(mode="after")
     def _settings_agree(self) -> "StageSettings":
@@ -196,6 +200,11 @@ class StageSettings(StageTables):
         if self.select is not None and self.sampling == "documents":
             raise ValueError('select needs sampling = "sentences": documents are trained on whole')
         return self
+
+    @property
+    def kept_steps(self) -> tuple[int, ...]:
+        """Return the steps after which the weights are kept."""
+        return tuple(sorted({max(1, round(share * self.steps)) for share in self.keep_at}))
 
     @property
     def changes(self) -> dict[str, dict[str, Any]]:

@@ -284,15 +284,6 @@ def _check_qcn(tables: SystemTables) -> None:
         raise ValueError(f'qcn.start = "parts" needs at most {size} capsules, the size of one (found {qcn.capsules})')
 
 
-def _check_shuffled(tables: SystemTables) -> None:
-    _check_qcn(tables)
-    if tables.qcn.sides != "source":
-        raise ValueError(
-            f'the control qcn-shuffled sees source sentences of other documents only: set qcn.sides = "source" (found '
-            f'"{tables.qcn.sides}")'
-        )
-
-
 def _check_zhang(tables: SystemTables) -> None:
     if tables.context.start == "silent":
         raise ValueError(
@@ -358,7 +349,7 @@ BUILT_IN: tuple[System, ...] = (
         QcnSettings,
         sees="sentences of other documents",
         control=True,
-        check=_check_shuffled,
+        check=_check_qcn,
     ),
     _built_in(
         "qcn-noise",

@@ -3,13 +3,16 @@
 1. tokenise: read each part, tokenise it, number the word forms (several processes)
 2. truecase: learn the usual case of words on the training part; renumber
 3. clean: mark the training pairs that are not trained on; such a pair stays in its document as history
-4. learn: subwords and vocabulary, on the training part, both languages together
+4. learn: subwords and vocabulary, on the training part, both languages together; or use those of a trained model
 5. write: token ids, as arrays
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +25,12 @@ from docaps.config.settings import CleaningSettings
 from docaps.corpus.arrays import TokenArray, concatenate, expand, join_sentences, starts_of
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
-from docaps.corpus.numbering import NumberedWords, number_documents
-from docaps.corpus.processes import WorkerPool
+from docaps.corpus.numbering import CHUNK_SENTENCES, NumberedWords, number_documents
+from docaps.corpus.processes import TaskPool, WorkerPool
 from docaps.corpus.store import write_arrays
 from docaps.corpus.text.bpe import Subwords, format_codes, learn_merges
 from docaps.corpus.text.codec import Codec, Language, SubwordModel
+from docaps.corpus.text.known_words import KnownWords
 from docaps.corpus.text.sentencepieces import learn_sentencepieces
 from docaps.corpus.text.truecasing import Truecaser
 from docaps.corpus.text.vocabulary import EOS, Vocabulary
@@ -35,6 +39,8 @@ from docaps.errors import CorpusError
 TRAIN, EXTRA = "train", "extra"
 Documents = Iterable[ParallelDocument]
 Flags = NDArray[np.bool_]
+Encode = Callable[[TokenArray, int], TokenArray]
+"""From the words of sentences to their token ids; the number is 0 for the source and 1 for the target."""
 TokenisedPart = tuple[tuple[NumberedWords, NumberedWords], NDArray[np.int64]]
 """Words numbered as written, before truecasing, and the number of sentences of each document."""
 
@@ -49,29 +55,71 @@ class NumberedPart:
 
 
 def build(
-    parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, *, workers: int = 1
+    parts: Mapping[str, Documents],
+    settings: PreparationSettings,
+    directory: Path,
+    *,
+    workers: int | TaskPool = 1,
+    codec: Codec | None = None,
 ) -> dict[str, Any]:
-    """Write arrays, texts and the codec of a corpus, and return its counts for the manifest; read each part once."""
-    with WorkerPool(workers) as pool:
-        tokenised = _tokenise_parts(parts, settings, directory, pool)
-    with progress.start("learn the case of words") as task:
-        languages, forms, numbered = _truecase(tokenised, settings)
-        task.advance(len(forms))
-    cleaned, filters = _clean_parts(numbered, settings)
-    subwords, vocabulary, table = _learn(cleaned, forms, settings)
-    codec = Codec(source=languages[0], target=languages[1], subwords=subwords, vocabulary=vocabulary)
-    codec.save(directory / "text")
-    with progress.start("write parts") as task:
-        counts = _write(directory, cleaned, table)
-        task.advance(len(counts))
-    return {"counts": counts, "filters": filters, "vocabulary": len(vocabulary)}
+    """Write arrays, texts and the codec of a corpus, and return its counts for the manifest; read each part once.
+
+    A codec of a trained model takes the place of what is learnt here.
+    """
+    with WorkerPool(workers) if isinstance(workers, int) else nullcontext(workers) as pool:
+        with_words = settings.subwords == "bpe" and codec is None
+        tokenised = _tokenise_parts(parts, settings, directory, pool, with_words=with_words)
+        with progress.start("learn the case of words") as task:
+            languages, forms, numbered = _truecase(tokenised, settings, with_words=with_words)
+            task.advance(len(forms))
+        cleaned, filters = _clean_parts(numbered, settings)
+        encode: Encode
+        if codec is None:
+            subwords, vocabulary, table = _learn(cleaned, forms, settings)
+            codec = Codec(
+                source=languages[0],
+                target=languages[1],
+                subwords=subwords,
+                vocabulary=vocabulary,
+                known_words=KnownWords.from_forms(forms, _count_forms(cleaned, len(forms), sides=1).tolist()),
+            )
+            encode = partial(_expand_words, table)
+        else:
+            encode = partial(_encode_sentences, codec, forms, pool)
+        codec.save(directory / "text")
+        with progress.start("write parts") as task:
+            counts = _write(directory, cleaned, encode)
+            task.advance(len(counts))
+    return {"counts": counts, "filters": filters, "vocabulary": len(codec.vocabulary)}
+
+
+def _expand_words(table: TokenArray, words: TokenArray, _side: int) -> TokenArray:
+    """Return the token ids of sentences of numbered words, given those of each word."""
+    return expand(words, table, end=EOS)
+
+
+def _encode_sentences(codec: Codec, forms: Sequence[str], pool: TaskPool, words: TokenArray, side: int) -> TokenArray:
+    """Return the token ids of sentences of numbered words, as a trained model's codec writes them."""
+    texts = (" ".join([forms[number] for number in words[sentence]]) for sentence in range(len(words)))
+    chunks = iter(lambda: [*islice(texts, CHUNK_SENTENCES)], [])
+    parts = [*pool.map(partial(_encode_chunk, codec, side), chunks)]
+    return concatenate(parts) if parts else join_sentences([])
+
+
+def _encode_chunk(codec: Codec, side: int, texts: Sequence[str]) -> TokenArray:
+    """Encode some sentences, the task of one worker."""
+    return join_sentences([codec.encode_target(text) if side else codec.encode_source(text) for text in texts])
 
 
 def _tokenise_parts(
-    parts: Mapping[str, Documents], settings: PreparationSettings, directory: Path, workers: WorkerPool
+    parts: Mapping[str, Documents],
+    settings: PreparationSettings,
+    directory: Path,
+    workers: TaskPool,
+    *,
+    with_words: bool,
 ) -> dict[str, TokenisedPart]:
     """Read and tokenise all parts; keep the raw text of the parts that will be translated."""
-    with_words = settings.subwords == "bpe"
     languages = (settings.source_language, settings.target_language) if with_words else (None, None)
     truecase = with_words and settings.truecase
     forms: tuple[dict[str, int], dict[str, int]] = ({}, {})
@@ -91,7 +139,7 @@ def _tokenise_parts(
 
 
 def _truecase(
-    tokenised: Mapping[str, TokenisedPart], settings: PreparationSettings
+    tokenised: Mapping[str, TokenisedPart], settings: PreparationSettings, *, with_words: bool
 ) -> tuple[tuple[Language, Language], list[str], dict[str, NumberedPart]]:
     """Learn the usual case of words on the training part, and number the forms of both languages together."""
     joint: dict[str, int] = {}
@@ -99,8 +147,8 @@ def _truecase(
     for side, code in enumerate((settings.source_language, settings.target_language)):
         words = {name: both[side] for name, (both, _) in tokenised.items()}
         cases = sum((words[name].cases for name in (TRAIN, EXTRA) if name in words), Counter[str]())
-        truecaser = Truecaser(cases) if settings.truecase and settings.subwords == "bpe" else None
-        languages.append(Language(code, tokenize=settings.subwords == "bpe", truecaser=truecaser))
+        truecaser = Truecaser(cases) if settings.truecase and with_words else None
+        languages.append(Language(code, tokenize=with_words, truecaser=truecaser))
         sides.append({name: _renumber(part, truecaser, joint) for name, part in words.items()})
     numbered = {
         name: NumberedPart((sides[0][name], sides[1][name]), documents, np.ones(int(documents.sum()), np.bool_))
@@ -182,16 +230,13 @@ def _learn(
     parts: Mapping[str, NumberedPart], forms: Sequence[str], settings: PreparationSettings
 ) -> tuple[SubwordModel, Vocabulary, TokenArray]:
     """Learn subwords and vocabulary; return them and the subword ids of each word form."""
-    training = [parts[name] for name in (TRAIN, EXTRA) if name in parts]
-    counts = np.zeros(len(forms), np.int64)
-    for side in (side for part in training for side in part.sides):
-        counts += np.bincount(side.tokens, minlength=len(forms))  # filtered pairs count too, since they are history
+    counts = _count_forms(parts, len(forms))
     if not counts.any():
         raise CorpusError("the training part has no words")
     subwords: SubwordModel
     if settings.subwords == "sentencepiece":
         progress.say(f"learn {settings.pieces:,} pieces with SentencePiece")
-        subwords = learn_sentencepieces(_sentences(training, forms), size=settings.pieces)
+        subwords = learn_sentencepieces(_sentences(_training(parts), forms), size=settings.pieces)
         pieces = Counter(dict.fromkeys(subwords.pieces, 0))  # bytes that did not occur may be needed later
     else:
         subwords, pieces = _learn_bpe(forms, counts, settings), Counter()
@@ -203,6 +248,19 @@ def _learn(
             pieces[piece] += count
     vocabulary = Vocabulary.from_counts(pieces, settings.marks)
     return subwords, vocabulary, join_sentences([vocabulary.ids(spelling) for spelling in spelt])
+
+
+def _training(parts: Mapping[str, NumberedPart]) -> list[NumberedPart]:
+    """Return the parts that are trained on."""
+    return [parts[name] for name in (TRAIN, EXTRA) if name in parts]
+
+
+def _count_forms(parts: Mapping[str, NumberedPart], size: int, *, sides: int = 2) -> NDArray[np.int64]:
+    """Count each word form of the training text, on both sides or, with 1, on the source side only."""
+    counts = np.zeros(size, np.int64)
+    for side in (side for part in _training(parts) for side in part.sides[:sides]):
+        counts += np.bincount(side.tokens, minlength=size)  # filtered pairs count too, since they are history
+    return counts
 
 
 def _learn_bpe(forms: Sequence[str], counts: NDArray[np.int64], settings: PreparationSettings) -> Subwords:
@@ -220,7 +278,7 @@ def _sentences(parts: Iterable[NumberedPart], forms: Sequence[str]) -> Iterator[
                 yield " ".join(forms[number] for number in side[pair])
 
 
-def _write(directory: Path, parts: Mapping[str, NumberedPart], table: TokenArray) -> dict[str, dict[str, int]]:
+def _write(directory: Path, parts: Mapping[str, NumberedPart], encode: Encode) -> dict[str, dict[str, int]]:
     """Write the token ids of all parts; extra pairs follow those of the training part, in the same files."""
     counts = {}
     for name, part in parts.items():
@@ -231,15 +289,15 @@ def _write(directory: Path, parts: Mapping[str, NumberedPart], table: TokenArray
         }
         if name != EXTRA:
             together = [part, parts[EXTRA]] if name == TRAIN and EXTRA in parts else [part]
-            _write_part(directory, name, together, table)
+            _write_part(directory, name, together, encode)
     return counts
 
 
-def _write_part(directory: Path, name: str, together: Sequence[NumberedPart], table: TokenArray) -> None:
+def _write_part(directory: Path, name: str, together: Sequence[NumberedPart], encode: Encode) -> None:
     """Write the arrays of one part, or of several after each other."""
     arrays = {"usable": np.concatenate([part.usable for part in together])}
     arrays["documents"] = starts_of(np.concatenate([part.documents for part in together]))
     for number, side in enumerate(("source", "target")):
-        ids = expand(concatenate([part.sides[number] for part in together]), table, end=EOS)
+        ids = encode(concatenate([part.sides[number] for part in together]), number)
         arrays |= {side: ids.tokens, f"{side}.starts": ids.starts}
     write_arrays(directory, name, arrays)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["Document", "ParallelDocument", "TextLayout", "all_sentences", "count_sentences"]
+__all__ = ["Document", "InlineMark", "ParallelDocument", "TextLayout", "all_sentences", "count_sentences"]
 
 
 def __dir__() -> list[str]:
@@ -38,19 +38,44 @@ class TextLayout:
         return self.before + "".join(chain.from_iterable(zip(sentences, gaps, strict=True)))
 
 
+MarkKind = Literal["open", "close", "single"]
+
+
+@dataclass(frozen=True, slots=True)
+class InlineMark:
+    """Something in a sentence that is not translated: a tag, a placeholder, a line break.
+
+    It stands before the character at `position`. `text` is what the file has there, and is written back unchanged. An
+    opening mark and its closing one have the same `pair` number; a pair may begin in one sentence and end in another.
+    One that `is_space`, such as a line break, also separates words: the sentence has a space there, which is not
+    written beside it.
+    """
+
+    position: int
+    text: str
+    kind: MarkKind = "single"
+    pair: int = 0
+    is_space: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """The sentences of one text, in order; optionally its id, and the number of sentences of each paragraph.
 
-    Two documents that differ in their layout only are equal.
+    `marks` are those of each sentence, in order, or nothing at all. The sentences numbered in `context_only` are not
+    translated, only read as context. Two documents that differ in their layout only are equal.
     """
 
     sentences: tuple[str, ...]
     id: str | None = None
     paragraphs: tuple[int, ...] = ()
     layout: TextLayout | None = field(default=None, compare=False, repr=False)
+    marks: tuple[tuple[InlineMark, ...], ...] = ()
+    context_only: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
+        if self.marks and len(self.marks) != len(self.sentences):
+            raise ValueError(f"{len(self.sentences)} sentences, but marks of {len(self.marks)}")
         if self.paragraphs and sum(self.paragraphs) != len(self.sentences):
             raise ValueError(f"{len(self.sentences)} sentences, but {sum(self.paragraphs)} in the paragraphs")
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from docaps.corpus.arrays import TokenArray, starts_of
 from docaps.corpus.documents import ParallelDocument
-from docaps.corpus.processes import WorkerPool
+from docaps.corpus.processes import TaskPool
 from docaps.corpus.text.tokenization import Tokenizer
 from docaps.corpus.text.truecasing import count_cases, sentence_starts
 
@@ -82,7 +82,7 @@ def number_documents(
     documents: Iterable[ParallelDocument],
     sides: tuple[NumberedWords, NumberedWords],
     lengths: list[int],
-    workers: WorkerPool,
+    workers: TaskPool,
     *,
     languages: Languages,
     truecase: bool,

@@ -22,8 +22,9 @@ from docaps.corpus.formats import iterate_parallel
 from docaps.corpus.formats.folder import list_files
 from docaps.corpus.formats.lines import find_starts
 from docaps.corpus.formats.text_input import STDIN
-from docaps.corpus.processes import available_workers
+from docaps.corpus.processes import TaskPool, available_workers
 from docaps.corpus.store import STORE_FILES, VERSION, Store, open_store, read_manifest
+from docaps.corpus.text.codec import CODEC_FILES, load_codec
 from docaps.corpus.text.languages import check_language, note_on
 from docaps.corpus.verification import identity_of, verify_files
 from docaps.errors import CorpusError
@@ -36,13 +37,15 @@ PathPair = tuple[Path, Path]
 class CorpusFiles:
     """The raw files of a corpus: source and target of each part (one file may be both), and contrastive items.
 
-    Without a format name, the format of each file is detected. `starts` are files of document starts, by part.
+    Without a format name, the format of each file is detected. `starts` are files of document starts, by part. `codec`
+    is a directory with the codec of a trained model; without one, a codec is learnt.
     """
 
     parts: Mapping[str, PathPair]
     contrastive: Path | None = None
     format: str | None = None
     starts: Mapping[str, Path] = field(default_factory=dict)
+    codec: Path | None = None
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of every input by its role, and the format if one is named."""
@@ -55,6 +58,8 @@ class CorpusFiles:
         roles |= {f"{name}.starts": starts for name, starts in self.starts.items()}
         if self.contrastive:
             roles["contrastive"] = self.contrastive
+        if self.codec:
+            roles |= {f"codec.{name}": path for name in CODEC_FILES if (path := self.codec / name).exists()}
         found = {role: _hash(path) for role, path in roles.items()}
         return found | ({"format": self.format} if self.format else {})
 
@@ -75,7 +80,12 @@ def _hash(path: Path) -> str:
 
 
 def prepare(
-    inputs: CorpusFiles, settings: PreparationSettings, out: Path, *, workers: int | None = None, command: str = ""
+    inputs: CorpusFiles,
+    settings: PreparationSettings,
+    out: Path,
+    *,
+    workers: int | TaskPool | None = None,
+    command: str = "",
 ) -> tuple[Store, bool]:
     """Prepare a corpus in `out`; the second value is False if the same corpus was there already.
 
@@ -138,7 +148,11 @@ def _is_up_to_date(out: Path, request: Mapping[str, Any]) -> bool:
 
 
 def _write_all(
-    inputs: CorpusFiles, settings: PreparationSettings, directory: Path, known: Mapping[str, Any], workers: int | None
+    inputs: CorpusFiles,
+    settings: PreparationSettings,
+    directory: Path,
+    known: Mapping[str, Any],
+    workers: int | TaskPool | None,
 ) -> None:
     """Write all files of a prepared corpus; the manifest starts with the `known` entries."""
     if inputs.contrastive:
@@ -147,12 +161,15 @@ def _write_all(
     source, target = settings.source_language, settings.target_language
     check_language(source)
     check_language(target)
-    if settings.subwords == "bpe":
+    codec = None if inputs.codec is None else load_codec(inputs.codec)
+    if codec is not None and (missing := [mark for mark in settings.marks if mark not in codec.vocabulary.marks]):
+        raise CorpusError(f"the codec has no marks {', '.join(missing)} (preparation.marks)", path=inputs.codec)
+    if settings.subwords == "bpe" and codec is None:
         for note in filter(None, map(note_on, (source, target))):
             progress.say(note)
     read = partial(iterate_parallel, format=inputs.format, language=source, target_language=target)
     parts = {name: read(*pair, starts=inputs.starts.get(name)) for name, pair in inputs.parts.items()}
-    built = build(parts, settings, directory, workers=workers or available_workers())
+    built = build(parts, settings, directory, workers=workers or available_workers(), codec=codec)
     files = {str(path.relative_to(directory)): sha256(path) for path in sorted(directory.rglob("*")) if path.is_file()}
     manifest = {**known, **built, "files": files, "hash": identity_of(files)}
     write_json(directory / "manifest.json", manifest)

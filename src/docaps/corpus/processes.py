@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from multiprocessing import active_children, get_context, parent_process
 from types import TracebackType
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from docaps import interruption
 from docaps.errors import CorpusError
@@ -31,11 +31,22 @@ def available_workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class WorkerPool:
-    """Worker processes, started once there is enough work; if the `with` block fails, they are terminated."""
+@runtime_checkable
+class TaskPool(Protocol):
+    """Something that maps a function over tasks: processes of this machine, or a cluster."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def map(self, work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """Yield the results of the tasks in order; only a few are held at a time."""
+
+
+class WorkerPool:
+    """Worker processes, started once there is enough work; if the `with` block fails, they are terminated.
+
+    Fewer tasks than `inline` run in this process, and so do all if there is to be one worker only.
+    """
+
+    def __init__(self, count: int, *, inline: int = INLINE_TASKS, purpose: str = "tokenised text") -> None:
+        self._count, self._inline, self._purpose = count, inline, purpose
         self._pool: ProcessPoolExecutor | None = None
         self._others = {*active_children()}
 
@@ -50,14 +61,14 @@ class WorkerPool:
                 process.terminate()
         self._pool.shutdown(cancel_futures=True)
         if isinstance(fault, BrokenProcessPool):
-            message = "a process that tokenised text was killed, perhaps because memory ran out: free some memory"
+            message = f"a process that {self._purpose} was killed, perhaps because memory ran out: free some memory"
             raise CorpusError(message) from None
 
     def map(self, work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield the results of the tasks in order; only a few are held at a time."""
         rest = iter(tasks)
-        first = list(islice(rest, INLINE_TASKS))
-        if len(first) < INLINE_TASKS or self._count < 2:
+        first = list(islice(rest, self._inline))
+        if self._inline and (len(first) < self._inline or self._count < 2):
             yield from map(work, chain(first, rest))
             return
         if self._pool is None:

@@ -19,7 +19,7 @@ from docaps.config import DecodingSettings
 from docaps.corpus.documents import Document, ParallelDocument, count_sentences
 from docaps.corpus.store import Store
 from docaps.diagnosis import DiagnosisOptions, TranslationsShown
-from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Conditions, Histories, HistoryLookup, Passage
+from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Conditions, Excerpt, Histories, HistoryLookup
 from docaps.diagnosis.marks import Marks, Position
 from docaps.diagnosis.phenomenon_evidence import MarkedTokens
 from docaps.diagnosis.traces import TraceDistributions
@@ -29,7 +29,7 @@ from docaps.files import write_json
 from docaps.model.interface import Trace
 from docaps.runs.directory import Run
 from docaps.translation.routing_traces import trace_model
-from docaps.translation.scoring import document_windows, score_tokens, window_likelihoods
+from docaps.translation.scoring import document_windows, score_pairs
 from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
@@ -68,6 +68,16 @@ def split_documents(documents: Sequence[ParallelDocument]) -> Iterator[DocumentC
             chunk = {}
     if chunk:
         yield DocumentChunk(chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkScores:
+    """The scores of a chunk under each condition, averaged over its draws."""
+
+    likelihoods: dict[str, Table]
+    """Negative log-probability and tokens of each sentence."""
+    marked: dict[str, list[list[float]]]
+    """The log-probability of each token of some sentences, under the conditions that are compared."""
 
 
 class AblatedModel:
@@ -109,7 +119,7 @@ class AblatedModel:
         pairs = zip(windows, chunk.positions, strict=True)
         return [self._add_history(window, lookup(*position)) for window, position in pairs]
 
-    def _add_history(self, window: Window, given: Passage) -> Window:
+    def _add_history(self, window: Window, given: Excerpt) -> Window:
         """Give a window a history, nearest sentence first, and its translations if the model reads them."""
         read = given.target if self._trained.model.view.translations else ()
         return replace(
@@ -124,31 +134,31 @@ class AblatedModel:
         return without_end_mark(tokens[-self._trained.decoding.longest_source - 1 :])
 
     def score(
-        self, chunk: DocumentChunk, windows: Sequence[Window], conditions: Conditions, task: progress.Task
-    ) -> dict[str, Table]:
-        """Return negative log-probability and tokens of each sentence, averaged over the draws of a condition."""
-        drawn: dict[str, list[Table]] = {}
-        for condition, lookup in conditions:
-            with progress.silent():
-                found = window_likelihoods(self._trained, self._add_histories(chunk, windows, lookup))
-            table = np.array([(-one.log_probability, one.tokens) for one in found], dtype=np.float64)
-            drawn.setdefault(condition, []).append(table)
-            task.advance(len(windows), condition)
-        return {condition: np.mean(tables, axis=0) for condition, tables in drawn.items()}
+        self,
+        chunk: DocumentChunk,
+        windows: Sequence[Window],
+        conditions: Conditions,
+        task: progress.Task,
+        marked: Sequence[int] = (),
+    ) -> "ChunkScores":
+        """Score sentences under all conditions at once: what several conditions show alike is read once.
 
-    def score_marked(
-        self, chunk: DocumentChunk, windows: Sequence[Window], conditions: Conditions, rows: Sequence[int]
-    ) -> dict[str, list[list[float]]]:
-        """Return the log-probability of each token of some sentences, averaged over the draws of a condition."""
+        Also return the tokens of the sentences in the `marked` rows.
+        """
+        shown = [one for _, lookup in conditions for one in self._add_histories(chunk, windows, lookup)]
+        with progress.silent():
+            found = score_pairs(self._trained, shown, task)
+        scores = ChunkScores({}, {})
         drawn: dict[str, list[list[list[float]]]] = {}
-        for condition, lookup in conditions:
+        for number, (condition, _) in enumerate(conditions):
+            start = number * len(windows)
+            drawn.setdefault(condition, []).append(found[start : start + len(windows)])
+        for condition, draws in drawn.items():
+            tables = [[(-math.fsum(tokens), len(tokens)) for tokens in draw] for draw in draws]
+            scores.likelihoods[condition] = np.mean(np.array(tables, dtype=np.float64), axis=0)
             if condition in COMPARED:
-                given = [self._add_history(windows[row], lookup(*chunk.positions[row])) for row in rows]
-                drawn.setdefault(condition, []).append(score_tokens(self._trained, given))
-        return {
-            condition: [np.mean(values, axis=0).tolist() for values in zip(*draws, strict=True)]
-            for condition, draws in drawn.items()
-        }
+                scores.marked[condition] = [np.mean([draw[row] for draw in draws], axis=0).tolist() for row in marked]
+        return scores
 
     def translate(self, chunk: DocumentChunk, conditions: Conditions, task: progress.Task) -> dict[str, list[str]]:
         """Translate the sentences of a chunk under some conditions."""
@@ -240,10 +250,7 @@ def ablate(
     options: DiagnosisOptions,
     marks: Marks | None = None,
 ) -> AblationResults:
-    """Run a model, and the one it is compared with, over documents under every condition.
-
-    Sentences with marked tokens are scored once more, token by token.
-    """
+    """Run a model, and the one it is compared with, over documents under every condition."""
     histories = Histories(model.show_translations(documents, options.translations), model.history, seed=options.seed)
     conditions = histories.conditions(options.shuffles)
     translated = list(dict(reversed(conditions)).items()) if options.bleu else []  # of several draws, the first
@@ -254,10 +261,11 @@ def ablate(
     with progress.start("diagnose", passes * count_sentences(documents)) as task:
         for chunk in split_documents(documents):
             windows = model.windows(chunk)
-            scores = model.score(chunk, windows, conditions, task)
             rows = [row for row, position in enumerate(chunk.positions) if position in marks]
             marked = [(position, marks[position]) for position in chunk.positions if position in marks]
-            found.marked.add(marked, model.score_marked(chunk, windows, conditions, rows))
+            measured = model.score(chunk, windows, conditions, task, rows)
+            found.marked.add(marked, measured.marked)
+            scores = measured.likelihoods
             texts = model.translate(chunk, translated, task)
             for traces in model.trace(chunk, windows, histories.true):
                 found.traces.add(traces)
@@ -265,7 +273,7 @@ def ablate(
             found.tokens.update(int(token) for target in targets for token in target)
             found.add_examples(chunk, histories, scores, texts)
             if other:
-                scores |= other.score(chunk, other.windows(chunk), against, task)
+                scores |= other.score(chunk, other.windows(chunk), against, task).likelihoods
                 # Another vocabulary has other tokens: perplexities compare only per token of the same model.
                 scores[AGAINST][:, 1] = scores[TRUE][:, 1]
                 texts |= other.translate(chunk, against if options.bleu else [], task)
@@ -304,7 +312,7 @@ def score_histories(trained: TrainedModel, documents: Sequence[ParallelDocument]
     found = AblationResults(examples=0)
     with progress.start("score the development part", len(conditions) * count_sentences(documents)) as task:
         for chunk in split_documents(documents):
-            found.add(chunk, model.score(chunk, model.windows(chunk), conditions, task), {})
+            found.add(chunk, model.score(chunk, model.windows(chunk), conditions, task).likelihoods, {})
     return pool(found.likelihoods)
 
 

@@ -22,18 +22,18 @@ TRUE, SHUFFLED, NONE, AGAINST = "true", "shuffled", "none", "against"
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Excerpt:
     """Consecutive sentences of a document, oldest first, and their translations."""
 
     source: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
 
-    def last(self, count: int) -> "Passage":
+    def last(self, count: int) -> "Excerpt":
         """Return the last sentences."""
-        return Passage(self.source[-count:], self.target[-count:])
+        return Excerpt(self.source[-count:], self.target[-count:])
 
 
-HistoryLookup = Callable[[int, int], Passage]
+HistoryLookup = Callable[[int, int], Excerpt]
 """From document number and sentence number to the history that is shown."""
 MOST_NEAREST = 16
 """Of a model that sees whole documents, no more than this many nearest sentences are shown one by one."""
@@ -86,13 +86,13 @@ class Histories:
             *((nearest(count), self.nearest(count)) for count in shorter_histories(self._history)),
         ]
 
-    def true(self, document: int, sentence: int) -> Passage:
+    def true(self, document: int, sentence: int) -> Excerpt:
         """Return the sentences before a sentence in its document."""
         return self._passage(document, max(0, sentence - self._history), sentence)
 
-    def none(self, document: int, sentence: int) -> Passage:  # noqa: ARG002
+    def none(self, document: int, sentence: int) -> Excerpt:  # noqa: ARG002
         """Return no history."""
-        return Passage()
+        return Excerpt()
 
     def nearest(self, count: int) -> HistoryLookup:
         """Show only the nearest sentences of the true history."""
@@ -101,13 +101,13 @@ class Histories:
     def shuffled(self, draw: int) -> HistoryLookup:
         """Show as many consecutive sentences of another document; the same draw gives the same sentences."""
 
-        def lookup(document: int, sentence: int) -> Passage:
+        def lookup(document: int, sentence: int) -> Excerpt:
             rng = Random(f"{self._seed}/{draw}/{document}/{sentence}")
             return self._draw(rng, document, len(self.true(document, sentence).source))
 
         return lookup
 
-    def _draw(self, rng: Random, own: int, length: int) -> Passage:
+    def _draw(self, rng: Random, own: int, length: int) -> Excerpt:
         """Draw consecutive sentences of another document; if none is long enough, all of the longest other one."""
         count = len(self._by_length)
         first = min(bisect_left(self._lengths, length), count - 2)
@@ -116,9 +116,9 @@ class Histories:
         start = rng.randrange(max(len(self._documents[chosen].source) - length, 0) + 1)
         return self._passage(chosen, start, start + length)
 
-    def _passage(self, document: int, start: int, end: int) -> Passage:
+    def _passage(self, document: int, start: int, end: int) -> Excerpt:
         found = self._documents[document]
-        return Passage(found.source[start:end], found.target[start:end])
+        return Excerpt(found.source[start:end], found.target[start:end])
 
 
 def vary_items(

@@ -8,6 +8,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+
+from docaps.config import TranslationPrecision
 from docaps.corpus.contrastive import ContrastiveItem, ContrastiveSet, GenerativeItem, SetOptions, read_set
 from docaps.corpus.contrastive.contrastive_set import AnyItem, spread, with_other_histories, without_history
 from docaps.diagnosis import TranslationsShown
@@ -17,12 +20,13 @@ from docaps.errors import DocapsError, RunError
 from docaps.evaluation.contrastive import measure_accuracy
 from docaps.evaluation.intervals import LEVEL
 from docaps.files import read_json, write_json
+from docaps.model.mixed_precision import choose_device, choose_translation_precision
 from docaps.runs.card import write_card
 from docaps.runs.contrastive_results import is_contrastive_result
 from docaps.runs.directory import open_run
 from docaps.runs.grid_results import read_grids, runs_of
 from docaps.runs.measured_results import read_measured
-from docaps.translation.trained_model import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, describe_precision, load_trained
 
 History = Literal["own", "none", "shuffled"]
 HISTORY_OPTIONS: dict[History, list[str]] = {"own": [], "none": ["--no-context"], "shuffled": ["--shuffled"]}
@@ -41,14 +45,15 @@ def contrast_run(
     examples: int = 0,
     keep: str | None = None,
     translations: TranslationsShown = "reference",
+    precision: TranslationPrecision | torch.dtype = "float32",
 ) -> dict[str, Any]:
     """Test a finished run on the set `name` at `path`; `context` says where ContraPro's histories are.
 
-    With `keep`, the result is stored in the run under that name; a stored result of the same items and weights is
-    returned as it is.
+    With `keep`, the result is stored in the run under that name; a stored result of the same items and weights, in the
+    same precision, is returned as it is.
     """
     stored = _stored_path(run, keep, history, limit) if keep is not None else None
-    trained = load_trained(run)
+    trained = load_trained(run, precision)
     languages = trained.codec.source.code, trained.codec.target.code
     found = read_set(name, path, SetOptions(*languages, **context, without_history=history == "none"))
     items = choose_items(found, history, limit)
@@ -56,9 +61,11 @@ def contrast_run(
     shown = _translations_shown(trained, items, translations)
     signed = {"set": name, "items": len(items), "history": history, **fingerprint(open_run(run), items)}
     signed |= {"translations": shown} if translations == "own" else {}
+    signed |= {"precision": (named := describe_precision(trained, open_run(run)))}
     identity = {
         "set": name,
         "history": history,
+        "precision": named,
         "signature": sign(signed),
         "search": {"beam": decoding.beam} if any(isinstance(item, GenerativeItem) for item in items) else None,
         "created": open_run(run).read()["created"],
@@ -68,26 +75,41 @@ def contrast_run(
     result = {**identity, "path": str(path), "files": found.files, "translations": shown}
     result |= summarise(answer_items(trained, items, decoding, translations), examples)
     if stored is not None:
-        options = {**context, "beam": beam, "keep": keep}
-        given = [[f"--{key.replace('_', '-')}", str(value)] for key, value in options.items() if value is not None]
-        words = ["docaps", "contrast", str(run), "--set", name, str(path), *HISTORY_OPTIONS[history]]
+        options = {**context, "beam": beam, "keep": keep, "precision": str(trained.writes_in).removeprefix("torch.")}
+        words = [str(run), "--set", name, str(path), *HISTORY_OPTIONS[history]]
         words += ["--translations", translations] if translations == "own" else []
-        result["command"] = shlex.join([*words, *(word for option in given for word in option)])
+        result["command"] = _command(words, options)
         stored.parent.mkdir(exist_ok=True)
         write_json(stored, result)
         write_card(open_run(run))
     return result
 
 
+def _command(words: Sequence[str], options: Mapping[str, object]) -> str:
+    """Return the command that repeats a test."""
+    given = [[f"--{key.replace('_', '-')}", str(value)] for key, value in options.items() if value is not None]
+    return shlex.join(["docaps", "contrast", *words, *(word for option in given for word in option)])
+
+
 def contrast_grid(
-    directory: Path, name: str, path: Path, context: Mapping[str, Any], *, keep: str, beam: int | None = None
+    directory: Path,
+    name: str,
+    path: Path,
+    context: Mapping[str, Any],
+    *,
+    keep: str,
+    beam: int | None = None,
+    precision: TranslationPrecision = "float32",
 ) -> list[dict[str, Any]]:
     """Test every finished run of a grid with its own history, with none and with another's, and store the results.
+
+    `auto` is the same precision for all runs, so never int8, which was perhaps checked for some of them.
 
     A run that looks at no history is tested once; trials, by which settings are chosen, are not tested. A failed run
     is reported when the others are done. The grid's results must be up to date, for they list its runs.
     """
     found, faults = list[dict[str, Any]](), list[DocapsError]()
+    same = choose_translation_precision(precision, choose_device())
     for run in runs_of(directory, read_grids(directory)):
         measured = read_measured(open_run(run))
         if measured is None or "test" not in measured["parts"]:  # a trial
@@ -95,7 +117,7 @@ def contrast_grid(
         try:
             histories: Sequence[History] = ("own", "none", "shuffled") if load_trained(run).model.history else ("own",)
             for history in histories:
-                result = contrast_run(run, name, path, context, history=history, beam=beam, keep=keep)
+                result = contrast_run(run, name, path, context, history=history, beam=beam, keep=keep, precision=same)
                 found.append({"run": str(run), **result})
         except DocapsError as fault:
             faults.append(fault)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from docaps import progress
-from docaps.config import DecodingSettings
+from docaps.config import DecodingSettings, TranslationPrecision
 from docaps.corpus.documents import count_sentences
 from docaps.diagnosis import DiagnosisOptions
 from docaps.diagnosis.ablation import AblatedModel, ablate, pool
@@ -23,7 +23,7 @@ from docaps.diagnosis.verdict import judge
 from docaps.errors import CorpusError, RunError
 from docaps.files import sha256
 from docaps.runs.directory import Run, open_run
-from docaps.translation.trained_model import TrainedModel, load_trained
+from docaps.translation.trained_model import TrainedModel, describe_precision, load_trained
 
 FILE = "diagnosis.json"
 VERSION = 2
@@ -36,9 +36,10 @@ def diagnose_run(
     *,
     against: Path | None = None,
     beam: int | None = None,
+    precision: TranslationPrecision = "float32",
 ) -> dict[str, Any]:
     """Diagnose a finished run; by default, against the sentence model it started from."""
-    run, trained = open_run(path), load_trained(path)
+    run, trained = open_run(path), load_trained(path, precision)
     if not trained.model.history:
         raise RunError(
             "the run looks at no earlier sentence, so there is no use of context to diagnose: name a document model, "
@@ -50,13 +51,16 @@ def diagnose_run(
     if other is None:
         progress.say(f"{run.path}: the sentence model it started from is not beside it; name one with --against RUN")
     decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
-    found = diagnose(trained, load_trained(other) if other else None, data, options, decoding)
+    # In the same precision: models compared in two would differ by it.
+    compared = load_trained(other, trained.writes_in) if other else None
+    found, named = diagnose(trained, compared, data, options, decoding), describe_precision(trained, run)
     signed = {
         **{"documents": len(data.documents), "items": len(data.items)},
         **fingerprint(run, [*data.documents, *data.items]),
         **{"beam": decoding.beam if options.bleu else "-", "shuffles": options.shuffles, "seed": options.seed},
         **({"annotations": sha256(data_options.annotations)[:12]} if data_options.annotations else {}),
         **({"translations": options.translations} if trained.model.view.translations else {}),
+        "precision": named,
     }
     return {
         "version": VERSION,
@@ -64,6 +68,7 @@ def diagnose_run(
         "history": trained.model.history,
         "against": None if other is None else _describe(open_run(other)) | {"given": against is not None},
         **found,
+        "precision": named,
         "signature": sign(signed),
     }
 

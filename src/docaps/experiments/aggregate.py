@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 from docaps import progress
 from docaps.diagnosis.evidence import compare_likelihoods
 from docaps.errors import RunError
-from docaps.evaluation import DRAWS, SEED, EvaluationOptions
-from docaps.evaluation.compare import choose_metrics
+from docaps.evaluation import DRAWS, SEED
 from docaps.evaluation.intervals import Table, mean_over_seeds, score_interval
 from docaps.evaluation.significance import compare
-from docaps.experiments.grid import Cell, Grid, read_request
-from docaps.experiments.measure import LEARNT, PROBED_ITEMS, steps_to_learn
+from docaps.evaluation.translation_metrics import Metric
+from docaps.experiments.grid import ONE_MODEL, Cell, Grid, read_request
+from docaps.experiments.measure import LEARNT, PROBED_ITEMS, metrics_of, steps_to_learn
 from docaps.experiments.rows import LAYOUTS, SENTENCE, GridRow
 from docaps.experiments.runner import CellState, command_for, state_of
 from docaps.files import write_json
@@ -31,7 +32,7 @@ def aggregate_folder(directory: Path) -> list[dict[str, Any]]:
     recipe, source, extra = read_request(directory)
     found, seen = [], set[str]()
     for layout in LAYOUTS.values():
-        if layout.per_seed != source.per_seed:
+        if layout.per_seed != source.per_seed or (layout.shared_seed is not None) != bool(extra.get(ONE_MODEL)):
             continue
         own = layout.rows.keys() - seen  # rows shared with an earlier layout do not show that this one was started
         if any(any(directory.glob(f"seed-*/{name}/results.json")) for name in own):
@@ -42,7 +43,7 @@ def aggregate_folder(directory: Path) -> list[dict[str, Any]]:
 
 def aggregate_grid(grid: Grid) -> dict[str, Any]:
     """Aggregate all finished runs of a layout, of any seed, and write the result."""
-    with grid.locks.wait_for("numbers"):  # the first reader must not be the last writer
+    with grid.lock("numbers"):  # the first reader must not be the last writer
         found = _aggregate(grid)
         write_json(grid.results, found)
     return found
@@ -201,17 +202,36 @@ def _compare_scores(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRo
     counts = {row["row"]: {cell.seed: _read_counts(grid, cell) for cell in cells[row["row"]]} for row in rows}
     for row in rows:
         own, base = counts[row["row"]], counts.get(row["baseline"] or "", {})
-        shared = sorted(own.keys() & base.keys())
-        row["documents"] = {}
-        options = EvaluationOptions(language=_language(grid, cells[row["row"]]), metrics=tuple(row["means"]))
-        for metric in choose_metrics(options):
-            table = _pooled(grid, metric.key, own, sorted(own))
-            interval = score_interval(table, metric.score, draws=DRAWS, seed=SEED) if len(table) > 1 else None
-            row["documents"][metric.key] = interval
-            if shared:
-                before, after = (_pooled(grid, metric.key, tables, shared) for tables in (base, own))
-                difference = compare(before, after, metric.score, draws=DRAWS, seed=SEED)
-                row.setdefault("against", {})[metric.key] = asdict(difference)
+        metrics = [one for one in metrics_of(_language(grid, cells[row["row"]])) if one.key in row["means"]]
+        found = compare_counts(own, base, metrics, side_by_side=grid.layout.per_seed)
+        row["documents"] = {key: one["documents"] for key, one in found.items()}
+        if against := {key: one["against"] for key, one in found.items() if one["against"]}:
+            row["against"] = against
+
+
+def compare_counts(
+    own: Mapping[int, Mapping[str, Table]],
+    base: Mapping[int, Mapping[str, Table]],
+    metrics: Sequence[Metric],
+    *,
+    side_by_side: bool = False,
+) -> dict[str, dict[str, Any]]:
+    """Return the interval over documents of each metric, and its difference to the baseline on the seeds of both.
+
+    Runs are given by seed. Their counts are added up for each document or, if each seed has documents of its own,
+    `side_by_side`. Without a second document there is no interval, without a common seed no difference.
+    """
+    shared, found = sorted(own.keys() & base.keys()), {}
+    join = np.concatenate if side_by_side else partial(np.sum, axis=0)
+    for metric in metrics:
+        table = join([own[seed][metric.key] for seed in sorted(own)])
+        before, after = (join([runs[seed][metric.key] for seed in shared]) if shared else None for runs in (base, own))
+        interval = score_interval(table, metric.score, draws=DRAWS, seed=SEED) if len(table) > 1 else None
+        difference = None
+        if before is not None and after is not None:
+            difference = asdict(compare(before, after, metric.score, draws=DRAWS, seed=SEED))
+        found[metric.key] = {"documents": interval, "against": difference}
+    return found
 
 
 def _language(grid: Grid, cells: Sequence[Cell]) -> str:
@@ -222,7 +242,7 @@ def _language(grid: Grid, cells: Sequence[Cell]) -> str:
 def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], cells: CellsByRow) -> None:
     """Add to each row its perplexities with each history, and their significance."""
     found = {
-        name: {cell.seed: _read_tables(path) for cell in some if (path := grid.run(cell).likelihoods).exists()}
+        name: {cell.seed: read_counts(path) for cell in some if (path := grid.run(cell).likelihoods).exists()}
         for name, some in cells.items()
     }
     for row in rows:
@@ -234,15 +254,9 @@ def _compare_likelihoods(grid: Grid, rows: Sequence[dict[str, Any]], cells: Cell
 def _read_counts(grid: Grid, cell: Cell) -> dict[str, Table]:
     """Read the counts of the part that rows are compared on, or else of the only part."""
     run = grid.run(cell)
-    return _read_tables(path if (path := run.counts(grid.layout.part)).exists() else run.counts())
+    return read_counts(path if (path := run.counts(grid.layout.part)).exists() else run.counts())
 
 
-def _read_tables(path: Path) -> dict[str, Table]:
+def read_counts(path: Path) -> dict[str, Table]:
+    """Read counts by metric."""
     return {key: np.array(table, dtype=np.float64) for key, table in read_tables(path).items()}
-
-
-def _pooled(grid: Grid, metric: str, counts: Mapping[int, Mapping[str, Table]], seeds: Sequence[int]) -> Table:
-    """Pool the counts of seeds: added up for each document, or side by side if each seed has documents of its own."""
-    tables = [counts[seed][metric] for seed in seeds]
-    pooled: Table = np.concatenate(tables) if grid.layout.per_seed else np.sum(tables, axis=0)
-    return pooled

@@ -94,8 +94,20 @@ def _is_up_to_date(run: Run, request: Mapping[str, Any]) -> bool:
 def translate_part(
     run: Run, trained: TrainedModel, store: Store, part: Part, directory: Path, labels: Labels
 ) -> list[Document]:
-    """Translate a part of the corpus in the precision of the run's search; write the translations and their BLEU."""
-    decoding, documents = trained.decoding, store.raw(part)
+    """Translate a part of the corpus, and write the translations and their BLEU."""
+    return translate_documents(run, trained, store.raw(part), part, directory, labels)
+
+
+def translate_documents(
+    run: Run,
+    trained: TrainedModel,
+    documents: Sequence[ParallelDocument],
+    name: str,
+    directory: Path,
+    labels: Labels | None = None,
+) -> list[Document]:
+    """Translate documents in the precision of the run's search; write the translations and their BLEU."""
+    decoding, labels = trained.decoding, labels or {}
     model = trained if decoding.precision == "float32" else load_trained(run.path, decoding.precision)
     start = time.monotonic()
     translated = Translator(model).translate([Document(document.source) for document in documents])
@@ -104,7 +116,7 @@ def translate_part(
     references = [Document(document.target) for document in documents]
     precision = str(model.writes_in).removeprefix("torch.")
     scores = {
-        "set": part,
+        "set": name,
         "documents": len(documents),
         "sentences": count_sentences(documents),
         "bleu": asdict(bleu(list(all_sentences(hypotheses)), list(all_sentences(references)))),

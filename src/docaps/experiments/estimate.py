@@ -76,7 +76,8 @@ def _steps_to_measure(grid: Grid, cell: Cell, held_out: Mapping[str, int]) -> fl
     if cell.row is None:
         return 0.0
     run, dev = grid.run(cell), held_out.get("dev", 0)
-    translated = dev if grid.layout.skips_test(cell.row) else sum(held_out.values())
+    skipped = 0 if grid.layout.translates_dev else dev
+    translated = dev if grid.layout.skips_test(cell.row) else sum(held_out.values()) - skipped
     scored = grid.layout.compares_histories and not run.likelihoods.exists()
     return SENTENCE_IN_STEPS * translated * (not run.results.exists()) + SCORED_IN_STEPS * dev * scored
 
@@ -93,11 +94,11 @@ def threads_of(jobs: int) -> Iterator[None]:
 
 
 def seconds_in_all(costs: Sequence[Cost], jobs: int) -> float:
-    """Return the time for some workers: sentence models first, one a seed, then their rows, which share the workers."""
+    """Return the time for some workers: first sentence models, of each seed or one, then rows, which share workers."""
     first = sum(cost.seconds for cost in costs if cost.cell.row is None)
     rows = [cost.seconds for cost in costs if cost.cell.row is not None]
-    seeds = len({cost.cell.seed for cost in costs}) or 1
-    return first / min(jobs, seeds) + max([sum(rows) / jobs, *rows])
+    models = sum(cost.cell.row is None for cost in costs) or 1
+    return first / min(jobs, models) + max([sum(rows) / jobs, *rows])
 
 
 def disk_in_all(costs: Sequence[Cost], jobs: int) -> int:

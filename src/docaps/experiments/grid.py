@@ -1,16 +1,17 @@
-"""A grid of runs in a folder: one sentence model for each seed, and one run for each row and seed.
+"""A grid of runs in a folder: a sentence model for each seed or one for all, and a run for each row and seed.
 
 grid.json                  the request: recipe, corpus, steps; another request needs another folder
 corpus/, prepared/         mini-documents, if no prepared corpus was given; of `routing` and `rivals`, below seed-S/
-seed-S/sentence            the sentence model of a seed
+seed-S/sentence            the sentence model of a seed; of `series`, one for all seeds
 seed-S/ROW                 one run for each row
-locks/                     which process works on what (several processes and machines may share the folder)
-attempts/                  attempts that did not finish, and why
-logs/                      output of the workers
+locks/                     a file for each run, locked by the process that works on it
+attempts/                  attempts that failed, and why
+logs/                      output of the processes
 EXPERIMENT.json, .md       the numbers of all rows, and the same as a table
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from json import dumps, loads
 from pathlib import Path
@@ -24,9 +25,8 @@ from docaps.corpus.minidocs.phenomena import choose_phenomena
 from docaps.corpus.store import Store, open_store
 from docaps.errors import RunError
 from docaps.experiments import DOCUMENTS, PHENOMENA
-from docaps.experiments.grid_locks import LockFolder
 from docaps.experiments.rows import SENTENCE, GridLayout, GridRow
-from docaps.files import read_json, write_json
+from docaps.files import is_locked, locking, read_json, write_json
 from docaps.runs.card import flatten
 from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
@@ -35,6 +35,8 @@ VERSION = 2
 """Version of grid.json."""
 CHANGED = {"han", "han-joint"}
 """Rows that had other stages in version 1: `han` both sides at once, `han-joint` a whole stage after han-encoder."""
+ONE_MODEL = "one_sentence_model"
+"""The key of grid.json that says that the rows of all seeds start from one sentence model."""
 SHOWN = 6
 """Differences of settings that an error lists."""
 
@@ -94,9 +96,18 @@ class Grid:
         return self.directory / f"{self.layout.name}.json"
 
     @property
-    def locks(self) -> LockFolder:
-        """The locks of its cells."""
-        return LockFolder(self.directory / "locks")
+    def locks(self) -> Path:
+        """Path of the locks."""
+        return self.directory / "locks"
+
+    def lock(self, name: str) -> AbstractContextManager[bool]:
+        """Wait for a lock of the folder and hold it; the system frees it when the process ends, however that ends."""
+        self.locks.mkdir(parents=True, exist_ok=True)
+        return locking(self.locks / f"{name}.lock")
+
+    def is_running(self, cell: "Cell") -> bool:
+        """Return whether a process works on a cell."""
+        return is_locked(self.locks / f"{cell.key}.lock")
 
     @property
     def rows(self) -> list[GridRow]:
@@ -108,18 +119,34 @@ class Grid:
 
     def cells(self) -> Iterator[Cell]:
         """Iterate over all runs, each after the one that it starts from."""
-        for seed in self.seeds:
-            yield Cell(seed, None)
-            yield from (Cell(seed, row) for row in self.rows)
+        models = dict.fromkeys(map(self.layout.model_seed, self.seeds))
+        for seed in dict.fromkeys((*models, *self.seeds)):
+            if seed in models:
+                yield Cell(seed, None)
+            if seed in self.seeds:
+                yield from (Cell(seed, row) for row in self.rows if self._is_trained(row, seed))
+
+    def _is_trained(self, row: GridRow, seed: int) -> bool:
+        """Return whether a row is trained with a seed: with any, if it was named."""
+        return self.only is not None or row.name not in self.layout.once or seed == self.layout.shared_seed
 
     def in_order(self) -> list[Cell]:
-        """List all runs in the order to start them: sentence models, because rows wait for them, then long rows."""
+        """List all runs in the order to start them: sentence models, because rows wait for them, then long rows.
+
+        Rows that are trained once come last: they are what is cut if time is short.
+        """
         # A long row started last would keep one worker busy and the others idle.
-        return sorted(self.cells(), key=lambda cell: (cell.row is not None, -self.steps_of(cell)))
+        return sorted(
+            self.cells(),
+            key=lambda cell: (cell.row is not None, cell.name in self.layout.once, -self.steps_of(cell)),
+        )
 
     def predecessor(self, cell: Cell) -> Cell | None:
         """Return the cell whose model a cell starts from; None for a sentence model."""
-        return None if cell.row is None else Cell(cell.seed, self.layout.rows.get(cell.row.starts_from))
+        if cell.row is None:
+            return None
+        first = self.layout.rows.get(cell.row.starts_from)
+        return Cell(cell.seed if first else self.layout.model_seed(cell.seed), first)
 
     def run(self, cell: Cell) -> Run:
         """Return the run directory of a cell."""
@@ -180,7 +207,8 @@ class Grid:
     def describe(self) -> dict[str, Any]:
         """Return what distinguishes grids; layouts, rows and seeds may be added later."""
         recipe = self.recipe.model_copy(update={"seed": 0}).model_dump(mode="json")
-        return {"version": VERSION, "recipe": recipe, "corpus": self.describe_corpus()}
+        shared = {ONE_MODEL: True} if self.layout.shared_seed is not None else {}
+        return {"version": VERSION, "recipe": recipe, "corpus": self.describe_corpus(), **shared}
 
 
 def shape(recipe: Recipe, steps: int | None, check_every: int | None = None) -> Recipe:
@@ -235,13 +263,13 @@ def check_request(grid: Grid) -> None:
     folder, wanted = grid.directory, _without_path(grid.describe())
     if grid.request.exists():
         stored = _upgrade(_without_path(read_json(grid.request, error=RunError)), grid)
-        others = {name: value for name, value in wanted.items() if name != "recipe"}
+        others = {name: wanted.get(name) for name in {**wanted, ONE_MODEL: None} if name != "recipe"}
         if differences := list_differences(stored, grid.recipe.model_copy(update={"seed": 0}), others):
             what = describe_differences(differences)
             raise RunError(f"a grid with other settings is here: choose another --dir ({what})", path=folder)
     elif (folder / "request.json").exists():
         raise RunError("a comparison of docaps 0.1, which cannot be continued: choose another --dir", path=folder)
-    elif folder.exists() and (not folder.is_dir() or any(path != grid.locks.folder for path in folder.iterdir())):
+    elif folder.exists() and (not folder.is_dir() or any(path != grid.locks for path in folder.iterdir())):
         raise RunError("exists and is not a grid: choose another --dir", path=folder)
 
 
@@ -264,7 +292,7 @@ def _without_path(request: Any) -> Any:
 
 def write_request(grid: Grid) -> None:
     """Store the request, once; of two that start a grid at the same moment, the second must agree."""
-    with grid.locks.wait_for("request"):
+    with grid.lock("request"):
         if grid.request.exists():
             check_request(grid)
         else:

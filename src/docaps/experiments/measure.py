@@ -29,8 +29,9 @@ from docaps.errors import RunError
 from docaps.evaluation import EvaluationOptions
 from docaps.evaluation.compare import choose_metrics
 from docaps.evaluation.contrastive import accuracy
+from docaps.evaluation.intervals import Table
 from docaps.evaluation.significance import score_of
-from docaps.evaluation.translation_metrics import bleu
+from docaps.evaluation.translation_metrics import Metric, bleu
 from docaps.experiments.assess import Labels, assess, translate_part
 from docaps.files import replacing_directory, write_json
 from docaps.model.builders import build_model, dropout_rates
@@ -56,7 +57,15 @@ ROUNDS, STEPS = 5, 4
 """Measurements of training speed, and steps of each."""
 
 
-def measure(run: Run, store: Store, *, labels: Labels | None = None, command: str = "", trial: bool = False) -> None:
+def measure(
+    run: Run,
+    store: Store,
+    *,
+    labels: Labels | None = None,
+    command: str = "",
+    trial: bool = False,
+    dev: bool = True,
+) -> None:
     """Measure a finished run (a trial: on the development part only) once; `results.json` is written last."""
     if run.results.exists():
         return
@@ -64,7 +73,7 @@ def measure(run: Run, store: Store, *, labels: Labels | None = None, command: st
     if not trial:
         assess(run, store, labels=labels)
         parts["test"] = run.assessment
-    if trial or (store.has("dev") and store.has("test")):
+    if trial or (dev and store.has("dev") and store.has("test")):
         parts["dev"] = run.held_out_dev
         if not (run.held_out_dev / "translations.jsonl").exists():
             with replacing_directory(run.held_out_dev, own=HELD_OUT_FILES, error=RunError) as directory:
@@ -87,12 +96,9 @@ def measured_hash(run: Run) -> str | None:
 
 def _write_results(run: Run, store: Store, parts: Mapping[str, Path], command: str) -> None:
     """Score the translations in folders, and write the scores with all that they depend on."""
-    supported = choose_metrics(EvaluationOptions(language=str(store.manifest["settings"]["target_language"])))
-    metrics, found = [metric for metric in supported if metric.key in METRICS], {}
+    metrics, found = metrics_of(str(store.manifest["settings"]["target_language"])), {}
     for part, folder in parts.items():
-        documents = read_translations(folder / "translations.jsonl")
-        sides = [Document(one.hypothesis) for one in documents], [Document(one.reference) for one in documents]
-        counts = {metric.key: metric.count(*sides) for metric in metrics}
+        counts = count_translations(folder / "translations.jsonl", metrics)
         write_json(run.counts(part), {key: table.tolist() for key, table in counts.items()})
         scores = {
             one.key: {"name": one.name, "score": score_of(counts[one.key], one.score), "signature": one.signature}
@@ -110,6 +116,19 @@ def _write_results(run: Run, store: Store, parts: Mapping[str, Path], command: s
         "machine": describe_machine(),
     }
     write_json(run.results, results)
+
+
+def metrics_of(language: str) -> list[Metric]:
+    """Return the metrics of experiments that exist for a target language."""
+    supported = choose_metrics(EvaluationOptions(language=language))
+    return [metric for metric in supported if metric.key in METRICS]
+
+
+def count_translations(path: Path, metrics: Sequence[Metric]) -> dict[str, Table]:
+    """Return the counts of each translated document in a file, by metric."""
+    documents = read_translations(path)
+    sides = [Document(one.hypothesis) for one in documents], [Document(one.reference) for one in documents]
+    return {metric.key: metric.count(*sides) for metric in metrics}
 
 
 def describe_data(store: Store) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def provide_corpora(grid: Grid) -> dict[int, Store]:
     """Return the corpus for each seed of a grid; mini-documents are generated and prepared unless they exist."""
     seeds = list(grid.seeds)
     if grid.source.corpus is None:
-        with grid.locks.wait_for("corpus"):
+        with grid.lock("corpus"):
             for seed in seeds if grid.layout.per_seed else seeds[:1]:
                 make_minidocs(grid, grid.corpus_home(seed), seed)
     return {seed: grid.store(seed) for seed in seeds} if grid.layout.per_seed else dict.fromkeys(seeds, grid.store())

@@ -1,4 +1,4 @@
-"""Precision check: BLEU and speed of a model in float32, bfloat16 and int8; `auto` uses int8 only after it passed."""
+"""Precision check: BLEU, speed and perplexity in float32, bfloat16 and int8; `auto` uses int8 only after it passed."""
 
 import time
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from docaps.files import sha256, write_json
 from docaps.model.fast.calibration import observe, ranges_of, write_ranges
 from docaps.model.fast.packing import Ranges, pack
 from docaps.runs.directory import open_run
+from docaps.translation.scoring import Likelihood, score_documents
 from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
@@ -31,6 +32,8 @@ class PrecisionResult:
     loss: float
     sentences_per_second: float
     good: bool
+    perplexity: float | None = None
+    """Of the references; None without any word."""
     calibrated: bool = False
     """Whether int8 rounded by calibrated ranges."""
 
@@ -76,11 +79,12 @@ def find_ranges(plain: TrainedModel, documents: Sequence[Document]) -> Ranges:
 def _measure(
     trained: TrainedModel, pairs: Sequence[ParallelDocument], base: PrecisionResult | None = None
 ) -> PrecisionResult:
-    """Translate in one precision and measure BLEU, loss and speed."""
+    """Translate and score in one precision: measure BLEU, loss, speed and perplexity."""
     start = time.monotonic()
     translated = Translator(trained).translate(Document(pair.source) for pair in pairs)
     speed = count_sentences(pairs) / max(time.monotonic() - start, 1e-9)
     texts = [sentence.text for document in translated for sentence in document]
     score = bleu(texts, [sentence for pair in pairs for sentence in pair.target]).score
     loss = 0.0 if base is None else base.bleu - score
-    return PrecisionResult(score, loss, speed, loss <= LARGEST_LOSS)
+    likelihoods = (one for _, scored in score_documents(trained, pairs) for one in scored)
+    return PrecisionResult(score, loss, speed, loss <= LARGEST_LOSS, sum(likelihoods, Likelihood()).perplexity)

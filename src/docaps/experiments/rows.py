@@ -76,6 +76,14 @@ PAPER_SIZES = {"history.sentences": 3, "qcn.capsules": 4, "qcn.rounds": 4}
 """The paper's choice; each figure varies one of them."""
 
 
+_STATES = {
+    **{"context.start": "copied", "qcn.reads": "states", "qcn.gradient_to_states": True, "qcn.start": "identity"},
+    "qcn.attends": "both",
+}
+_AT_DECODER = _STATES | {"qcn.attends": "decoder", "qcn.current": True}
+_BOTH_SIDES = _AT_DECODER | {"qcn.sides": "both", "qcn.distances": True}
+
+
 def _informed(
     name: str, title: str, system: Literal["han", "san"], starts_from: str = SENTENCE, **more: Any
 ) -> GridRow:
@@ -174,6 +182,18 @@ _TABLE = (
         {"concat.mode": "n-to-n", "concat.discount": 0.01, "concat.shift": 8, INHERITED_RATE: 1.0},
         {LEARNING_RATE: 2, STEPS: 2},
     ),
+    # The long comparison: what was most promising in trials, and the best rival as it is done today.
+    GridRow("qcn-states", "capsules of states, read by copied attention of encoder and decoder", changes=_STATES),
+    GridRow("qcn-decoder", "the same at the decoder, the sentence itself routed, too", changes=_AT_DECODER),
+    GridRow("qcn-target", "the same of both sides, with distances", changes=_BOTH_SIDES),
+    GridRow("qcn-target-shuffled", "control: qcn-target with other histories", "qcn-shuffled", _BOTH_SIDES),
+    GridRow(
+        "concat-discounted",
+        "concatenation, 2 to 2, discounted loss, shifted positions; in twice the steps, for windows hold two sentences",
+        "concat",
+        {"concat.mode": "n-to-n", "concat.discount": 0.01, "concat.shift": 8, "history.sentences": 1},
+        {STEPS: 2},
+    ),
     # The QCN with one setting changed: what the paper leaves open, and what may be chosen.
     GridRow("joint", "all history words routed at once", changes={"qcn.scope": "joint"}),
     GridRow("last", "gradient through the last iteration only", changes={"qcn.gradient": "last"}),
@@ -248,6 +268,14 @@ class GridLayout:
     """Steps between two checks of contrastive choices in training; None: no checks."""
     timed: bool = False
     """Whether training speed is measured as well."""
+    histories: bool = False
+    """Whether rows are compared by likelihood with each history, too."""
+    translates_dev: bool = True
+    """Whether the development part is translated as well."""
+    shared_seed: int | None = None
+    """The seed of the one sentence model that the rows of all seeds start from; None: each seed has its own."""
+    once: frozenset[str] = frozenset()
+    """Rows that are trained with the shared seed only, and last, unless they are named."""
 
     @property
     def per_seed(self) -> bool:
@@ -257,7 +285,11 @@ class GridLayout:
     @property
     def compares_histories(self) -> bool:
         """Whether rows are also compared by likelihood with each history, as trials are."""
-        return self.part == "dev"
+        return self.part == "dev" or self.histories
+
+    def model_seed(self, seed: int) -> int:
+        """Return the seed of the sentence model that the rows of a seed start from."""
+        return seed if self.shared_seed is None else self.shared_seed
 
     def skips_test(self, row: GridRow) -> bool:
         """Return whether a row never sees the test part: one for choosing settings, and not of Table 2."""
@@ -280,6 +312,8 @@ _NAMES = {
     "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-both han-at-once han-joint-first han-joint "
     "han-first han san-online san-sparse san-flat san-decoder san-offline san san-drafts concat-full-rate "
     "concat-2-to-2 concat-n qcn-shuffled qcn-noise",
+    "series": "transformer qcn-target qcn-target-shuffled concat-discounted qcn qcn-states qcn-decoder capsnet "
+    "han-first han zhang",
 }
 """The rows of experiments, in the order of their tables."""
 
@@ -297,6 +331,8 @@ def _figure(series: str, title: str, axis: str) -> GridLayout:
 
 _ON_DEMAND = frozenset({"zhang-all", "han-encoder"})
 _COSTLY = frozenset({"reg-centred", "reg-difference", "reg-infonce", "concat-n", *_LEVERS.split()})
+_MAIN = frozenset({"transformer", "qcn-target", "qcn-target-shuffled", "concat-discounted"})
+"""The rows of the long comparison that are trained with every seed."""
 _LAYOUTS = (
     _table("table2", "Table 2: the systems, and controls", "transformer", on_demand=_ON_DEMAND),
     _figure("history", "Figure 4: history sentences (M = 4, 4 iterations)", "history.sentences"),
@@ -305,5 +341,14 @@ _LAYOUTS = (
     _table("trials", "Trials: the QCN with one setting changed", "transformer", part="dev", on_demand=_COSTLY),
     _table("routing", "Routing: what the paper leaves open, one option at a time", "qcn", check_every=100),
     _table("rivals", "Rivals: the other systems, and controls", "transformer", check_every=100, timed=True),
+    _table(
+        "series",
+        "The long comparison",
+        "transformer",
+        histories=True,
+        translates_dev=False,
+        shared_seed=1,
+        once=frozenset(_NAMES["series"].split()) - _MAIN,
+    ),
 )
 LAYOUTS: Mapping[str, GridLayout] = {layout.name: layout for layout in _LAYOUTS}

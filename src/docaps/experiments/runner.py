@@ -1,9 +1,8 @@
-"""Run the cells of a grid: lock a free one, train it, measure it. A failed run is reported and retried once."""
+"""One cell of a grid: its state, its failed attempts, and how it is trained and measured."""
 
 import shlex
-import time
 import traceback
-from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,7 +13,6 @@ from docaps.corpus.store import Store
 from docaps.diagnosis.ablation import measure_likelihoods
 from docaps.errors import DocapsError, RunError
 from docaps.experiments.grid import Cell, Grid
-from docaps.experiments.grid_locks import POLL
 from docaps.experiments.measure import measure, relative_speed, watch_bleu, watch_choices
 from docaps.experiments.minicorpus import provide_corpora, read_labels
 from docaps.files import read_json, write_json
@@ -36,17 +34,12 @@ class CellState(StrEnum):
     OPEN = "to train"
     UNSCORED = "to score"
 
-    @property
-    def waits(self) -> bool:
-        """Whether the cell is unfinished and no process works on it."""
-        return self in (CellState.OPEN, CellState.UNSCORED)
-
 
 def state_of(grid: Grid, cell: Cell) -> CellState:
     """Return the state of a cell."""
     if grid.is_done(cell):
         return CellState.DONE
-    if grid.locks.owner(cell.key) is not None:
+    if grid.is_running(cell):
         return CellState.RUNNING
     if len(read_attempts(grid, cell)) >= TRIES:
         return CellState.FAILED
@@ -57,7 +50,7 @@ def state_of(grid: Grid, cell: Cell) -> CellState:
 
 
 def read_attempts(grid: Grid, cell: Cell) -> list[dict[str, str]]:
-    """Return the attempts at a cell that did not finish, each with its time and error."""
+    """Return the failed attempts at a cell, each with its time and error."""
     path = grid.attempts(cell)
     if not path.exists():
         return []
@@ -67,71 +60,49 @@ def read_attempts(grid: Grid, cell: Cell) -> list[dict[str, str]]:
         raise RunError(f"not a list of attempts: {fault.errors()[0]['msg']}: remove it", path=path) from None
 
 
+def note_attempt(grid: Grid, cell: Cell, error: str) -> None:
+    """Record an attempt that failed."""
+    write_json(grid.attempts(cell), [*read_attempts(grid, cell), {"at": now(), "error": error}])
+    progress.say(f"{cell.key}: failed: {error}")
+
+
 def clear_attempts(grid: Grid) -> None:
-    """Allow every cell that is not being worked on its tries again: the user has started the grid anew."""
+    """Allow every cell its tries again: the user has started the grid anew."""
     for cell in grid.cells():
-        if grid.locks.owner(cell.key) is None:
-            grid.attempts(cell).unlink(missing_ok=True)
+        grid.attempts(cell).unlink(missing_ok=True)
 
 
-def work(grid: Grid) -> None:
-    """Run free cells until none is left, and wait for those that other processes run."""
-    stores = provide_corpora(grid)
-    while True:
-        worked = [attempt(grid, cell, stores[cell.seed]) for cell in _candidates(grid)]
-        if any(worked):
-            continue
-        if not any(state_of(grid, cell) is CellState.RUNNING for cell in grid.cells()):
-            return
-        time.sleep(POLL)
+def run_cell(grid: Grid, cell: Cell) -> None:
+    """Train and measure a cell, unless it is finished; wait while another process works on it."""
+    if grid.is_running(cell):
+        progress.say(f"{cell.key}: another process works on it: waiting")
+    with grid.lock(cell.key):
+        if not grid.is_done(cell):
+            progress.say(f"{cell.key}: started")
+            train_and_measure(grid, cell, provide_corpora(replace(grid, seeds=(cell.seed,)))[cell.seed])
 
 
-def _candidates(grid: Grid) -> Iterator[Cell]:
-    """Iterate over the cells that can be run now: fresh ones first, those that failed once at the end."""
-    cells = grid.in_order()
-    for tried in range(TRIES):
-        for cell in cells:
-            first = grid.predecessor(cell)
-            ready = first is None or grid.is_done(first)
-            if ready and len(read_attempts(grid, cell)) == tried and not grid.is_done(cell):
-                yield cell
-
-
-def attempt(grid: Grid, cell: Cell, store: Store) -> bool:
-    """Run a cell unless another process does; return whether it was tried. An error is recorded, not raised."""
-    with grid.locks.hold(cell.key) as ours:
-        if not ours or grid.is_done(cell):
-            return False
-        earlier = read_attempts(grid, cell)
-        entry = {"at": now(), "error": "ended without notice"}
-        write_json(grid.attempts(cell), [*earlier, entry])
-        progress.say(f"{cell.key}: started" + (", second try" if earlier else ""))
-        try:
-            train_and_measure(grid, cell, store)
-        except KeyboardInterrupt:  # stopped, not failed
-            write_json(grid.attempts(cell), earlier)
-            raise
-        except Exception as fault:  # whatever it is, the other runs go on
-            expected = isinstance(fault, DocapsError | OSError)
-            entry["error"] = str(fault) if expected else "".join(traceback.format_exception(fault)).strip()
-            write_json(grid.attempts(cell), [*earlier, entry])
-            progress.say(f"{cell.key}: failed: {entry['error']}")
-        else:
-            grid.attempts(cell).unlink(missing_ok=True)
-    return True
+def describe_fault(fault: BaseException) -> str:
+    """Return the message of an error that is the user's to mend, and the traceback of any other."""
+    if isinstance(fault, DocapsError | OSError):
+        return str(fault)
+    return "".join(traceback.format_exception(fault)).strip()
 
 
 def train_and_measure(grid: Grid, cell: Cell, store: Store) -> None:
     """Train and measure a cell, from wherever it stands."""
     run, recipe, command = grid.run(cell), grid.recipe_of(cell), command_for(grid, cell)
-    probe = _probe(grid, cell, recipe, store)
-    train_recipe(recipe, store, run.path.parent, stages=[cell.name], probe=probe)
+    probe, first = _probe(grid, cell, recipe, store), grid.predecessor(cell)
+    # The run that a stage starts from is beside its own, unless it is that of another seed.
+    elsewhere = grid.run(first).path if first is not None and first.seed != cell.seed else None
+    train_recipe(recipe, store, run.path.parent, stages=[cell.name], init_from=elsewhere, probe=probe)
     if cell.row is not None:
         trial = grid.layout.skips_test(cell.row)
         if not run.results.exists():
             parts = "development part" if trial else "development and test parts"
             progress.say(f"{cell.key}: measured on the {parts}")
-        measure(run, store, labels=read_labels(grid, cell.seed), command=command, trial=trial)
+        labels = read_labels(grid, cell.seed)
+        measure(run, store, labels=labels, command=command, trial=trial, dev=grid.layout.translates_dev)
         if grid.layout.compares_histories:
             measure_likelihoods(run, store)
         if grid.layout.timed and not grid.speed(cell).exists():

@@ -5,15 +5,17 @@ without context, or a `TranslationModel` of its own. Weights are drawn in the or
 network, regulariser, layers.
 """
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from docaps.batches.windows import WHOLE
 from docaps.config import SYSTEMS, StageSettings, SystemSettings
-from docaps.config.model_settings import QcnSettings
+from docaps.config.model_settings import ModelSettings, QcnSettings
 from docaps.corpus.text.vocabulary import BOS, EOS, UNK
 from docaps.errors import ConfigError
 from docaps.model.context.capsule_transformer import CapsuleTransformer, Reading, SideCapsules
@@ -41,10 +43,8 @@ def build_model(
     build = system.load_builder()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        shape = Shape(
-            size=model.size, heads=model.heads, feed_forward=model.feed_forward, dropout=rates, norm=model.norm
-        )
-        embeddings = Embeddings(vocabulary=vocabulary, size=model.size, shared=model.embeddings == "shared")
+        shape, tables = shape_of(model, rates), model.embeddings
+        embeddings = Embeddings(vocabulary=vocabulary, size=model.size, tables=tables, bias=model.output_bias)
         backbone = Backbone(shape, model.encoder_layers, model.decoder_layers, embeddings)
         built = build(settings, backbone)
         if built is None or isinstance(built, Context):
@@ -58,9 +58,37 @@ def build_model(
     return built
 
 
+def shape_of(model: ModelSettings, dropout: DropoutRates) -> Shape:
+    """Return the shape that all layers share."""
+    return Shape(
+        size=model.size,
+        heads=model.heads,
+        feed_forward=model.feed_forward,
+        dropout=dropout,
+        norm=model.norm,
+        activation=model.activation,
+        positions=model.positions,
+        scaled=model.scale_embeddings,
+        epsilon=model.norm_epsilon,
+    )
+
+
+class WithoutDraws(TorchFunctionMode):
+    """Draw no weights: on the meta device even a product imports torch's compiler, which takes as long as torch."""
+
+    DRAWS = (torch.Tensor.uniform_, torch.Tensor.normal_, nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_)
+
+    def __torch_function__(self, call: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Leave the tensor of a call that draws random values as it is; do every other call."""
+        given = kwargs or {}
+        if call in self.DRAWS:
+            return given["tensor"] if "tensor" in given else args[0]
+        return call(*args, **given)
+
+
 def sketch_model(settings: SystemSettings, *, vocabulary: int) -> TranslationModel:
     """Build a model without values, which takes hardly any memory: its weights have names and shapes only."""
-    with torch.device("meta"):
+    with torch.device("meta"), WithoutDraws():
         return build_model(settings, vocabulary=vocabulary)
 
 

@@ -1,6 +1,7 @@
 """Hypotheses of a beam: what search asks of a decoder, and the choice of the best next words.
 
-Dimensions: B sentences, W hypotheses of each, R = B x W rows, C words asked for, P words of a chunk, G groups of words.
+Dimensions: B sentences, W hypotheses of each, R = B x W rows, C best words, E words asked for by their ids, P words of
+a chunk, G groups of words.
 """
 
 import itertools
@@ -42,14 +43,18 @@ class NextWords:
     log_probabilities: Float[Tensor, "R C"]
     words: Int[Tensor, "R C"]
     ending: Float[Tensor, " R"]
+    wanted: Float[Tensor, "R E"] | None = None
+    """Of the words that were asked for by their ids; PAD is impossible."""
 
 
 @runtime_checkable
 class Hypotheses(Protocol):
     """The decoder states of all hypotheses of a batch; every sentence has the same number of them, W."""
 
-    def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
-        """Append a word to each hypothesis and return the `count` best next words of each row."""
+    def extend(
+        self, words: Int[Tensor, "B W"], count: int, normalise: bool = True, wanted: Int[Tensor, "R E"] | None = None
+    ) -> NextWords:
+        """Append a word to each hypothesis and return the `count` best next words of each row, and the wanted ones."""
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
         """Replace each hypothesis by its parent, a hypothesis of the same sentence."""
@@ -81,29 +86,45 @@ Column = Float[Tensor, "R 1"]
 """A number for each row."""
 
 
-def best_words_of(states: Float[Tensor, "R D"], score: Score, count: int, normalise: bool = True) -> NextWords:
+def best_words_of(
+    states: Float[Tensor, "R D"],
+    score: Score,
+    count: int,
+    normalise: bool = True,
+    wanted: Int[Tensor, "R E"] | None = None,
+) -> NextWords:
     """Return the best next words for these states, scored a few rows and a chunk of words at a time."""
     parts = []
-    for rows in states.split(ROWS):
+    for start, rows in zip(range(0, max(1, len(states)), ROWS), states.split(ROWS), strict=True):
         chunks, scale = score(rows)
-        parts.append(best_words(chunks, count, scale, normalise))
+        own = None if wanted is None else wanted[start : start + ROWS]
+        parts.append(best_words(chunks, count, scale, normalise, own))
     if len(parts) == 1:
         return parts[0]
-    return NextWords(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(NextWords)))
+    names = [field.name for field in fields(NextWords) if wanted is not None or field.name != "wanted"]
+    return NextWords(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
 
 
-def best_words(chunks: Iterable[Tensor], count: int, scale: Column | None = None, normalise: bool = True) -> NextWords:
+def best_words(
+    chunks: Iterable[Tensor],
+    count: int,
+    scale: Column | None = None,
+    normalise: bool = True,
+    wanted: Int[Tensor, "R E"] | None = None,
+) -> NextWords:
     """Return the best next words, given the scores of all words in chunks, which are overwritten.
 
     `scale` is a positive factor by which each row's scores are still to be multiplied; it does not change their order.
     """
-    candidates, sums, offset, ending = [], [], 0, None
+    candidates, sums, asked, offset, ending = [], [], [], 0, None
     for scores in _joined(chunks):
         chunk = scores.float() if scores.dtype.itemsize == 2 else scores
         if ending is None:
             ending, never = chunk[:, EOS].clone(), chunk[:, NEVER_WRITTEN]
             chunk[:, NEVER_WRITTEN] = IMPOSSIBLE
             sums.append(never if scale is None else never * scale)  # their probability counts in the sum
+        if wanted is not None:
+            asked.append(_scores_of(wanted, chunk, offset))
         maxima, total = _maxima_and_sums(chunk, scale) if normalise else (_group_maxima(chunk), None)
         values, words = _candidates(chunk, maxima, count, offset)
         candidates.append((values, words))
@@ -113,12 +134,21 @@ def best_words(chunks: Iterable[Tensor], count: int, scale: Column | None = None
     assert ending is not None
     values, words = (torch.cat(parts, dim=1) for parts in zip(*candidates, strict=True))
     values, best = values.topk(min(count, values.shape[1]), dim=1)
+    found = [values, ending.unsqueeze(1), *([torch.stack(asked).amax(dim=0)] if asked else [])]
     if scale is not None:
-        values, ending = values * scale, ending * scale.squeeze(1)
+        found = [part * scale for part in found]
     if normalise:
-        total = torch.cat(sums, dim=1).logsumexp(dim=1)  # (R)
-        values, ending = values - total.unsqueeze(1), ending - total
-    return NextWords(values, words.gather(1, best), ending)
+        total = torch.cat(sums, dim=1).logsumexp(dim=1, keepdim=True)  # (R, 1)
+        found = [part - total for part in found]
+    values, ends, *others = found
+    return NextWords(values, words.gather(1, best), ends.squeeze(1), *others)
+
+
+def _scores_of(wanted: Int[Tensor, "R E"], scores: Float[Tensor, "R P"], offset: int) -> Float[Tensor, "R E"]:
+    """Return the scores of the wanted words that are in a chunk; others are impossible."""
+    places = wanted - offset
+    absent = (places < 0) | (places >= scores.shape[1])
+    return scores.gather(1, places.clamp(0, scores.shape[1] - 1)).masked_fill(absent, IMPOSSIBLE)
 
 
 def _joined(chunks: Iterable[Tensor]) -> Iterable[Tensor]:

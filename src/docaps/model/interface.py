@@ -7,10 +7,11 @@ A model of any class may be trained, searched and scored if it keeps this contra
 
 - Padding, the other rows of a batch, and target words after a position change nothing at that position.
 - A row whose history is empty is translated as by the same model without context.
-- `forward` on given target words and `decode_step`, word by word, score alike.
+- `forward` on given target words, `decode_step`, word by word, and `score_candidates` score alike.
 """
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -20,8 +21,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
+from docaps.batches.candidates import Candidates
 from docaps.batches.sampling import Sampling
 from docaps.batches.windows import View
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.context.sublayer import ContextMemory
 from docaps.model.fast.cross_entropy import word_log_probabilities
 from docaps.model.hypotheses import Hypotheses, NextWords, best_words
@@ -85,18 +88,24 @@ class Prediction:
     """The output layer's weight. All logits together are large, so callers compute only the part they need."""
     earlier: DiscountedWords | None = None
     """In training, if earlier translations are predicted as well."""
+    bias: Float[Tensor, " V"] | None = None
+    """The output layer's bias, if it has one."""
 
     @property
     def logits(self) -> Float[Tensor, "B T V"]:
         """The scores of all words at all positions, computed on access."""
-        return self.states if self.output is None else F.linear(self.states, self.output.to(self.states.dtype))
+        if self.output is None:
+            return self.states
+        bias = None if self.bias is None else self.bias.to(self.states.dtype)
+        return F.linear(self.states, self.output.to(self.states.dtype), bias)
 
     @torch.no_grad()
     def log_probabilities(self, words: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
         """Return the log-probability of the given word at each position, without holding all logits."""
         if self.output is None:
             return torch.log_softmax(self.states.float(), dim=-1).gather(-1, words.unsqueeze(-1)).squeeze(-1)
-        return word_log_probabilities(self.states.flatten(0, 1), self.output, words.flatten()).view(words.shape)
+        states = self.states.flatten(0, 1)
+        return word_log_probabilities(states, self.output, words.flatten(), bias=self.bias).view(words.shape)
 
 
 class TranslationModel(nn.Module, ABC):
@@ -140,6 +149,10 @@ class TranslationModel(nn.Module, ABC):
         """Correlate each source of a batch with each translation, for validation; None without a regulariser."""
         return None
 
+    def remembering(self) -> AbstractContextManager[None]:
+        """Return a block in which the model may remember what it reads of other sentences; by default nothing."""
+        return nullcontext()
+
     @abstractmethod
     def start(self, encoding: Encoding) -> DecoderState:
         """Return the state of a decoder that has written nothing yet."""
@@ -156,6 +169,14 @@ class TranslationModel(nn.Module, ABC):
     def forward(self, batch: Batch) -> Prediction:
         """Score `batch.target_output` (B, T) given `batch.target_input`, which is shifted right and begins with BOS."""
 
+    def score_candidates(self, batch: Batch, candidates: Candidates) -> Float[Tensor, "R T"]:
+        """Return the log-probability of each word of translations of the batch's sentences; 0 at padding.
+
+        By default each translation is a row of its own; a model may read its sentence and history once for all of them.
+        """
+        apart = candidates.apart(batch)
+        return self(apart).log_probabilities(apart.translations) * (apart.translations != PAD)  # type: ignore[no-any-return]
+
 
 class CopiedHypotheses:
     """Hypotheses of any model, one decoder row each; a row's state is copied when another hypothesis continues it."""
@@ -165,10 +186,12 @@ class CopiedHypotheses:
         self._state = model.start(encoding)
         self._width = 1
 
-    def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
+    def extend(
+        self, words: Int[Tensor, "B W"], count: int, normalise: bool = True, wanted: Int[Tensor, "R E"] | None = None
+    ) -> NextWords:
         """Append a word to each hypothesis and score the next ones."""
         logits, self._state = self._model.decode_step(words.flatten(), self._state)
-        return best_words([logits], count, normalise=normalise)
+        return best_words([logits], count, normalise=normalise, wanted=wanted)
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
         """Copy the rows of the parents."""

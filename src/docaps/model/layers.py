@@ -5,17 +5,19 @@ C keys, D model size, H heads, Dh size of a head, V vocabulary, R rows.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.batches.batch import Batch
+from docaps.config.model_settings import Activation, PositionLayout, Tables
 from docaps.model.fast.attention import Mask, Visible, attend
+from docaps.model.fast.cross_entropy import rescored_log_probabilities, word_log_probabilities
 from docaps.model.fast.dropout import Dropout
 from docaps.model.hypotheses import CHUNK, Rows
 from docaps.model.mixed_precision import to_autocast_dtype
@@ -61,7 +63,7 @@ class DropoutRates:
     attention: float
     """Of attention weights."""
     feed_forward: float
-    """Inside feed-forward networks, after the ReLU."""
+    """Inside feed-forward networks, after the activation."""
 
     @classmethod
     def everywhere(cls, rate: float) -> "DropoutRates":
@@ -71,13 +73,24 @@ class DropoutRates:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The dimensions and dropout rates that all layers of a Transformer share."""
+    """The dimensions, dropout rates and forms that all layers of a Transformer share."""
 
     size: int
     heads: int
     feed_forward: int
     dropout: DropoutRates
     norm: Literal["pre", "post"]
+    activation: Activation = "relu"
+    positions: PositionLayout = "vaswani"
+    scaled: bool = True
+    """Multiply word vectors by the root of the size."""
+    epsilon: float = 1e-5
+    """Layer norms add it to the variance."""
+
+    @property
+    def scale(self) -> float:
+        """The factor of word vectors in front of the layers."""
+        return math.sqrt(self.size) if self.scaled else 1.0
 
     def projection(self, *, bias: bool = True) -> nn.Linear:
         """Make a linear map of vectors."""
@@ -85,7 +98,7 @@ class Shape:
 
     def last_norm(self) -> nn.Module:
         """Make the norm after the last layer, which only `pre` needs."""
-        return nn.LayerNorm(self.size) if self.norm == "pre" else nn.Identity()
+        return nn.LayerNorm(self.size, eps=self.epsilon) if self.norm == "pre" else nn.Identity()
 
 
 def initialised(linear: nn.Linear) -> nn.Linear:
@@ -153,13 +166,17 @@ class Attention(nn.Module):
         return projected.view(*projected.shape[:2], self.heads, -1).transpose(1, 2)
 
 
+ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "swish": F.silu, "gelu": F.gelu}
+
+
 class FeedForward(nn.Module):
-    """Two linear maps with a ReLU (and dropout) between them, applied to each position."""
+    """Two linear maps with a ReLU or another activation (and dropout) between them, applied to each position."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.inner = nn.Linear(shape.size, shape.feed_forward)
         self.output = nn.Linear(shape.feed_forward, shape.size)
+        self.activation = shape.activation
         self.packed: nn.Module | None = None
         """Packed models only: both maps."""
         self.dropout = Dropout(shape.dropout.feed_forward)
@@ -170,7 +187,10 @@ class FeedForward(nn.Module):
         """Transform each position."""
         if self.packed is not None:
             return self.packed(states)  # type: ignore[no-any-return]
-        return self.output(self.dropout.relu(self.inner(states)))  # type: ignore[no-any-return]
+        inner = self.inner(states)
+        if self.activation == "relu":  # in one pass with dropout
+            return self.output(self.dropout.relu(inner))  # type: ignore[no-any-return]
+        return self.output(self.dropout(ACTIVATIONS[self.activation](inner)))  # type: ignore[no-any-return]
 
 
 class Gate(nn.Module):
@@ -195,7 +215,7 @@ class Residual(nn.Module):
 
     def __init__(self, shape: Shape, *, gate: bool = False) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(shape.size)
+        self.norm = nn.LayerNorm(shape.size, eps=shape.epsilon)
         self.dropout = Dropout(shape.dropout.sublayers)
         self.gate = Gate(size=shape.size) if gate else None
         self.norm_first = shape.norm == "pre"
@@ -216,23 +236,27 @@ class Positions(nn.Module):
 
     table: Tensor
 
-    def __init__(self, *, size: int, length: int = 256) -> None:
+    def __init__(self, *, size: int, length: int = 256, layout: PositionLayout = "vaswani") -> None:
         super().__init__()
-        self.size = size
-        self.register_buffer("table", sinusoids(length, size), persistent=False)
+        self.size, self.layout = size, layout
+        self.register_buffer("table", sinusoids(length, size, layout), persistent=False)
 
     def forward(self, length: int, first: int = 0) -> Float[Tensor, "L D"]:
         """Return the vectors of positions `first` to `first + length`."""
         if first + length > len(self.table):
-            self.table = sinusoids(2 * (first + length), self.size).to(self.table)
+            self.table = sinusoids(2 * (first + length), self.size, self.layout).to(self.table)
         return self.table[first : first + length]
 
 
-def sinusoids(length: int, size: int) -> Float[Tensor, "L D"]:
-    """Return a table of sines and cosines of falling frequency (Vaswani et al. 2017)."""
-    positions = torch.arange(length, dtype=torch.float32).unsqueeze(1)
-    frequencies = torch.exp(torch.arange(0, size, 2, dtype=torch.float32) * (-math.log(10_000) / size))
-    return torch.cat((torch.sin(positions * frequencies), torch.cos(positions * frequencies)), dim=1)
+def sinusoids(length: int, size: int, layout: PositionLayout = "vaswani") -> Float[Tensor, "L D"]:
+    """Return a table of sines, then cosines, of falling frequency (Vaswani et al. 2017; Marian has other steps)."""
+    if torch.get_default_device().type == "meta":  # see builders.sketch_model
+        return torch.empty(length, size)
+    # In float64: in float32 the error grows with the position, and at 500 it is 3e-5.
+    positions = torch.arange(length, dtype=torch.float64).unsqueeze(1)
+    steps = size if layout == "vaswani" else max(1, size - 2)
+    angles = positions * torch.exp(torch.arange(0, size, 2, dtype=torch.float64) * (-math.log(10_000) / steps))
+    return torch.cat((torch.sin(angles), torch.cos(angles)), dim=1).float()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +269,14 @@ class WordVectors:
 
 
 class Embeddings(nn.Module):
-    """Word embeddings of source and target, and the output layer: one shared table, or three."""
+    """Word embeddings of source and target, and the output layer: one shared table, two, or three."""
 
-    def __init__(self, *, vocabulary: int, size: int, shared: bool) -> None:
+    def __init__(self, *, vocabulary: int, size: int, tables: Tables, bias: bool = False) -> None:
         super().__init__()
         self.source = _embedding(vocabulary, size)
-        self.target = self.source if shared else _embedding(vocabulary, size)
-        self.output = self.source if shared else _embedding(vocabulary, size)
+        self.target = self.source if tables == "shared" else _embedding(vocabulary, size)
+        self.output = _embedding(vocabulary, size) if tables == "separate" else self.target
+        self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
         self.packed: nn.Module | None = None
         """Packed models only: the output layer."""
 
@@ -276,14 +301,37 @@ class Embeddings(nn.Module):
 
     def logits(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any V"]:
         """Score every word of the vocabulary."""
-        return F.linear(states, self.output.weight)
+        return F.linear(states, self.output.weight, self.bias)
+
+    def log_probabilities(self, states: Float[Tensor, "P D"], words: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
+        """Return the log-probability of a given word for each state; no gradient."""
+        if self.packed is None:
+            return word_log_probabilities(to_autocast_dtype(states), self.output.weight, words, bias=self.bias)
+        weight, bias = self.output.weight, self.bias
+        return rescored_log_probabilities(states, weight, words, self.packed, bias=bias)
 
     def score_chunks(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"] | None]:
         """Score every word, a chunk of the vocabulary at a time; also return a factor for each row, if one is left."""
         if self.packed is not None:
             return self.packed(states)  # type: ignore[no-any-return]
         states = to_autocast_dtype(states)
-        return (F.linear(states, part.to(states.dtype)) for part in self.output.weight.split(CHUNK)), None
+        parts = split_output(self.output.weight, self.bias)
+        return (multiply_as(states, *part) for part in parts), None
+
+
+def split_output(
+    weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None, chunk: int = CHUNK
+) -> Iterator[tuple[Float[Tensor, "P D"], Float[Tensor, " P"] | None]]:
+    """Cut an output layer into chunks of the vocabulary."""
+    parts = weight.split(chunk)
+    return zip(parts, [None] * len(parts) if bias is None else bias.split(chunk), strict=True)
+
+
+def multiply_as(
+    states: Float[Tensor, "*any D"], weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None
+) -> Float[Tensor, "*any V"]:
+    """Return the scores of words in the number format of the states."""
+    return F.linear(states, weight.to(states.dtype), None if bias is None else bias.to(states.dtype))
 
 
 def _embedding(vocabulary: int, size: int) -> nn.Embedding:

@@ -4,7 +4,6 @@ Reference: Vaswani et al. (2017); Yang et al. (2019), section 3.3. Dimensions: B
 length, K history sentences, N words of a history sentence, D model size, V vocabulary.
 """
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
@@ -14,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from docaps.batches.batch import Batch, with_end_marks
+from docaps.batches.candidates import Candidates
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.context.sublayer import Context, ContextMemory, ContextSublayer, ContextUse
 from docaps.model.context_statistics import trace_context
@@ -110,7 +110,7 @@ class DecoderLayer(nn.Module):
         def attend_to_written(inputs: Tensor) -> Tensor:
             nonlocal written
             queries, new = self.attention.project_self(inputs)
-            causal = written is None  # otherwise there is one new position, which may see all others
+            causal = written is None and written_mask is None  # otherwise new positions may see all others
             written = new if written is None else written.append(new)
             return self.attention.attend(queries, written, written_mask, causal)
 
@@ -147,7 +147,7 @@ class Transformer(TranslationModel):
     """An encoder and a decoder; with a context network, layers also attend to the history.
 
     Systems that need more than a context network override the hooks `_encode`, `_finish`, `_visible`, `_source_inputs`,
-    `_target_inputs` and `_with_step_positions`.
+    `_target_inputs`, `_with_step_positions` and `_place`.
     """
 
     def __init__(
@@ -159,9 +159,9 @@ class Transformer(TranslationModel):
         self.shuffled = context is not None and context.shuffled
         self.end_mark = context is not None and context.end_mark
         self.embeddings = backbone.embeddings
-        self.positions = Positions(size=shape.size)
+        self.positions = Positions(size=shape.size, layout=shape.positions)
         self.dropout = Dropout(shape.dropout.embeddings)
-        self.scale = math.sqrt(shape.size)
+        self.scale = shape.scale
         self.encoder = nn.ModuleList(
             EncoderLayer(shape, context.sublayer(shape) if context and context.encoder else None)
             for _ in range(backbone.encoder_layers)
@@ -285,6 +285,16 @@ class Transformer(TranslationModel):
         """Scale the vectors of new words and add the vectors of their position."""
         return torch.add(self.positions(1, state.position), words, alpha=self.scale)
 
+    def _place(
+        self,
+        words: Float[Tensor, "B L D"],
+        positions: Int[Tensor, "#B #L"],
+        state: TransformerState,  # noqa: ARG002
+    ) -> Float[Tensor, "B L D"]:
+        """Scale the vectors of words and add the vectors of their positions in translations."""
+        table = self.positions(int(positions.max()) + 1)
+        return torch.add(table[positions], words, alpha=self.scale)
+
     def _visible(self, state: TransformerState) -> Bool[Tensor, "B 1 L"] | None:  # noqa: ARG002
         """Return which of the words written may be attended to; None: all."""
         return None
@@ -311,7 +321,27 @@ class Transformer(TranslationModel):
         correlations = None
         if self.regulariser is not None and self.training:
             correlations = self.regulariser(*self._regulariser_inputs(batch, vectors, source, target))
-        return Prediction(to_autocast_dtype(states), correlations, self.embeddings.output.weight)
+        output = self.embeddings.output.weight
+        return Prediction(to_autocast_dtype(states), correlations, output, bias=self.embeddings.bias)
+
+    def score_candidates(self, batch: Batch, candidates: Candidates) -> Float[Tensor, "R T"]:
+        """Return the log-probability of each word of given translations; sentences and histories are read once."""
+        state = cast(TransformerState, self.start(self.encode(batch)))
+        inputs = self._place(self.embeddings.target(candidates.words), candidates.positions, state)
+        states = self._finish(self._decode(inputs, state, self._visible_candidates(candidates, state)), state)
+        mask = candidates.mask
+        found = self.embeddings.log_probabilities(states[mask], candidates.following[mask])
+        return candidates.by_translation(found.new_zeros(mask.shape).masked_scatter_(mask, found))
+
+    def _visible_candidates(self, candidates: Candidates, state: TransformerState) -> Mask | None:
+        """Return what each word of given translations may look at, behind what the decoder has read before."""
+        own, first = candidates.visible(), self._visible(state)
+        if first is None:
+            return own
+        length = candidates.words.shape[1]
+        if own is None:
+            own = first.new_ones(length, length).tril().expand(len(first), -1, -1)
+        return torch.cat((first[..., :-1].expand(-1, length, -1), own), dim=2)
 
     def correlate_pairs(self, batch: Batch) -> Float[Tensor, "B B"] | None:
         """Correlate the capsules of every source with those of every translation, if there is a regulariser."""

@@ -15,6 +15,7 @@ from docaps.errors import DocapsError
 from docaps.files import replacing
 from docaps.report.drawing.svg import COLOURS, LETTER, Panel, group, marker, number, rule, shape, text
 from docaps.report.page import anchors, read_asset
+from docaps.report.sections.endpoint_section import gain_panels
 from docaps.report.sections.experiment_results import KINDS, gain_panel, sweep_panels
 from docaps.report.sections.learning_curves import curve_panels
 from docaps.report.sections.routing_maps import routing_kinds, routing_steps
@@ -68,6 +69,8 @@ def _figures(results: Sequence[RunResults], grids: Sequence[Grid]) -> dict[str, 
     for grid, anchor in zip(grids, anchors(grids), strict=True):
         if grid.get("axis") and (sweep := sweep_panels(grid)):
             found[anchor] = compose(sweep, columns=2)
+        if (endpoints := grid.get("endpoints")) and (panels := gain_panels(endpoints)):
+            found[f"{anchor}-checkpoints"] = compose(panels, columns=2)
         if gain := gain_panel(grid):
             found[f"{anchor}-context-gain"] = compose([gain], legend=list(KINDS.values()))
     if curves := curve_panels(runs[:charted], labels, ""):

@@ -27,10 +27,11 @@ def metric_keys(grid: Grid) -> list[str]:
 
 def significance_mark(row: Row, key: str) -> str:
     """Mark a significant difference to the baseline of a row: * if both tests give p < 0.05, ** if p < 0.01."""
-    return _mark((row.get("against") or {}).get(key), SMALLEST)
+    return mark_of((row.get("against") or {}).get(key), SMALLEST)
 
 
-def _mark(against: Mapping[str, float] | None, smallest: float) -> str:
+def mark_of(against: Mapping[str, float] | None, smallest: float) -> str:
+    """Mark a difference that is significant by both tests, and large enough to be seen."""
     if against is None or abs(against["difference"]) < smallest:
         return ""
     worst = max(against["p_bootstrap"], against["p_randomisation"])
@@ -46,7 +47,8 @@ def as_rows(grid: Grid) -> tuple[list[str], list[list[str]]]:
 def grid_cells(grid: Grid) -> tuple[list[str], list[list[TableCell]]]:
     """Return header and rows of the table: name, perplexities of trials, scores, right choices, seeds."""
     keys, chosen = metric_keys(grid), any(row.get("choices") for row in grid["rows"])
-    histories = ("true", *OTHER_HISTORIES) if is_trial(grid) else ()
+    compared = is_trial(grid) or any(row.get("histories") for row in grid["rows"])
+    histories = ("true", *OTHER_HISTORIES) if compared else ()
     perplexities = ["perplexity", *(f"perplexity, {name}" for name in OTHER_HISTORIES.values())] if histories else []
     choices = ["right choices, %"] * chosen
     rows = [
@@ -88,7 +90,7 @@ def _perplexity_cell(row: Row, history: str) -> TableCell:
     found = (row.get("histories") or {}).get(history)
     if not found:
         return TableCell(MISSING)
-    mark = _mark(found["against"], SMALLEST / 10)
+    mark = mark_of(found["against"], SMALLEST / 10)
     return TableCell(f"{found['perplexity']:.3f}", mark=mark, title=_explain(found["against"], 3) if mark else "")
 
 

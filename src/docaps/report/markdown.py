@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from docaps.report.endpoint_tables import endpoints_as_markdown
 from docaps.report.grid_tables import as_rows, caption, state_unfinished
 from docaps.report.headline import state_alike_capsules, state_bleu, state_collapses, state_doubts, state_result
 from docaps.report.paper import FIGURES, is_table2, paper_columns, paper_scores, state_differences
@@ -42,7 +43,8 @@ def _grid(grid: Grid, results: Sequence[RunResults]) -> list[str]:
         corpora, notes = paper_columns(own), state_differences(grid, own)
         header = [*header, *(f"paper, {corpus}: {what}" for corpus in corpora for what in ("BLEU", "Meteor"))]
         rows = [[*cells, *paper_scores(row["row"], corpora)] for cells, row in zip(rows, grid["rows"], strict=True)]
-    return [f"## {grid['title']}", caption(grid), *state_unfinished(grid), *notes, markdown_table(header, rows)]
+    more = [endpoints_as_markdown(grid["endpoints"])] if "endpoints" in grid else []
+    return [f"## {grid['title']}", caption(grid), *state_unfinished(grid), *notes, markdown_table(header, rows), *more]
 
 
 def runs_table(results: Sequence[RunResults]) -> str:

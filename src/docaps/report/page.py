@@ -8,6 +8,7 @@ from markupsafe import Markup
 from docaps.report.headline import state_bleu, state_result
 from docaps.report.sections.context_use import diagnosis_section
 from docaps.report.sections.contrastive_choices import choices_section
+from docaps.report.sections.endpoint_section import endpoints_section
 from docaps.report.sections.experiment_results import grid_section
 from docaps.report.sections.learning_curves import curves_section
 from docaps.report.sections.provenance import data_section, provenance_section
@@ -26,6 +27,7 @@ _GRID_NAMES = {
     "trials": "Trials",
     "routing-options": "Routing options",
     "rivals": "Rivals",
+    "series": "The series",
 }
 
 
@@ -48,6 +50,7 @@ def build_page(
             (anchor, _GRID_NAMES.get(anchor, ""), grid_section(grid, own_runs(grid, results), anchor))
             for grid, anchor in zip(grids, anchors(grids), strict=True)
         ),
+        *((f"{one['experiment']}-endpoints", "Endpoints", endpoints_section(one)) for one in _endpoints(grids)),
         ("results", "Results", results_section(ordered, charted=charted)),
         ("scores", "Scores", Markup() if grids else scores_section(ordered)),
         ("choices", "Choices", choices_section(ordered, charted=charted)),
@@ -70,6 +73,11 @@ def build_page(
         script=Markup(read_asset("page.js")),
     )
     return str(page)
+
+
+def _endpoints(grids: Sequence[Grid]) -> list[Grid]:
+    """Return the endpoints of the grids that have any, once for each experiment."""
+    return list({one["experiment"]: one for grid in grids if (one := grid.get("endpoints"))}.values())
 
 
 def anchors(grids: Sequence[Grid]) -> list[str]:

@@ -36,16 +36,22 @@ def _what(run: RunResults) -> str:
         ("system", f"`{run.system}`"),
         ("input", "the sentence alone" if sees == "–" else f"the sentence and {sees}"),
         ("parameters", thousands(description.get("parameters"))),
-        ("trained", f"{thousands(description.get('steps'))} steps, {duration(description.get('seconds'))}"),
-        ("weights", str(description.get("weights", "of the last step"))),
-        ("initialised from", started),
-        ("seed", str(description.get("seed"))),
-        ("created", str(description.get("created"))),
     ]
-    return markdown_table(["", ""], facts)
+    if isinstance(imported := description.get("imported"), Mapping):
+        facts.append(("imported from", f"`{imported.get('from')}`, a model in the form of {imported.get('form')}"))
+    else:
+        facts += [
+            ("trained", f"{thousands(description.get('steps'))} steps, {duration(description.get('seconds'))}"),
+            ("weights", str(description.get("weights", "of the last step"))),
+            ("initialised from", started),
+            ("seed", str(description.get("seed"))),
+        ]
+    return markdown_table(["", ""], [*facts, ("created", str(description.get("created")))])
 
 
 def _data(run: RunResults) -> str:
+    if run.description.get("imported"):
+        return "It was trained elsewhere: its publisher says on what, and under which licence it may be used."
     lines = [f"Prepared corpus `{run.corpus.get('hash')}`."]
     data = run.measured.get("data") if run.measured else None
     if data:
@@ -97,6 +103,8 @@ def _limits(run: RunResults) -> str:
         "The model knows only the words and constructions of its training text.",
         "Its output can be fluent and wrong: have it checked where mistakes matter.",
     ]
+    if run.description.get("imported"):
+        limits[0] = "docaps did not measure it: text unlike that of its training will be translated worse."
     if is_control(run.system):
         limits.insert(0, "It is a control, trained with a wrong history, and not meant for use.")
     if run.status != "finished":

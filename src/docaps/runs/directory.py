@@ -5,6 +5,7 @@ metrics.jsonl       training log: losses of training and development, one object
 model.safetensors   the weights
 state.safetensors   during training: weights, optimiser and position in the corpus, to resume from
 snapshots/          during training: weights of earlier steps that the final model may be made of
+checkpoints/        weights of the steps that `keep_at` names, kept after training
 text/               how text becomes token ids: BPE codes, vocabulary, languages
 precision.json      translation quality in lower precision, if measured
 ranges.safetensors  activation ranges for int8
@@ -13,6 +14,8 @@ contrast/           kept results of contrastive sets: NAME.own.json, NAME.none.j
 tensorboard/        the training log for TensorBoard, if it is installed
 diagnosis.json      whether the model uses its context, with the evidence
 results.json        every score with its signature, data and machine; counts.json has the counts for significance tests
+endpoints/          `docaps endpoints`: PART/ with translations, scores and counts of a further test part;
+                    SET.items.json, answers to contrastive items; STEP.checkpoint.json
 held-out/dev/       translations, counts and, with each history, likelihoods of the documents of the development part
 MODEL_CARD.md       a summary for readers
 """
@@ -43,25 +46,30 @@ FINISHED = "finished"
 TRAINING = "training"
 INTERRUPTED = "interrupted"
 LOCK = ".lock"
+TAGS = ("formal", "informal")
+"""Tags in front of a source that say how its translation addresses people; they are marks of the vocabulary."""
 ASSESSMENT_FILES = (
     *("scores.json", "contrastive.json", "routing.json", "request.json", "speed.json"),
     "translations.jsonl",
 )
 HELD_OUT_FILES = ("translations.jsonl", "scores.json", "counts.json", "likelihoods.json")
+ENDPOINT_FILES = ("translations.jsonl", "scores.json", "counts.json", "request.json")
 _SNAPSHOT_FILES = ("snapshots/step-*.safetensors",)
 TRAINING_FILES = ("state.safetensors", *_SNAPSHOT_FILES)
 """What only an unfinished training needs."""
 _TEXT_FILES = (
     *("languages.json", "vocabulary.json", "bpe.codes", "sentencepiece.model"),
-    *("truecase.source.txt", "truecase.target.txt"),
+    *("truecase.source.txt", "truecase.target.txt", "words.source.txt", "source.spm", "target.spm"),
 )
 RUN_FILES = (
     *("run.json", "metrics.jsonl", "model.safetensors", "MODEL_CARD.md", "precision.json", "ranges.safetensors"),
     *("diagnosis.json", "results.json", "counts.json", *TRAINING_FILES, "tensorboard/events.out.tfevents.*"),
     *(f"contrast/*.{history}.json" for history in ("own", "none", "shuffled")),
-    *(f"text/{name}" for name in _TEXT_FILES),
+    *("checkpoints/step-*.safetensors", *(f"text/{name}" for name in _TEXT_FILES)),
     *(f"assessment/{name}" for name in ASSESSMENT_FILES),
     *(f"held-out/dev/{name}" for name in HELD_OUT_FILES),
+    *(f"endpoints/*/{name}" for name in ENDPOINT_FILES),
+    *(f"endpoints/{name}" for name in ("*.items.json", "*.checkpoint.json")),
 )
 """All files of a run, as patterns: only these are ever removed."""
 
@@ -101,6 +109,12 @@ class Run:
     card = PathInside("MODEL_CARD.md")
 
     tensorboard = PathInside("tensorboard")
+    checkpoints = PathInside("checkpoints")
+    endpoints = PathInside("endpoints")
+
+    def checkpoint(self, step: int) -> Path:
+        """Path of the weights of a step that `keep_at` names."""
+        return self.checkpoints / f"step-{step:08d}.safetensors"
 
     def counts(self, part: str = "test") -> Path:
         """Path of the counts per document from which scores are computed."""
@@ -171,7 +185,14 @@ class _RunDescription(StoredForm):
     settings: _RunSettings | None = None
     corpus: _RunCorpus | None = None
     annotations: dict[str, str] = Field(default_factory=dict)
+    tags: list[str] | None = None
     history: list[Table] = Field(default_factory=list)
+
+
+def learnt_tags(description: Mapping[str, Any]) -> list[str]:
+    """List the tags of sources that a run, or one that it started from, was trained with."""
+    stage = (description.get("settings") or {}).get("stage") or {}
+    return list(description.get("tags") or (TAGS if stage.get("formality") else ()))
 
 
 def migrate(description: Any, path: Path) -> dict[str, Any]:

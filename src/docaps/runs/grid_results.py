@@ -8,10 +8,11 @@ from pydantic import Field
 
 from docaps.errors import RunError
 from docaps.files import read_json
+from docaps.runs.endpoint_results import read_endpoints
 from docaps.runs.results import RunResults
 from docaps.runs.stored_forms import Natural, Seconds, StoredForm, check_form
 
-GRIDS = ("table2", "history", "capsules", "rounds", "trials", "routing", "rivals")
+GRIDS = ("table2", "history", "capsules", "rounds", "trials", "routing", "rivals", "series")
 _NEEDED = ("experiment", "title", "rows", "seeds", "recipe", "steps", "corpus", "baseline", "draws")
 _NEEDED_OF_ROWS = ("row", "title", "system", "runs", "means")
 Grid = Mapping[str, Any]
@@ -133,7 +134,11 @@ def _read_grid(path: Path) -> Grid:
     missing += [key for row in rows if isinstance(row, dict) for key in _NEEDED_OF_ROWS if key not in row]
     if missing:
         raise RunError(f"not the results of a grid: {', '.join(dict.fromkeys(missing))} missing", path=path)
-    return {**check_form(found, _Results, path, error=RunError), "folder": str(path.parent)}
+    grid = {**check_form(found, _Results, path, error=RunError), "folder": str(path.parent)}
+    endpoints = read_endpoints(path.parent)
+    if endpoints is not None and endpoints["experiment"] == grid["experiment"]:
+        grid["endpoints"] = endpoints
+    return grid
 
 
 def own_runs(grid: Grid, results: Sequence[RunResults]) -> list[RunResults]:

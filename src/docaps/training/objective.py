@@ -101,7 +101,8 @@ def _mean_cross_entropy(
 ) -> Float[Tensor, ""]:
     """Average over positions, by their shares if there are any; without an output layer, the states are logits."""
     if prediction.output is not None:
-        return linear_cross_entropy(states, prediction.output, words, smoothing=smoothing, shares=shares)
+        output, bias = prediction.output, prediction.bias
+        return linear_cross_entropy(states, output, words, smoothing=smoothing, shares=shares, bias=bias)
     exact = states.to(torch.promote_types(states.dtype, torch.float32))  # (P, V)
     if shares is None:
         return F.cross_entropy(exact, words, label_smoothing=smoothing)

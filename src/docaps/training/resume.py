@@ -12,7 +12,7 @@ from docaps.files import foreign_files, leftovers_of, remove_files
 from docaps.runs.directory import FINISHED, INTERRUPTED, LOCK, RUN_FILES, TRAINING, TRAINING_FILES, Run, locked, now
 from docaps.training.state import SavedState, TrainerState, read_state
 
-EXTENSIBLE = {"steps", "epochs", "budget", "patience", "log_every", "save_every"}
+EXTENSIBLE = {"steps", "epochs", "budget", "patience", "log_every", "save_every", "keep_at"}
 """Settings that may change when an unfinished stage is resumed: how long and how often, not what."""
 
 
@@ -86,7 +86,7 @@ class StageDirectory:
 
     def _check_folders(self) -> None:
         """Refuse links in place of folders: files outside of the run would be replaced and removed."""
-        for folder in (self.run.text, self.run.snapshots, self.run.tensorboard):
+        for folder in (self.run.text, self.run.snapshots, self.run.checkpoints, self.run.tensorboard):
             if folder.is_symlink():
                 raise RunError("is a symbolic link: put the folder itself here, or give --overwrite", path=folder)
 

@@ -14,6 +14,7 @@ from docaps.batches.sampling import Sampler, make_sampler
 from docaps.batches.stage_signals import count_signals, describe_signals, hash_annotations, read_signals
 from docaps.config import SYSTEMS, Recipe, StageSettings, SystemSettings, leave_out
 from docaps.corpus.store import Split, Store
+from docaps.corpus.text.codec import load_codec
 from docaps.errors import ConfigError, CorpusError
 from docaps.model.builders import build_model, count_parameters, dropout_rates
 from docaps.model.checkpoint import fill, read_weights, write_tensors
@@ -21,7 +22,7 @@ from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_device, choose_precision
 from docaps.model.transformer import Transformer
 from docaps.runs.card import flatten
-from docaps.runs.directory import Run, open_run, versions
+from docaps.runs.directory import TAGS, Run, learnt_tags, open_run, versions
 from docaps.runs.wording import listing
 from docaps.training.capsule_statistics import measure_capsules
 from docaps.training.distributed import SINGLE_PROCESS, ProcessGroup
@@ -32,6 +33,9 @@ from docaps.training.resume import RunRecord, StageDirectory, unknown_settings
 from docaps.training.retrieval import measure_retrieval
 from docaps.training.state import SavedState, Snapshots, TrainerState, save_state
 from docaps.training.trainer import Trainer, TrainerOutput
+
+FORMS = ("norm", "activation", "positions", "scale_embeddings", "heads", "norm_epsilon")
+"""Settings of a model that change what weights mean, but not their shapes."""
 
 
 def train_recipe(
@@ -176,6 +180,12 @@ class Stage:
         description = open_run(self._initial_run).read()
         return {"run": str(description.get("name")), "created": str(description.get("created"))}
 
+    def _list_tags(self) -> list[str]:
+        """List the tags of sources that this stage, or one that it starts from, is trained with."""
+        if self.settings.formality is not None:
+            return list(TAGS)
+        return [] if self._initial_run is None else learnt_tags(open_run(self._initial_run).read())
+
     def _train(self, saved: SavedState | None, identity: Mapping[str, Any]) -> None:
         """Build the model, train it from the beginning or from a saved state, and write the finished run."""
         place = choose_device(self.group.local_rank)
@@ -230,6 +240,7 @@ class Stage:
                     f'from: set init_from, or {system.name}.memory = "current"'
                 )
             return model, ()
+        self.group.run_on_main(lambda: self._check_initial_run(path))
         report = fill(model, self.group.run_on_main(lambda: read_weights(open_run(path).weights)))
         copies = 0
         if system.context.start == "copied" and isinstance(model, Transformer):
@@ -239,6 +250,26 @@ class Stage:
             copied = f", {copies} context sub-layers start as copies of attention" if copies else ""
             progress.say(f"{self.name} starts from {path.name}: {report}{copied}")
         return model, report.taken
+
+    def _check_initial_run(self, path: Path) -> None:
+        """Refuse weights that would mean something else here: of another form of the model, or of other words."""
+        run = open_run(path)
+        stored = ((run.read().get("settings") or {}).get("system") or {}).get("model") or {}
+        for name in FORMS:
+            here = getattr(self.system.model, name)
+            if stored.get(name, here) != here:
+                raise ConfigError(
+                    f"model.{name} is {here!r}, but {stored[name]!r} in {path}, whose weights the stage "
+                    f"{self.name!r} starts from: leave it out of the recipe"
+                )
+        if not run.text.exists():
+            return
+        codec = load_codec(run.text)
+        if codec.kind == "marian" and codec.vocabulary.pieces != self.store.codec.vocabulary.pieces:
+            raise CorpusError(
+                f"the corpus was not prepared with the codec of {path}: prepare it with --codec {path}",
+                path=self.store.path,
+            )
 
     def _run_trainer(self, learner: Learner, device: Device, state: TrainerState) -> TrainerState:
         """Run the trainer over the corpus and return its last state."""
@@ -255,7 +286,11 @@ class Stage:
             output = None
             if group.is_main:
                 journal = stack.enter_context(open_journal(self.run, state))
-                output = TrainerOutput(journal, lambda tensors, now: save_state(self.run.state, tensors, now))
+                output = TrainerOutput(
+                    journal,
+                    lambda tensors, now: save_state(self.run.state, tensors, now),
+                    lambda weights, step: write_tensors(self.run.checkpoint(step), weights),
+                )
                 snapshots.prune(state)
             trainer = Trainer(
                 learner,
@@ -319,6 +354,7 @@ class Stage:
             "processes": self.group.size,
             "init_from": self.settings.init_from,
             "begun_from": identity["begun_from"],
+            **({"tags": tags} if (tags := self._list_tags()) else {}),
             "settings": identity["settings"],
             "versions": versions(),
             "corpus": identity["corpus"],

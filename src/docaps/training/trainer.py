@@ -34,6 +34,8 @@ class TrainerOutput:
 
     journal: TrainingJournal
     save: Callable[[Mapping[str, Tensor], TrainerState], None]
+    keep: Callable[[Mapping[str, Tensor], int], None] = lambda _, __: None
+    """Keeps the weights of a step for good."""
 
 
 @dataclass
@@ -79,6 +81,7 @@ class Trainer:
             reason = stop_reason(self.state, self.settings)
             self._validate_when_due(bool(reason))
             reason = reason or stop_reason(self.state, self.settings)
+            self._keep_when_due()
             if reason or (self.state.step and self.state.step % self.settings.save_every == 0):
                 self._save()
                 return_pages()  # batches of many shapes fragment memory
@@ -162,6 +165,13 @@ class Trainer:
                     self.snapshots.write(weights, state.step)
                 self.output.journal.write(state, numbers)
             self.state = state if kept is None else replace(state, snapshots=kept)
+
+    def _keep_when_due(self) -> None:
+        """Keep the weights of this step if the settings name it; a resumed training may write them again."""
+        if self.state.step in self.settings.kept_steps:
+            weights = self.learner.weights()
+            if self.output is not None:
+                self.output.keep(weights, self.state.step)
 
     def _save(self) -> None:
         """Write the state, then remove snapshots that only an older state needed."""

@@ -8,8 +8,9 @@ story.texts, story[1].score
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import overload
@@ -18,9 +19,14 @@ from docaps.config import DecodingSettings, TranslationPrecision
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.formats.text import split_sentences
 from docaps.errors import DocapsError
+from docaps.translation.glossary import Forms, Glossary, make_glossary
+from docaps.translation.glossary_files import read_glossary
 from docaps.translation.scoring import Likelihood, score_documents
-from docaps.translation.trained_model import TrainedModel, load_trained
-from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
+from docaps.translation.trained_model import Formality, TrainedModel, load_trained
+from docaps.translation.translator import Control, TranslatedSentence, TranslationOptions, Translator
+
+GlossaryLike = Glossary | Path | str | Mapping[str, Forms] | Iterable[tuple[Forms, Forms]]
+"""A glossary, the name of its file, or pairs of a term and its translation."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,6 +97,8 @@ class DocumentTranslator:
         beam: int | None = None,
         nbest: int = 1,
         routing: bool = False,
+        glossary: GlossaryLike | None = None,
+        formality: Formality | None = None,
     ) -> Translation:
         """Translate a document: one translated sentence for each sentence; an empty one stays empty.
 
@@ -101,18 +109,29 @@ class DocumentTranslator:
             beam: hypotheses kept at each step; 1 is greedy search. The default is the run's setting.
             nbest: how many translations of each sentence to return as `alternatives`.
             routing: whether to return the routing's traces of each history word.
+            glossary: terms that the translation must keep to: a glossary file, pairs of a term and its translation
+                (either may be a list of forms), or a glossary that was read before.
+            formality: how the translation addresses people, if the model learnt to choose.
         """
         source = Document(tuple(_checked(self.split(document) if isinstance(document, str) else document)))
         options = TranslationOptions(use_context, tuple(_checked(history)), routing)
-        ((_, found),) = self._translator(beam, nbest).stream([source], options)
+        control = self._control(glossary, formality)
+        ((_, found),) = self._translator(beam, nbest, control).stream([source], options)
         return Translation(source.sentences, found)
 
     def translate_documents(
-        self, documents: Iterable[Sequence[str]], *, use_context: bool = True, beam: int | None = None
+        self,
+        documents: Iterable[Sequence[str]],
+        *,
+        use_context: bool = True,
+        beam: int | None = None,
+        glossary: GlossaryLike | None = None,
+        formality: Formality | None = None,
     ) -> Iterator[Translation]:
         """Translate documents as they come, some thousand sentences at a time, in bounded memory."""
         sources = (Document(tuple(_checked(document))) for document in documents)
-        for document, found in self._translator(beam, 1).stream(sources, TranslationOptions(use_context)):
+        translator = self._translator(beam, 1, self._control(glossary, formality))
+        for document, found in translator.stream(sources, TranslationOptions(use_context)):
             yield Translation(document.sentences, found)
 
     def score(self, source: Sequence[str], target: Sequence[str], *, use_context: bool = True) -> list[Likelihood]:
@@ -127,13 +146,27 @@ class DocumentTranslator:
         """Split a text in the source language into sentences."""
         return [" ".join(sentence.split()) for sentence in split_sentences(text, self._trained.codec.source.code)]
 
-    def _translator(self, beam: int | None, nbest: int) -> Translator:
+    def glossary(self, terms: GlossaryLike) -> Glossary:
+        """Read a glossary for the model's language pair, for use in several calls."""
+        if isinstance(terms, Glossary):
+            return terms
+        if isinstance(terms, str | Path):
+            codec = self._trained.codec
+            return read_glossary(Path(terms), source=codec.source.code, target=codec.target.code)
+        return make_glossary(terms)
+
+    def _control(self, glossary: GlossaryLike | None, formality: Formality | None) -> Control:
+        """Return what translations must keep to."""
+        return Control(None if glossary is None else self.glossary(glossary), formality)
+
+    def _translator(self, beam: int | None, nbest: int, control: Control) -> Translator:
         """Return a translator with the run's settings, changed as a call asks for."""
         changes = {"beam": beam or max(self.decoding.beam, nbest), "nbest": nbest}
         decoding = DecodingSettings.model_validate(self.decoding.model_dump() | changes)
         if decoding.nbest > decoding.beam:
             raise DocapsError(f"nbest={nbest} needs a beam as wide: found beam={beam}")
-        return Translator(self._trained, decoding, warn=lambda message: warnings.warn(message, stacklevel=4))
+        warn = partial(warnings.warn, stacklevel=4)
+        return Translator(self._trained, decoding, control=control, warn=warn)
 
 
 def _checked(sentences: Sequence[object]) -> Iterator[str]:

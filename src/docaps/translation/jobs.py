@@ -8,78 +8,35 @@ the result is the same as without the interruption.
 import io
 import json
 import os
-import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from pydantic import ValidationError
 
-from docaps import progress
-from docaps.corpus.documents import Document
-from docaps.corpus.formats import format_translations, iterate_documents
-from docaps.corpus.formats.folder import list_files
-from docaps.corpus.formats.registry import DIRECTORY
-from docaps.corpus.formats.text_input import STDIN, Arrival
+from docaps.corpus.formats import encode_translations
+from docaps.corpus.formats.registry import find_format
+from docaps.corpus.formats.text_input import Arrival
+from docaps.corpus.formats.writing import encode_text
 from docaps.errors import DocapsError
-from docaps.files import naming, read_json, sha256, write_json
-from docaps.interruption import Interrupted, shielded
+from docaps.files import naming, read_json, write_json
+from docaps.interruption import Interrupted, shielded, signal_of
 from docaps.runs.stored_forms import Natural, StoredForm
+from docaps.translation.input_files import InputDocument, InputFiles, journal_of
 from docaps.translation.translator import Session, TranslatedSentence, TranslationOptions, Translator, as_row
 
 FIRST_WINDOW = 64
 """Sentences of the first window where a reader may be waiting; each window after it is twice as large, up to all."""
+SHARD = 1000
+"""Sentences of a window that one worker may translate: larger ones save padding (2 % of it), smaller ones share out."""
 TABLE_HEADING = ("document", "sentence", "rank", "score", "log_probability", "translation")
-SKIPPED = TranslatedSentence("", 0.0)
 
 OutputKind = Literal["text", "table", "json"]
 
 
-@dataclass(frozen=True, slots=True)
-class InputDocument(Document):
-    """A document, or a part of a long one, and the file it was read from."""
-
-    path: Path = STDIN
-
-
 Translated = tuple[InputDocument, tuple[TranslatedSentence, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class InputFiles:
-    """Files, directories or stdin, and how to read them."""
-
-    paths: Sequence[Path]
-    language: str
-    format: str | None = None
-    starts: Path | None = None
-
-    def documents(self, arrival: Arrival) -> Iterator[InputDocument]:
-        """Yield the documents of all files."""
-        for path in self.paths:
-            reading = iterate_documents(
-                path, format=self.format, language=self.language, starts=self.starts, running_text=True, arrival=arrival
-            )
-            for number, one in enumerate(reading):
-                if number == 0 and self.format is None and one.format == "text":
-                    hint = "name --format lines if it has one sentence a line"
-                    where = "stdin" if path == STDIN else path
-                    progress.say(f"{where}: read as running text and split into sentences; {hint}")
-                layout, file = one.layout, path
-                if layout is not None and layout.format == DIRECTORY:  # its files are written one by one, as lines
-                    layout, file = replace(layout, format="lines"), path / layout.details["name"]
-                yield InputDocument(one.sentences, one.id, one.paragraphs, layout, file)
-
-    def files(self) -> list[Path]:
-        """List the files, those of directories one by one."""
-        return [file for path in self.paths for file in (list_files(path) if path.is_dir() else [path])]
-
-    def describe(self) -> dict[str, Any]:
-        """Return what identifies the input, to refuse another on resuming; stdin and pipes are not checked."""
-        read = {str(path): sha256(path) if path.is_file() else "" for path in self.files()}
-        return {"input": read, "format": [self.format, str(self.starts) if self.starts else None]}
 
 
 def gather(
@@ -101,11 +58,6 @@ def gather(
         yield window
 
 
-def output_name(path: Path) -> str:
-    """Return the name of the translation of a file: its own, without the suffix of a compressed one."""
-    return path.name.removesuffix(".gz").removesuffix(".zst")
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """What to translate, how, and in which form to write it."""
@@ -114,48 +66,51 @@ class Job:
     translator: Translator
     options: TranslationOptions
     kind: OutputKind
-    target_language: str
     file_by_file: bool = False
     """Whether each input file has an output file of its own."""
+
+    @property
+    def window(self) -> int:
+        """Sentences of a window: more for models that wait for earlier translations, and so search few at a time."""
+        waits = self.translator.view(self.options).translations
+        return self.translator.window if waits else min(SHARD, self.translator.window)
 
     def run(self, output: "StreamOutput", *, skip: int = 0, promptly: bool = False, shown: bool = True) -> None:
         """Translate; `skip` windows are written already; `promptly`: do not wait long for slow input."""
         with self.translator.session(self.options, shown=shown) as session:
             translated = self._translate(session, output, skip, promptly)
-            for name, group in groupby(
-                translated, key=lambda one: output_name(one[0].path) if self.file_by_file else ""
-            ):
+            for name, group in groupby(translated, key=lambda one: one[0].name if self.file_by_file else ""):
                 output.begin(name)
-                for text in self._format(group):
-                    output.write(text)
+                for content in self._format(group):
+                    output.write(content)
                 output.end()
 
     def _translate(self, session: Session, output: "StreamOutput", skip: int, promptly: bool) -> Iterator[Translated]:
         """Yield translated documents; when the next is asked for, the text of those before is written."""
-        limit = self.translator.window
+        limit = self.window
         arrival = Arrival(min(FIRST_WINDOW, limit) if promptly else limit)
         if not promptly:
             arrival.disregard()
-        looks_ahead = self.translator.view(self.options).future > 0
-        windows = gather(self.inputs.documents(arrival), arrival, whole=looks_ahead)
-        for number, window in enumerate(windows, start=1):
-            if number <= skip:
-                session.skip(window)
-                sentences = [(SKIPPED,) * len(document.sentences) for document in window]
-            else:
-                sentences = session.translate(window)
+        view = self.translator.view(self.options)
+        whole = self.translator.whole or view.future > 0 or (view.translations and not promptly)
+        windows = gather(self.inputs.documents(arrival), arrival, whole=whole)
+        windows = map(output.checked, windows) if self.kind == "text" else windows
+        for number, (window, sentences) in enumerate(session.stream(windows, skip), start=1):
             output.skipping = number <= skip
             yield from zip(window, sentences, strict=True)
             output.commit(number)
             arrival.grow(limit)
         output.skipping = False
 
-    def _format(self, translated: Iterable[Translated]) -> Iterator[str]:
-        """Write the translations of one output as text, document by document."""
+    def _format(self, translated: Iterable[Translated]) -> Iterator[bytes]:
+        """Write the translations of one output, document by document."""
         if self.kind != "text":
-            return (format_json if self.kind == "json" else format_table)(translated)
-        pairs = ((document, [one.text for one in sentences]) for document, sentences in translated)
-        return format_translations(pairs, language=self.inputs.language, target_language=self.target_language)
+            return map(encode_text, (format_json if self.kind == "json" else format_table)(translated))
+        items = (
+            (document, [one.text for one in sentences], [one.alignment for one in sentences] if document.marks else ())
+            for document, sentences in translated
+        )
+        return encode_translations(items, **self.inputs.codes)
 
 
 def format_table(translated: Iterable[Translated]) -> Iterator[str]:
@@ -200,13 +155,20 @@ class StreamOutput:
     def __init__(self, file: io.BufferedIOBase) -> None:
         self._stream = file
 
+    def checked(self, documents: list[InputDocument]) -> list[InputDocument]:
+        """Return documents; refuse those whose translation a terminal cannot show."""
+        for name in {document.format for document in documents} if self._stream.isatty() else ():
+            if getattr(find_format(name), "binary", False):
+                raise DocapsError(f"the translation is a '{name}' file, not text for a terminal: name one with --out")
+        return documents
+
     def begin(self, name: str) -> None:
         """Go to the file of this name; a stream has none."""
 
-    def write(self, text: str) -> None:
-        """Write a text whole."""
+    def write(self, content: bytes) -> None:
+        """Write a piece of the output whole."""
         with shielded():
-            self._stream.write(encode(text))
+            self._stream.write(content)
 
     def commit(self, windows: int) -> None:  # noqa: ARG002
         """Flush after a window."""
@@ -233,7 +195,7 @@ class FileOutput(StreamOutput):
     """
 
     def __init__(self, out: Path, request: Mapping[str, Any], *, directory: bool) -> None:
-        self.journal = out.parent / f"{out.name}.journal.json"
+        self.journal = journal_of(out)
         self.windows = 0
         self._out, self._request, self._directory = out, dict(request), directory
         self._path, self._name = out, ""
@@ -264,24 +226,27 @@ class FileOutput(StreamOutput):
         if self._file is not None:
             self._file.close()
         if isinstance(error, KeyboardInterrupt):
-            number = error.number if isinstance(error, Interrupted) else signal.SIGINT
             message = "stopped; what is written is kept: the same command with --resume goes on"
-            raise Interrupted(number, message) from None
+            raise Interrupted(signal_of(error), message) from None
         if error is not None and not self._has_progress:
             partial(self._path).unlink(missing_ok=True)
         if error is None or not self._has_progress:
             self.journal.unlink(missing_ok=True)
+
+    def checked(self, documents: list[InputDocument]) -> list[InputDocument]:
+        """Return documents, of which a file can hold any."""
+        return documents
 
     def begin(self, name: str) -> None:
         """Go to the file of this name."""
         self._name = name
         self._path = self._out / name if self._directory else self._out
 
-    def write(self, text: str) -> None:
-        """Append text to the unfinished file."""
+    def write(self, content: bytes) -> None:
+        """Append a piece to the unfinished file."""
         if not self.skipping:
             with naming(self._path):
-                self._open().write(encode(text))
+                self._open().write(content)
 
     def commit(self, windows: int) -> None:
         """Record the progress once the text is on the disk."""
@@ -336,8 +301,3 @@ def _restore(path: Path, size: int) -> None:
 def partial(path: Path) -> Path:
     """Return the name of a file until it is complete."""
     return path.with_name(path.name + ".partial")
-
-
-def encode(text: str) -> bytes:
-    """Encode text as UTF-8; surrogates, as from the name of a file, are escaped."""
-    return text.encode("utf-8", errors="backslashreplace")

@@ -9,8 +9,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from docaps.batches.windows import Tokens, View, Window, exchange_histories, window_at, windows_of_document
-from docaps.translation.search import Hypothesis
+from docaps.batches.windows import (
+    Tokens,
+    View,
+    Window,
+    exchange_histories,
+    partners,
+    window_at,
+    windows_of_document,
+    with_history_of,
+)
+from docaps.translation.hypothesis import Hypothesis
 from docaps.translation.segments import SegmentedSentence
 
 
@@ -38,13 +47,18 @@ class SearchedSentence:
     """A sentence, the window it is translated in, and the hypotheses of each of its segments once it is searched."""
 
     def __init__(self, sentence: SegmentedSentence, window: Window) -> None:
-        self.sentence, self.window = sentence, window
+        self.sentence = sentence
+        self.window = replace(window, source=[*sentence.tags, *window.source]) if sentence.tags else window
         self.hypotheses: list[list[Hypothesis]] = [[] for _ in sentence.segments]
 
     @property
     def windows(self) -> list[Window]:
         """A window for each segment; all of them see the same history."""
-        return [replace(self.window, source=segment.tokens) for segment in self.sentence.segments]
+        tags = self.sentence.tags
+        return [
+            replace(self.window, source=[*tags, *segment.tokens], required=segment.required)
+            for segment in self.sentence.segments
+        ]
 
     @property
     def translation(self) -> Tokens:
@@ -94,10 +108,16 @@ class Schedule:
         documents = self._documents
         known = [[*(sentence.source for sentence in document.history), *document.tokens] for document in documents]
         written = [[sentence.target for sentence in document.history] for document in documents]
+        others = partners([len(document.sentences) for document in documents]) if self._view.shuffled else {}
         for position in range(max((len(document.sentences) for document in documents), default=0)):
             numbers = [number for number, document in enumerate(documents) if len(document.sentences) > position]
             for number in numbers:
                 window = window_at(len(written[number]), known[number], written[number], self._view)
+                if self._view.shuffled:  # what the other document has translated by now is as far, or its end
+                    other = others[number]
+                    last = len(known[other]) - 1
+                    given = window_at(min(len(written[other]), last), known[other], written[other], self._view)
+                    window = with_history_of(window, given, own=other == number)
                 self.searched[number].append(SearchedSentence(documents[number].sentences[position], window))
             yield [self.searched[number][-1] for number in numbers]
             for number in numbers:

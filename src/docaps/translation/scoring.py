@@ -1,29 +1,31 @@
 """Scoring: log-probabilities of given translations; contrastive evaluation is built on it."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from docaps import progress
-from docaps.batches.batch import Batch, collate
+from docaps.batches.batch import collate
+from docaps.batches.candidates import collate_candidates, count_words
 from docaps.batches.windows import Tokens, View, Window, exchange_histories, windows_of_document
 from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.contrastive.contrastive_set import with_other_histories
 from docaps.corpus.documents import Document, ParallelDocument
-from docaps.corpus.text.vocabulary import PAD
 from docaps.errors import CorpusError
-from docaps.model.interface import Prediction, TranslationModel
-from docaps.model.mixed_precision import autocast
-from docaps.translation.search import batch_by_length, length_penalty
+from docaps.translation.hypothesis import length_penalty
+from docaps.translation.search import batch_in_order, map_in_threads, padded_history
 from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 
-BATCH_TOKENS = 4000
+BATCH_TOKENS = 1500
+STEP = 4
+"""Lengths of translations that differ by less than this count as the same when sentences are sorted."""
+MOST_WORDS = 512
+"""Words of a row with several translations."""
 LONGEST_PAIR = 2000  # tokens: attention grows with the square of the length
 WINDOW = 4000
 
@@ -49,44 +51,98 @@ class Likelihood:
         return self.log_probability / length_penalty(self.tokens, alpha)
 
 
-def log_probabilities(model: TranslationModel, batch: Batch) -> Float[Tensor, " B"]:
-    """Return the log-probability of each given translation, end mark included."""
-    return token_log_probabilities(model, batch).sum(dim=1)
-
-
-def token_log_probabilities(model: TranslationModel, batch: Batch) -> Float[Tensor, "B T"]:
-    """Return the log-probability of each token of the given translations, end mark included; 0 at padding."""
-    prediction: Prediction = model(batch)
-    return prediction.log_probabilities(batch.translations) * (batch.translations != PAD)
-
-
-@torch.inference_mode()
 def score_windows(trained: TrainedModel, windows: Sequence[Window], task: progress.Task | None = None) -> list[float]:
-    """Return the log-probability of each window's translation, computed in batches of like length."""
-    scores = [0.0] * len(windows)
-    with progress.start("score", len(windows)) if task is None else nullcontext(task) as shown:
-        for numbers in batch_by_length(windows, BATCH_TOKENS):
-            batch = collate([windows[number] for number in numbers], trained.model.view).to(trained.device)
-            with autocast(trained.device, trained.precision):
-                found = log_probabilities(trained.model, batch).tolist()
-            for number, score in zip(numbers, found, strict=True):
-                scores[number] = score
-            shown.advance(len(numbers))
+    """Return the log-probability of each window's translation."""
+    return [math.fsum(tokens) for tokens in score_tokens(trained, windows, task)]
+
+
+def score_tokens(
+    trained: TrainedModel, windows: Sequence[Window], task: progress.Task | None = None
+) -> list[list[float]]:
+    """Return the log-probability of each token of each window's translation, end mark included.
+
+    A sentence with the same history is read once for all its translations, and the same translation scored once.
+    """
+    scores: list[list[float]] = [[] for _ in windows]
+    sentences = gather_sentences(windows, trained.model.view)
+    shown_task = progress.start("score", len(windows)) if task is None else nullcontext(task)
+    with shown_task as shown, trained.fastest.remembering():
+        batches = [[sentences[number] for number in numbers] for numbers in _batch_sentences(sentences)]
+        threads = None if trained.device.type == "cpu" else 1
+        for batch, found in zip(batches, map_in_threads(partial(_score, trained), batches, threads), strict=True):
+            asked = [numbers for sentence in batch for numbers in sentence.windows]
+            for numbers, values in zip(asked, found, strict=True):
+                for number in numbers:
+                    scores[number] = values
+            shown.advance(sum(map(len, asked)))
     return scores
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSentence:
+    """A sentence with its history, the different translations to score, and the windows that ask for each."""
+
+    window: Window
+    targets: list[Tokens]
+    windows: list[list[int]]
+
+    def parts(self) -> "Iterator[ScoredSentence]":
+        """Split long lists of translations: each word is compared with all of its row."""
+        count = max(1, MOST_WORDS // max(map(len, self.targets)))
+        for start in range(0, len(self.targets), count):
+            part = slice(start, start + count)
+            yield ScoredSentence(self.window, self.targets[part], self.windows[part])
+
+
+def gather_sentences(windows: Sequence[Window], view: View) -> list[ScoredSentence]:
+    """Gather the windows of the same sentence with the same history."""
+    found: dict[Hashable, ScoredSentence] = {}
+    places: dict[Hashable, int] = {}
+    for number, window in enumerate(windows):
+        seen = _as_read(window, view)
+        key = tuple(seen.source), _as_key(seen.history), _as_key(seen.target_history)
+        sentence = found.setdefault(key, ScoredSentence(seen, [], []))
+        if window.target is None:
+            raise ValueError(f"window {number} has no translation to score")
+        place = places.setdefault((key, tuple(window.target)), len(sentence.targets))
+        if place == len(sentence.targets):
+            sentence.targets.append(window.target)
+            sentence.windows.append([])
+        sentence.windows[place].append(number)
+    return [part for sentence in found.values() for part in sentence.parts()]
+
+
+def _as_read(window: Window, view: View) -> Window:
+    """Return what a model reads of a window: no translation, no sentence out of its view."""
+    count = view.history + view.future
+    written = window.target_history[:count] if view.translations else ()
+    return replace(window, history=window.history[:count], target=None, target_history=written)
+
+
+def _as_key(sentences: Sequence[Tokens]) -> Hashable:
+    return tuple(tuple(sentence) for sentence in sentences)
+
+
+def _batch_sentences(sentences: Sequence[ScoredSentence]) -> list[list[int]]:
+    """Batch sentences whose translations, and then whose sources, are about as long; the longest first."""
+    words = [count_words(sentence.targets) for sentence in sentences]
+    sources = [len(sentence.window.source) for sentence in sentences]
+    sizes = [
+        (max(pair), padded_history(sentence.window)) for *pair, sentence in zip(words, sources, sentences, strict=True)
+    ]
+    order = sorted(range(len(sentences)), key=lambda number: (words[number] // STEP, sources[number]))
+    return list(batch_in_order(order, sizes, BATCH_TOKENS))[::-1]
 
 
 @torch.inference_mode()
-def score_tokens(trained: TrainedModel, windows: Sequence[Window]) -> list[list[float]]:
-    """Return the log-probability of each token of each window's translation, end mark included."""
-    scores: list[list[float]] = [[] for _ in windows]
-    for numbers in batch_by_length(windows, BATCH_TOKENS):
-        batch = collate([windows[number] for number in numbers], trained.model.view).to(trained.device)
-        with autocast(trained.device, trained.precision):
-            found = token_log_probabilities(trained.model, batch).tolist()
-        for number, values in zip(numbers, found, strict=True):
-            target = windows[number].target
-            scores[number] = values[: 0 if target is None else len(target)]
-    return scores
+def _score(trained: TrainedModel, sentences: Sequence[ScoredSentence]) -> list[list[float]]:
+    """Return the log-probabilities of the words of each translation of one batch."""
+    batch = collate([sentence.window for sentence in sentences], trained.model.view).to(trained.device)
+    candidates = collate_candidates([sentence.targets for sentence in sentences]).to(trained.device)
+    with trained.autocast():
+        found = trained.fastest.score_candidates(batch, candidates)
+    lengths = (candidates.places > 0).sum(dim=1).tolist()
+    return [values[:length] for values, length in zip(found.tolist(), lengths, strict=True)]
 
 
 def score_documents(
@@ -123,10 +179,18 @@ def window_likelihoods(
     trained: TrainedModel, windows: Sequence[Window], task: progress.Task | None = None
 ) -> list[Likelihood]:
     """Return the likelihood of each window's translation; a pair that is empty on both sides has no tokens."""
-    scores = iter(score_windows(trained, [window for window in windows if not _is_empty(window)], task))
-    return [
-        Likelihood() if _is_empty(window) else Likelihood(next(scores), len(window.target or ())) for window in windows
-    ]
+    return [Likelihood(math.fsum(tokens), len(tokens)) for tokens in score_pairs(trained, windows, task)]
+
+
+def score_pairs(
+    trained: TrainedModel, windows: Sequence[Window], task: progress.Task | None = None
+) -> list[list[float]]:
+    """Return the log-probability of each token of each window; a pair that is empty on both sides has no tokens."""
+    worded = [window for window in windows if not _is_empty(window)]
+    scores = iter(score_tokens(trained, worded, task))
+    if task is not None:
+        task.advance(len(windows) - len(worded))
+    return [[] if _is_empty(window) else next(scores) for window in windows]
 
 
 def _is_empty(window: Window) -> bool:

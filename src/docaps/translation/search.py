@@ -8,7 +8,7 @@ Dimensions: B sentences, W beam (1 before the first word), C continuations of a 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +25,9 @@ from docaps.corpus.text.vocabulary import BOS, EOS
 from docaps.errors import RunError
 from docaps.model.hypotheses import IMPOSSIBLE, Hypotheses, NextWords
 from docaps.model.interface import TranslationModel
+from docaps.translation.constrained_search import search_constrained
+from docaps.translation.constraints import word_borders
+from docaps.translation.hypothesis import Hypothesis, length_penalty
 from docaps.translation.trained_model import TrainedModel
 
 HISTORY_SHARE = 16
@@ -36,21 +39,19 @@ Input = TypeVar("Input")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A finished translation: its tokens without marks, its score and its log-probability."""
-
-    tokens: tuple[int, ...]
-    score: float
-    log_probability: float
-
-
 def search_windows(
     trained: TrainedModel, windows: Sequence[Window], decoding: DecodingSettings, *, scored: bool = True
 ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
-    """Search windows in batches of like length; yield the numbers and the hypotheses of each batch's windows."""
-    # The longest first: at the end, no thread should wait for one that has just started on a long batch.
-    batches = list(batch_by_length(windows, decoding.batch_tokens // decoding.beam))[::-1]
+    """Search windows in batches of like length; yield the numbers and the hypotheses of each batch's windows.
+
+    Windows whose translations must have certain phrases have batches of their own.
+    """
+    batches, budget = [], decoding.batch_tokens // decoding.beam
+    for bound, room in ((True, budget // 2), (False, budget)):
+        own = [number for number, window in enumerate(windows) if bool(window.required) == bound]
+        # The longest first: at the end, no thread should wait for one that has just started on a long batch.
+        cut = list(batch_by_length([windows[number] for number in own], room))[::-1]
+        batches += [[own[place] for place in batch] for batch in cut]
     search_one = partial(search_batch, trained, decoding, scored)
     threads = None if trained.device.type == "cpu" else 1
     found = map_in_threads(search_one, [[windows[number] for number in batch] for batch in batches], threads)
@@ -60,15 +61,20 @@ def search_windows(
 def batch_by_length(windows: Sequence[Window], budget: int) -> Iterator[list[int]]:
     """Sort windows by length and yield their numbers in batches of at most `budget` padded tokens."""
     sizes = list(map(_padded_sizes, windows))
+    yield from batch_in_order(sorted(range(len(windows)), key=sizes.__getitem__), sizes, budget)
+
+
+def batch_in_order(order: Iterable[int], sizes: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:
+    """Yield numbers in batches of at most `budget` padded tokens; sizes are of the sentence and of its history."""
     batch: list[int] = []
-    history = 0
-    for number in sorted(range(len(windows)), key=sizes.__getitem__):
+    longest = history = 0
+    for number in order:
         length, own_history = sizes[number]
-        history = max(history, own_history)
+        longest, history = max(longest, length), max(history, own_history)
         count = len(batch) + 1
-        if batch and (count * length > budget or count * history > HISTORY_SHARE * budget):
+        if batch and (count * longest > budget or count * history > HISTORY_SHARE * budget):
             yield batch
-            batch, history = [], own_history
+            batch, longest, history = [], length, own_history
         batch.append(number)
     if batch:
         yield batch
@@ -77,7 +83,12 @@ def batch_by_length(windows: Sequence[Window], budget: int) -> Iterator[list[int
 def _padded_sizes(window: Window) -> tuple[int, int]:
     """Return the length of the longer side, and the number of history words, padding included."""
     length = max(len(window.source), len(window.target) if window.target is not None else 0)
-    return length, len(window.history) * max(map(len, window.history), default=0)
+    return length, padded_history(window)
+
+
+def padded_history(window: Window) -> int:
+    """Return the number of history words of a window, padding included."""
+    return len(window.history) * max(map(len, window.history), default=0)
 
 
 def map_in_threads(
@@ -107,16 +118,15 @@ def search_batch(
 ) -> list[list[Hypothesis]]:
     """Search the windows of one batch with a trained model in its translation precision."""
     batch = collate(windows, trained.model.view).to(trained.device)
+    required = [window.required for window in windows]
     with trained.autocast():
-        found = search(trained.packed or trained.model, batch, decoding, scored=scored)
+        if any(required):
+            found = search_constrained(trained.fastest, batch, required, word_borders(trained.codec), decoding)
+        else:
+            found = search(trained.fastest, batch, decoding, scored=scored)
     if not all(found):
         raise RunError("the model finds no translation: its scores are not numbers (NaN). Train it again")
     return found
-
-
-def length_penalty(length: int, alpha: float) -> float:
-    """Return the divisor of a log-probability (Wu et al. 2016); the length counts the end mark."""
-    return float(((5 + length) / 6) ** alpha)
 
 
 @dataclass

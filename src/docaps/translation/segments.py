@@ -10,15 +10,18 @@ spells unknown characters in bytes (SentencePiece) needs none of this.
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+from docaps.batches.windows import Phrases
 from docaps.corpus.text.codec import Codec
-from docaps.corpus.text.sentencepieces import SentencePieces
+from docaps.corpus.text.known_words import split_words
 from docaps.corpus.text.vocabulary import EOS, UNK
-from docaps.translation.search import Hypothesis, length_penalty
+from docaps.translation.glossary import Glossary, Hit, find_terms, replace_terms
+from docaps.translation.hypothesis import Hypothesis, length_penalty
+from docaps.translation.terms import required_phrases
 
 PLACEHOLDER = "\ufdd0"  # a Unicode noncharacter: it stands for an unknown token until a word is copied there
 BREAKS = tuple(
@@ -50,11 +53,18 @@ class RankedTranslation:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A token sequence that is translated at once, its words to copy, and the space after it."""
+    """A token sequence that is translated at once, its words to copy, and its text, with the space after it."""
 
     tokens: list[int]
     unknown: tuple[str, ...] = ()
-    space: str = ""
+    text: str = ""
+    required: tuple[Phrases, ...] = ()
+    """What its translation must have: of each one of the phrases."""
+
+    @property
+    def space(self) -> str:
+        """The space after it."""
+        return " " if self.text[-1:].isspace() else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,13 @@ class SegmentedSentence:
     segments: tuple[Segment, ...]
     before: str = ""
     after: str = ""
+    words: int = 0
+    rare_words: int = 0
+    """Those of the words that are rare in the training text, or unknown."""
+    tags: tuple[int, ...] = ()
+    """What stands in front of the source of each segment; no other sentence sees it."""
+    hits: tuple[Hit, ...] = ()
+    """The terms of a glossary in it, by their places in the text of its segments."""
 
     @property
     def size(self) -> int:
@@ -84,19 +101,58 @@ class SegmentedSentence:
         return RankedTranslation(whole, log_probability / length_penalty(length, alpha), log_probability)
 
 
-def segment_sentence(codec: Codec, sentence: str, longest: int) -> SegmentedSentence:
-    """Encode a sentence in segments of at most `longest` tokens.
+def segment_sentence(
+    codec: Codec, sentence: str, longest: int, glossaries: Sequence[Glossary] = (), tags: tuple[int, ...] = ()
+) -> SegmentedSentence:
+    """Encode a sentence in segments of at most `longest` tokens; their translations must keep to glossaries.
 
     As history, a long sentence is cut to its last `longest` tokens: those nearest to the sentences that see it.
     """
+    found = replace(_segment(codec, sentence, longest), tags=tags)
+    return _require_terms(codec, found, glossaries) if glossaries else found
+
+
+def _require_terms(codec: Codec, sentence: SegmentedSentence, glossaries: Sequence[Glossary]) -> SegmentedSentence:
+    """Require the translations of terms, each in the segment where it begins; put them into what is copied."""
+    sides = [(side, find_terms(side, glossaries)) for side in (sentence.before, sentence.after)]
+    hits = find_terms("".join(segment.text for segment in sentence.segments), glossaries)
+    segments, start = [], 0
+    for segment in sentence.segments:
+        end = start + len(segment.text)
+        own = [hit for hit in hits if start <= hit.start < end]
+        segments.append(_with_terms(codec, segment, own) if own else segment)
+        start = end
+    (before, first), (after, last) = ((replace_terms(side, found), found) for side, found in sides)
+    return replace(sentence, segments=tuple(segments), before=before, after=after, hits=(*first, *hits, *last))
+
+
+def _with_terms(codec: Codec, segment: Segment, hits: Sequence[Hit]) -> Segment:
+    """Require terms in the translation of a segment; their words are not copied."""
+    words = {word for hit in hits for word in codec.source.words(hit.text)} if segment.unknown else ()
+    unknown = tuple(word for word in segment.unknown if word not in words)
+    return replace(segment, required=required_phrases(codec, hits), unknown=unknown)
+
+
+def _segment(codec: Codec, sentence: str, longest: int) -> SegmentedSentence:
+    """Encode a sentence in segments."""
     text = " ".join(sentence.split())
     tokens = codec.encode_source(text)
     seen = tokens[-longest - 1 :]
+    counts = count_words(codec, text, tokens)
     if UNK not in tokens:
-        return SegmentedSentence(seen, _segments(codec, text, tokens, longest))
+        return SegmentedSentence(seen, _segments(codec, text, tokens, longest), "", "", *counts)
     before, inner, after = strip_unknown(text, known_characters(codec))
     own = tokens if inner == text else codec.encode_source(inner)
-    return SegmentedSentence(seen, _segments(codec, inner, own, longest), before, after)
+    return SegmentedSentence(seen, _segments(codec, inner, own, longest), before, after, *counts)
+
+
+def count_words(codec: Codec, text: str, tokens: Sequence[int]) -> tuple[int, int]:
+    """Return how many words a sentence has, and how many of them are rare or unknown."""
+    words = split_words(text)
+    if codec.known_words is not None:
+        return len(words), codec.known_words.count_rare(words)
+    unknown = unknown_words(codec, text) if UNK in tokens else ()
+    return len(words), min(len(words), sum(len(split_words(word)) for word in unknown))
 
 
 def _segments(codec: Codec, text: str, tokens: list[int], longest: int) -> tuple[Segment, ...]:
@@ -106,9 +162,7 @@ def _segments(codec: Codec, text: str, tokens: list[int], longest: int) -> tuple
         texts = split_sentence(text, lambda part: len(codec.encode_source(part)) - 1 <= longest)
         parts = [(part, codec.encode_source(part)) for part in texts]
     return tuple(
-        Segment(own, unknown_words(codec, part) if UNK in own else (), " " if part[-1:].isspace() else "")
-        for part, own in parts
-        if own != [EOS]
+        Segment(own, unknown_words(codec, part) if UNK in own else (), part) for part, own in parts if own != [EOS]
     )
 
 
@@ -181,7 +235,7 @@ def decode(codec: Codec, tokens: Sequence[int], unknown: Sequence[str] = ()) -> 
     """Write a translation as text, with the unknown words of the source in place of its own, or else at the end."""
     if UNK not in tokens and not unknown:
         return codec.decode_target(tokens)
-    if isinstance(codec.subwords, SentencePieces):
+    if codec.subwords.spells_everything:
         return codec.decode_target([token for token in tokens if token != UNK])
     subwords = [PLACEHOLDER if token == UNK else codec.vocabulary.pieces[token] for token in tokens]
     waiting = list(unknown)

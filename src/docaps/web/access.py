@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers
 
 from docaps.errors import DocapsError
+from docaps.web.dialects import OPEN, ApiDialect, dialect_of
 from docaps.web.http_errors import HttpError
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -29,13 +30,20 @@ class Access:
 
     def check(self, method: str, path: str, headers: Headers) -> None:
         """Refuse a request with a bad Host (400, 421), of a foreign page (403) or without the token (401)."""
-        protected = path.startswith("/v1/") or path == "/metrics"
+        dialect = dialect_of(path)
         self._check_host(headers.getlist("host"))
-        self._check_page(headers, protected)
-        # Browsers send CORS preflight requests without the token.
-        known = method == "OPTIONS" or not protected or self._has_token(headers.get("authorization", ""))
-        if not known:
-            raise HttpError(401, "a bearer token is needed", headers={"WWW-Authenticate": "Bearer"})
+        self._check_page(headers, protected=dialect is not OPEN)
+        given = headers.get("authorization")
+        # Browsers send CORS preflight requests without the token. A key in the body is checked when that is read.
+        later = method == "OPTIONS" or dialect is OPEN or (dialect.key_in_body and given is None)
+        if not later and not self._has_token(given or "", dialect):
+            needed = "the key is missing or wrong" if dialect.forms else "a bearer token is needed"
+            raise HttpError(401, needed, headers={"WWW-Authenticate": "Bearer"})
+
+    def check_key(self, headers: Headers, key: object) -> None:
+        """Refuse a request with neither a header nor a field with the token; a header was checked before."""
+        if "authorization" not in headers and not self._is_token(key if isinstance(key, str) else ""):
+            raise HttpError(401, "the key is missing or wrong: send the token of this service as api_key")
 
     def _check_host(self, given: list[str]) -> None:
         """Refuse a host that is not this service's.
@@ -61,13 +69,14 @@ class Access:
     def _allows(self, origin: str) -> bool:
         return ANY_ORIGIN in self.origins or origin in self.origins
 
-    def _has_token(self, authorization: str) -> bool:
-        if self.token is None:
-            return True
+    def _has_token(self, authorization: str, dialect: ApiDialect) -> bool:
         scheme, _, token = authorization.partition(" ")
+        return self._is_token(token.strip()) and (self.token is None or scheme.lower() in dialect.schemes)
+
+    def _is_token(self, given: str) -> bool:
         # In constant time, so that the time does not reveal how much of a guess was right.
-        equal = hmac.compare_digest(token.strip().encode("utf-8"), self.token.encode("utf-8"))
-        return scheme.lower() == "bearer" and equal
+        encoded = given.encode("utf-8", errors="surrogatepass")
+        return self.token is None or hmac.compare_digest(encoded, self.token.encode("utf-8"))
 
 
 def _is_own(origin: str, host: str) -> bool:
@@ -106,7 +115,12 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def local_hosts(host: str) -> Collection[str] | None:
-    """Return the host names of a service that only this machine can reach; None for a public address."""
+def local_hosts(host: str, origins: Collection[str] = ()) -> Collection[str] | None:
+    """Return the host names of a service that only this machine can reach; None for a public address.
+
+    Those of allowed origins are among them: a proxy passes on its own name, and its pages may call the service anyway.
+    """
     own = f"[{host}]" if ":" in host else host.lower()
-    return LOCAL_HOSTS | {own} if is_loopback(host) else None
+    found = [ORIGIN.fullmatch(origin) for origin in origins]
+    names = [AUTHORITY.fullmatch(one["authority"]) for one in found if one]
+    return LOCAL_HOSTS | {own, *(one["name"].lower() for one in names if one)} if is_loopback(host) else None

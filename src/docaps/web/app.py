@@ -12,7 +12,17 @@ from fastapi.responses import StreamingResponse
 
 from docaps import __version__
 from docaps.web.access import Access
+from docaps.web.deepl_documents import DeepLDocuments
+from docaps.web.deepl_glossaries import DeepLGlossaries
+from docaps.web.deepl_routes import DeepLTexts
+from docaps.web.file_routes import FileRoutes
+from docaps.web.file_store import FileStore
+from docaps.web.file_translation import FileTranslator
+from docaps.web.glossaries import GlossaryStore
 from docaps.web.http_errors import add_error_handlers, describe_errors
+from docaps.web.language_pairs import LanguagePairs
+from docaps.web.libretranslate_files import LibreTranslateFiles
+from docaps.web.libretranslate_routes import LibreTranslateTexts
 from docaps.web.middleware import START_TIME, ServiceMiddleware
 from docaps.web.schemas import Health, ModelList, TranslationRequest, TranslationResponse, to_json
 from docaps.web.service import Service
@@ -34,22 +44,28 @@ METRICS_TEXT: dict[str, Any] = {
     "content": {"text/plain": {"schema": {"type": "string"}}},
 }
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
-SCRIPTS = ("page.js", "differences.js", "routing.js", "service.js", "downloads.js")
+SCRIPTS = ("page.js", "differences.js", "routing.js", "service.js", "downloads.js", "files.js", "nodes.js", "docs.js")
 PAGE_FILES: Mapping[str, tuple[str, str]] = {
     "/": ("docaps.web.static", "index.html"),
+    "/docs": ("docaps.web.static", "docs.html"),
     "/favicon.ico": ("docaps.web.static", "icon.svg"),
     "/static/report.css": ("docaps.report", "page.css"),  # the page looks like the report
-    **{f"/static/{name}": ("docaps.web.static", name) for name in ("page.css", "example.txt", *SCRIPTS)},
+    **{f"/static/{name}": ("docaps.web.static", name) for name in ("page.css", "docs.css", "example.txt", *SCRIPTS)},
 }
 
 
 def build_app(service: Service, access: Access) -> FastAPI:
     """Build the application around a service."""
+    pairs, glossaries, store = LanguagePairs(service.cards), GlossaryStore(), FileStore()
+    translator = FileTranslator(service, store, pairs)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
+        store.open()
         yield
+        await translator.stop()
+        store.close()
         await anyio.to_thread.run_sync(service.stop)
 
     app = FastAPI(
@@ -63,6 +79,12 @@ def build_app(service: Service, access: Access) -> FastAPI:
     )
     _add_translation_routes(app, service)
     _add_state_routes(app, service)
+    FileRoutes(store, translator, pairs).add_to(app)
+    DeepLTexts(service, pairs, glossaries).add_to(app)
+    DeepLDocuments(store, translator, pairs, glossaries).add_to(app)
+    DeepLGlossaries(glossaries, pairs).add_to(app)
+    LibreTranslateTexts(service, access, pairs).add_to(app)
+    LibreTranslateFiles(access, store, translator, pairs, service.limits).add_to(app)
     for path, (package, name) in PAGE_FILES.items():
         _add_page_file(app, path, files(package).joinpath(name).read_bytes(), TYPES[name.rpartition(".")[2]])
     add_error_handlers(app)
@@ -70,7 +92,7 @@ def build_app(service: Service, access: Access) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(access.origins),
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type"],
         )
     app.add_middleware(ServiceMiddleware, service=service, access=access)
@@ -98,7 +120,7 @@ def _add_translation_routes(app: FastAPI, service: Service) -> None:
     @app.get("/v1/models", responses=describe_errors(400, 401, 403, 421), tags=["translation"])
     async def models() -> ModelList:
         """List the models, the default first."""
-        return ModelList(models=service.cards, largest_request=service.limits.body)
+        return ModelList(models=service.cards, largest_request=service.limits.body, largest_file=service.limits.file)
 
 
 def _add_state_routes(app: FastAPI, service: Service) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from docaps.errors import DocapsError
+from docaps.web.dialects import describe_error
 from docaps.web.schemas import (
     ErrorResponse,
     ModelCard,
@@ -63,7 +64,8 @@ class Client:
     def translate(self, document: Sequence[str] | str, **options: Any) -> TranslationResponse:
         """Translate a document: its sentences in order, or running text, which the service splits into sentences.
 
-        Options are history, model, context, beam, nbest and routing: see `docaps.web.schemas.TranslationRequest`.
+        Options are history, model, context, glossary, formality, beam, nbest and routing: see
+        `docaps.web.schemas.TranslationRequest`. A glossary may also be a mapping of terms to translations.
         """
         with self._open("/v1/translate", _make_request(document, options)) as response, _checked():
             return TranslationResponse.model_validate_json(response.read())
@@ -73,7 +75,7 @@ class Client:
         with self._open("/v1/translate/stream", _make_request(document, options)) as response, _checked():
             for name, data in _read_events(response):
                 if name == "error":
-                    raise ServiceError(_describe(ErrorResponse.model_validate_json(data)), 200)
+                    raise ServiceError(describe_error(ErrorResponse.model_validate_json(data)), 200)
                 if name == "done":
                     StreamEnd.model_validate_json(data)
                     return
@@ -112,6 +114,8 @@ def _make_request(document: Sequence[str] | str, options: Mapping[str, Any]) -> 
     text = {"text": document} if isinstance(document, str) else {"sentences": list(document)}
     if "history" in options:
         options = {**options, "history": list(options["history"])}
+    if isinstance(options.get("glossary"), Mapping):
+        options = {**options, "glossary": [list(pair) for pair in options["glossary"].items()]}
     try:
         return TranslationRequest.model_validate({**options, **text})
     except ValidationError as error:
@@ -127,12 +131,7 @@ def _service_error(response: urllib.error.HTTPError) -> ServiceError:
     except ValidationError:
         error = ErrorResponse(error=json.dumps(body[:200].decode("utf-8", errors="replace")))
     retry = response.headers.get("Retry-After", "")
-    return ServiceError(_describe(error), response.code, float(retry) if retry.isdigit() else None)
-
-
-def _describe(error: ErrorResponse) -> str:
-    """Return the message and details of an error in one line."""
-    return "; ".join([error.error, *(f"{one.where}: {one.message}" for one in error.details or ())])
+    return ServiceError(describe_error(error), response.code, float(retry) if retry.isdigit() else None)
 
 
 def _read_events(lines: HTTPResponse) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
+from docaps.web.dialects import TEXT_PATHS
+
 BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Upper bounds of the latency histogram, in seconds."""
 STATM = Path("/proc/self/statm")
@@ -18,10 +20,12 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry()
+        self.characters = 0
         self._requests = Counter("docaps_requests", "Requests by path and status.", ["path", "status"], registry=own)
         latency = "Time from a translation request to the end of its response."
         self._seconds = Histogram("docaps_translate_seconds", latency, registry=own, buckets=BUCKETS)
         self._sentences = Counter("docaps_sentences", "Translated sentences.", ["model"], registry=own)
+        self._characters = Counter("docaps_characters", "Characters of accepted documents.", ["model"], registry=own)
         self._batches = Counter("docaps_batches", "Translated batches.", ["model"], registry=own)
         self._busy = Counter("docaps_busy_seconds", "Time spent translating.", ["model"], registry=own)
         self._queues = Gauge("docaps_queue_sentences", "Queued sentences.", ["model"], registry=own)
@@ -32,8 +36,13 @@ class Metrics:
     def count_request(self, route: str, status: int, seconds: float) -> None:
         """Count a response; the latency histogram holds translation requests only."""
         self._requests.labels(route, status).inc()
-        if route.startswith("/v1/translate"):
+        if route in TEXT_PATHS:
             self._seconds.observe(seconds)
+
+    def count_characters(self, model: str, count: int) -> None:
+        """Count the characters of a document that a model is to translate, without its history."""
+        self.characters += count
+        self._characters.labels(model).inc(count)
 
     def count_batch(self, model: str, sentences: int, seconds: float) -> None:
         """Count a batch that a model has translated."""
@@ -45,7 +54,7 @@ class Metrics:
         """Return all metrics in the Prometheus text format; `queues` holds the queued sentences of each model."""
         for model, waiting in queues.items():
             self._queues.labels(model).set(waiting)
-            for counter in (self._sentences, self._batches, self._busy):
+            for counter in (self._sentences, self._characters, self._batches, self._busy):
                 counter.labels(model)  # a model that has translated nothing yet is listed with 0
         self._active.set(active)
         return generate_latest(self._registry).decode("utf-8")

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docaps.web.access import Access
+from docaps.web.dialects import FILE_PATHS, FILE_TYPE, FILES_PATH, FORM_TYPES, JSON_TYPE, TRANSLATING, dialect_of
 from docaps.web.http_errors import HttpError, stopping_error
 from docaps.web.service import Service
 
@@ -38,6 +39,9 @@ SECURITY_HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+
+WRITING = ("POST", "PUT", "PATCH")
 
 
 class StalledClientError(Exception):
@@ -79,8 +83,14 @@ class _Exchange:
 
     def check_size(self, size: int) -> None:
         """Refuse a body that is too large."""
-        if size > self.service.limits.body:
-            raise HttpError(413, f"the request is too large: at most {self.service.limits.body} bytes")
+        if size > self._largest:
+            raise HttpError(413, f"the request is too large: at most {self._largest} bytes")
+
+    @property
+    def _largest(self) -> int:
+        """The most bytes of a body: files go to disk, all else is kept in memory."""
+        limits = self.service.limits
+        return limits.file if self.scope["path"] in FILE_PATHS else limits.body
 
     async def send_limited(self, message: Message) -> None:
         """Send a part of the response, with the security headers; give up if the client does not read it."""
@@ -112,13 +122,24 @@ class _Exchange:
 
     async def refuse(self, error: HttpError) -> None:
         """Send an error response."""
-        await error.response()(self.scope, self.receive, self.send_limited)
+        response = error.response(dialect_of(self.scope["path"]))
+        await response(self.scope, self.receive, self.send_limited)
 
 
-def check_content_type(given: list[str]) -> None:
-    """Refuse a body that is not declared as JSON: a foreign page may send forms and plain text without asking."""
-    if [value.partition(";")[0].strip().lower() for value in given] != ["application/json"]:
-        raise HttpError(415, "the body must be JSON: send it with the header Content-Type: application/json")
+def check_content_type(path: str, given: list[str]) -> None:
+    """Refuse a body that is not declared as what a path takes.
+
+    A foreign page may send forms and plain text without asking; where forms are taken, `Access` refuses its origin.
+    """
+    found = [value.partition(";")[0].strip().lower() for value in given]
+    if dialect_of(path).forms:
+        if len(found) != 1 or found[0] not in FORM_TYPES:
+            raise HttpError(415, f"the header Content-Type must be one of {', '.join(FORM_TYPES)}")
+    elif path == FILES_PATH:
+        if found != [FILE_TYPE]:
+            raise HttpError(415, f"send the file as it is, with the header Content-Type: {FILE_TYPE}")
+    elif found != [JSON_TYPE]:
+        raise HttpError(415, f"the body must be JSON: send it with the header Content-Type: {JSON_TYPE}")
 
 
 class ServiceMiddleware:
@@ -135,7 +156,7 @@ class ServiceMiddleware:
             return
         exchange = _Exchange(self._service, scope, receive, send)
         scope[START_TIME] = exchange.start
-        translating = scope["path"].startswith("/v1/translate")
+        translating = scope["path"] in TRANSLATING and scope["method"] == "POST"
         # Refused requests do not keep a draining server from stopping.
         accepted = translating and not self._service.draining
         self._service.active += accepted
@@ -172,7 +193,7 @@ class ServiceMiddleware:
         # A request without a body is already complete: its connection can be kept open.
         exchange.complete = length == "0" and "transfer-encoding" not in headers
         self._access.check(method, exchange.scope["path"], headers)
-        if method == "POST" and not exchange.complete:
-            check_content_type(headers.getlist("content-type"))
+        if method in WRITING and not exchange.complete:
+            check_content_type(exchange.scope["path"], headers.getlist("content-type"))
         if length.isascii() and length.isdigit():
             exchange.check_size(int(length))

@@ -9,7 +9,8 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from dataclasses import replace
+from itertools import chain, islice
 
 import torch
 
@@ -87,7 +88,7 @@ class ModelWorker:
         start = time.monotonic()
         while (request := self.queue.claim()) is not None:
             try:
-                request.prepare(Translator(self.trained, request.settings.decoding))
+                request.prepare(Translator(self.trained, request.settings.decoding, control=request.control))
             except RoutingTooLargeError as error:
                 request.fail(error)
             except Exception as error:
@@ -110,7 +111,8 @@ class ModelWorker:
         try:
             documents = {request: request.encoded(numbers) for request, numbers in batch.items()}
             together = [document for own in documents.values() for document in own]
-            found = iter(translate_encoded(translator, together, first.settings.options))
+            sources = [request.sentences[number] for request, numbers in batch.items() for number in numbers]
+            found = iter(translate_encoded(translator, together, first.settings.options, sources))
             for request, numbers in batch.items():
                 own = list(islice(found, len(documents[request])))
                 request.finish(numbers, [one for sentences, _ in own for one in sentences], own[-1][1])
@@ -127,11 +129,21 @@ class ModelWorker:
 
 
 def translate_encoded(
-    translator: Translator, documents: Sequence[EncodedDocument], options: TranslationOptions
+    translator: Translator, documents: Sequence[EncodedDocument], options: TranslationOptions, sources: Sequence[str]
 ) -> list[tuple[tuple[TranslatedSentence, ...], list[HistorySentence]]]:
-    """Translate parts of several documents together; return each part's sentences and the history after it."""
+    """Translate parts of several documents together; return each part's sentences and the history after it.
+
+    `sources` are the sentences of all parts as they were given, to align their words.
+    """
     schedule = translator.search(documents, translator.view(options))
+    searched = [*chain.from_iterable(schedule.searched)]
+    sentences = [translator.assemble(one, options) for one in searched]
+    if options.alignment:
+        texts = [one.text for one in sentences]
+        alignments = translator.align(list(zip(sources, searched, texts, strict=True)))
+        sentences = [replace(one, alignment=own) for one, own in zip(sentences, alignments, strict=True)]
+    rest = iter(sentences)
     return [
-        (tuple(translator.assemble(sentence, options) for sentence in found), history)
+        (tuple(islice(rest, len(found))), history)
         for found, history in zip(schedule.searched, schedule.histories, strict=True)
     ]

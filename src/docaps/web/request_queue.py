@@ -10,7 +10,7 @@ from docaps.config import DecodingSettings
 from docaps.errors import DocapsError
 from docaps.translation.ordering import EncodedDocument, HistorySentence, history_after
 from docaps.translation.segments import SegmentedSentence
-from docaps.translation.translator import DEFAULTS, TranslatedSentence, TranslationOptions, Translator
+from docaps.translation.translator import DEFAULTS, FREE, Control, TranslatedSentence, TranslationOptions, Translator
 
 Granularity = Literal["sentence", "sequential", "document"]
 """What is translated at a time: sentences in any order, one after the other (the model looks at its own translations),
@@ -52,6 +52,7 @@ class QueuedRequest:
     deliver: Callable[[PartialResult], None]
     promptly: bool = False
     """Whether to deliver sentences as soon as they are finished; otherwise all together."""
+    control: Control = FREE
     max_routing: int | None = None
     """How many history words the routing may have, over all sentences."""
     cancelled: bool = False

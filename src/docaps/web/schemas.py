@@ -6,7 +6,7 @@ The descriptions here also appear in /openapi.json.
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
 MAX_BEAM = 32
 """No option allows a wider beam: the cost of a request grows with it."""
@@ -19,6 +19,7 @@ class Limits:
     """Limits of the service; the only place for the defaults of the options of `docaps serve`."""
 
     body: int = 1_000_000  # bytes per request
+    file: int = 10_000_000  # bytes per uploaded file
     sentences: int = 2_000  # per request; its history may have as many again
     characters: int = 5_000  # per sentence
     beam: int = 16  # width
@@ -26,6 +27,8 @@ class Limits:
     routing: int = 5_000  # history words in the routing of all sentences of a request
     seconds: float = 120.0  # per request, from its first byte to its last translation
     connections: int = 1_000  # open at the same time
+    terms: int = 5_000  # in the glossary of a request
+    term: int = 200  # characters of a form of a term
 
 
 def _check_text(text: str) -> str:
@@ -43,7 +46,19 @@ Text = Annotated[str, AfterValidator(_check_text)]
 Sentences = Annotated[list[Text], Field(fail_fast=True)]
 """Only the first error is reported: half a million of them would block the server."""
 Beam = Annotated[int, Field(ge=1, le=MAX_BEAM)]
+TermForms = Annotated[
+    Annotated[Text, Tag("form")] | Annotated[list[Text], Field(min_length=1, fail_fast=True), Tag("forms")],
+    Discriminator(lambda given: "form" if isinstance(given, str) else "forms"),
+]
+TermPair = Annotated[list[TermForms], Field(min_length=2, max_length=2)]
+"""A term and its translation; either may be a list of forms, the preferred one first."""
+TermPairs = Annotated[list[TermPair], Field(fail_fast=True)]
+RequestGlossary = Annotated[
+    Annotated[TermPairs, Tag("pairs")] | Annotated[Text, Tag("text")],
+    Discriminator(lambda given: "text" if isinstance(given, str) else "pairs"),
+]
 RoutingMap = list[list[list[float | None]]]
+WARNING = "If the document is far from what the model was trained on: how many of its words are rare or unknown."
 REQUEST_EXAMPLE: dict[str, JsonValue] = {
     "sentences": ["It was surrounded by a high wall."],
     "history": ["David stopped in front of a famous church."],
@@ -55,6 +70,7 @@ RESPONSE_EXAMPLE: dict[str, JsonValue] = {
             "translation": "Sie war von einer hohen Mauer umgeben.",
             "score": -0.02,
             "log_probability": -0.04,
+            "confidence": {"mean_log_probability": -0.004, "words": 7, "rare_words": 0, "length_ratio": 1.1},
         }
     ],
     "model": "document",
@@ -76,8 +92,18 @@ class TranslationRequest(BaseModel):
     )
     model: Text | None = Field(None, description="A model name from `/v1/models`; by default the first model.")
     context: bool = Field(True, description="Whether the model sees earlier sentences.")
+    glossary: RequestGlossary | None = Field(
+        None,
+        description="Terms that the translation must keep to: a list of pairs `[source, target]`, where either may be "
+        "a list of forms, or tab-separated text as in a glossary file.",
+        examples=[[["wall", "Mauer"], [["church", "churches"], ["Kirche", "Kirchen"]]]],
+    )
+    formality: Literal["formal", "informal"] | None = Field(
+        None, description="How the translation addresses people; for models whose card has `formality`."
+    )
     beam: Beam | None = Field(None, description="Beam width; 1 is greedy search. By default the setting of the run.")
     nbest: Beam = Field(1, description="Number of best translations of each sentence to return in `alternatives`.")
+    alignment: bool = Field(False, description="Whether to return which words of a sentence and its translation match.")
     routing: bool = Field(
         False, description="Whether to return the routing of each word of the history; for a few sentences at a time."
     )
@@ -120,6 +146,25 @@ class SentenceRouting(BaseModel):
     )
 
 
+class SentenceConfidence(BaseModel):
+    """How much the translation of a sentence can be trusted."""
+
+    mean_log_probability: float | None = Field(None, description="Log-probability per token of the translation.")
+    words: int = Field(description="Number of words of the source.")
+    rare_words: int = Field(description="Those that are rare in the model's training text, or unknown to it.")
+    length_ratio: float | None = Field(None, description="Tokens of the translation per token of the source.")
+
+
+class SentenceTerm(BaseModel):
+    """A term of the glossary in a sentence."""
+
+    source: str = Field(description="The term as the sentence has it.")
+    target: str = Field(description="The form in the translation, or, if it is missing, the preferred one.")
+    state: Literal["written", "forced", "missing"] = Field(
+        description="forced: written only because of the length limit; missing: the model cannot write it."
+    )
+
+
 class SentenceTranslation(BaseModel):
     """A sentence and its translation."""
 
@@ -127,7 +172,14 @@ class SentenceTranslation(BaseModel):
     translation: str
     score: float = Field(description="Log-probability of the translation, divided by the length penalty.")
     log_probability: float
+    confidence: SentenceConfidence | None = Field(None, description="None for an empty sentence.")
     alternatives: list[AlternativeTranslation] | None = None
+    alignment: list[list[tuple[int, int]]] | None = Field(
+        None,
+        description="Pairs of a word of the source and one of the translation, each as its first character and the one "
+        "after its last; None if they are not known.",
+    )
+    terms: list[SentenceTerm] | None = Field(None, description="The sentence's terms of the glossary, in order.")
     routing: list[SentenceRouting] | None = Field(
         None, description="Nearest sentence first; empty without history, or if the model has no capsules."
     )
@@ -141,6 +193,7 @@ class TranslationResponse(BaseModel):
     translations: list[SentenceTranslation]
     model: str
     paragraphs: list[int] | None = Field(None, description="For `text`: the number of sentences in each paragraph.")
+    warning: str | None = Field(None, description=WARNING)
 
 
 class StreamedSentence(SentenceTranslation):
@@ -156,6 +209,7 @@ class StreamEnd(BaseModel):
     model: str
     sentences: int
     paragraphs: list[int] | None = None
+    warning: str | None = Field(None, description=WARNING)
 
 
 class ModelCard(BaseModel):
@@ -169,6 +223,7 @@ class ModelCard(BaseModel):
     history: int = Field(description="Number of earlier sentences that the model sees.")
     beam: int
     parameters: int
+    formality: bool = Field(description="Whether requests may name a `formality`.")
     default: bool
 
 
@@ -177,6 +232,7 @@ class ModelList(BaseModel):
 
     models: list[ModelCard]
     largest_request: int = Field(description="Maximum size of a request in bytes.")
+    largest_file: int = Field(description="Maximum size of an uploaded file in bytes.")
 
 
 class ErrorDetail(BaseModel):

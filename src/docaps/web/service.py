@@ -9,15 +9,17 @@ from pathlib import Path
 
 from docaps.config import SYSTEMS, TranslationPrecision
 from docaps.corpus.formats.text import split_paragraphs, split_sentences
-from docaps.errors import RunError
+from docaps.errors import DocapsError, RunError
 from docaps.runs.directory import Run
+from docaps.translation.glossary import Glossary, make_glossary
+from docaps.translation.glossary_files import parse_tsv
 from docaps.translation.trained_model import TrainedModel, load_trained
-from docaps.translation.translator import TranslationOptions
+from docaps.translation.translator import Control, TranslationOptions
 from docaps.web.http_errors import HttpError, invalid
 from docaps.web.metrics import Metrics
 from docaps.web.model_worker import Engine, ModelWorker
 from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettings
-from docaps.web.schemas import Limits, ModelCard, TranslationRequest
+from docaps.web.schemas import Limits, ModelCard, TermPairs, TranslationRequest
 from docaps.web.streaming import PendingTranslation
 
 
@@ -59,12 +61,18 @@ class Service:
         own = worker.trained.decoding
         beam = request.beam or min(max(own.beam, request.nbest), self.limits.beam)
         decoding = own.model_copy(update={"beam": beam, "nbest": request.nbest})
-        settings = RequestSettings(decoding, TranslationOptions(request.context, routing=request.routing))
+        settings = RequestSettings(
+            decoding, TranslationOptions(request.context, routing=request.routing, alignment=request.alignment)
+        )
+        control = await self._read_control(request, worker.trained)
         arrived: asyncio.Queue[PartialResult] = asyncio.Queue()
         deliver = partial(_deliver, asyncio.get_running_loop(), arrived)
-        queued = QueuedRequest(sources, tuple(request.history), settings, deliver, promptly, self.limits.routing)
+        queued = QueuedRequest(
+            sources, tuple(request.history), settings, deliver, promptly, control, self.limits.routing
+        )
         if sources and not worker.queue.put(queued, self.limits.queue):
             raise HttpError(429, "the queue is full", headers={"Retry-After": str(worker.delay)})
+        self.metrics.count_characters(worker.name, sum(map(len, sources)))
         deadline = start + self.limits.seconds
         return PendingTranslation(request, worker.name, sources, paragraphs, queued, arrived, deadline)
 
@@ -79,6 +87,19 @@ class Service:
         sentences = tuple(sentence for paragraph in paragraphs for sentence in paragraph)
         self._check_sentences("text", sentences)
         return sentences, list(map(len, paragraphs))
+
+    async def _read_control(self, request: TranslationRequest, trained: TrainedModel) -> Control:
+        """Return what the translation must keep to."""
+        if request.formality is not None:
+            try:
+                trained.tag(request.formality)
+            except DocapsError as fault:
+                raise invalid("the formality cannot be chosen", "formality", str(fault)) from None
+        glossary = None
+        if request.glossary:
+            # In a thread: a large glossary must not block other requests.
+            glossary = await asyncio.to_thread(read_terms, request.glossary, self.limits)
+        return Control(glossary, request.formality)
 
     def _find_worker(self, name: str | None) -> ModelWorker:
         """Find a model; the name is only compared with those of loaded models."""
@@ -110,6 +131,21 @@ def _deliver(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[PartialRes
     """Hand translations from a worker's thread to the event loop, unless that is closed."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(arrived.put_nowait, part)
+
+
+def read_terms(given: TermPairs | str, limits: Limits) -> Glossary:
+    """Return the glossary of a request; refuse one that is not well-formed, or too large."""
+    message = "the glossary cannot be used"
+    try:
+        glossary = parse_tsv(given) if isinstance(given, str) else make_glossary([(one[0], one[1]) for one in given])
+    except DocapsError as fault:
+        raise invalid(message, "glossary", str(fault)) from None
+    if len(glossary) > limits.terms:
+        raise invalid(message, "glossary", f"at most {limits.terms} terms, found {len(glossary)}")
+    longest = max((len(form) for term in glossary.terms for form in (*term.source, *term.target)), default=0)
+    if longest > limits.term:
+        raise invalid(message, "glossary", f"a form has at most {limits.term} characters, found {longest}")
+    return glossary
 
 
 def split_text(text: str, language: str) -> list[list[str]]:
@@ -149,6 +185,7 @@ def _describe_model(name: str, path: Path, trained: TrainedModel, *, default: bo
         history=trained.model.history,
         beam=trained.decoding.beam,
         parameters=sum(weight.numel() for weight in trained.model.parameters()),
+        formality=bool(trained.tags),
         default=default,
     )
 

@@ -12,6 +12,7 @@ from fastapi import Request
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
+from docaps.translation.confidence import describe_distance
 from docaps.translation.translator import TranslatedSentence, as_row
 from docaps.web.http_errors import HttpError, routing_error
 from docaps.web.request_queue import PartialResult, QueuedRequest, RoutingTooLargeError
@@ -44,6 +45,13 @@ class PendingTranslation:
     arrived: asyncio.Queue[PartialResult]
     deadline: float
     """When to give up, on the monotonic clock."""
+    _words: int = 0
+    _rare_words: int = 0
+
+    @property
+    def warning(self) -> str | None:
+        """Say it if the document is far from what the model knows; to be asked at the end."""
+        return describe_distance(self._words, self._rare_words)
 
     async def sentences(self) -> AsyncGenerator[SentenceTranslation | None]:
         """Yield the translated sentences, and None after each silent interval; raise TimeoutError at the deadline."""
@@ -61,7 +69,13 @@ class PendingTranslation:
                 if isinstance(part, Exception):
                     raise part
                 ready.extend(part)
-            row = dict(as_row(source, ready.popleft()))
+            sentence = ready.popleft()
+            if sentence.confidence is not None:
+                self._words += sentence.confidence.words
+                self._rare_words += sentence.confidence.rare_words
+            row = dict(as_row(source, sentence))
+            if sentence.alignment is not None:
+                row["alignment"] = sentence.alignment
             if self.request.routing:
                 row.setdefault("routing", [])
             yield SentenceTranslation.model_validate(row)
@@ -73,23 +87,27 @@ async def collect(pending: PendingTranslation, request: Request) -> TranslationR
     async def translate() -> list[SentenceTranslation]:
         return [sentence async for sentence in pending.sentences() if sentence is not None]
 
-    async def disconnect() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-
-    translating, disconnected = asyncio.ensure_future(translate()), asyncio.ensure_future(disconnect())
+    translating, disconnected = asyncio.ensure_future(translate()), asyncio.ensure_future(wait_for_disconnect(request))
     try:
         await asyncio.wait({translating, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         if not translating.done():
             raise ClientDisconnect
         found = translating.result()
-        return TranslationResponse(translations=found, model=pending.model, paragraphs=pending.paragraphs)
+        return TranslationResponse(
+            translations=found, model=pending.model, paragraphs=pending.paragraphs, warning=pending.warning
+        )
     except TimeoutError:
         raise HttpError(503, TIMED_OUT, headers={"Retry-After": "5"}) from None
     finally:
         pending.queued.cancelled = True  # what is not yet translated
         translating.cancel()
         disconnected.cancel()
+
+
+async def wait_for_disconnect(request: Request) -> None:
+    """Return when the client of a request that was read has disconnected."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def stream_events(pending: PendingTranslation) -> AsyncIterator[str]:
@@ -104,7 +122,8 @@ async def stream_events(pending: PendingTranslation) -> AsyncIterator[str]:
                     continue
                 yield _event("sentence", StreamedSentence(index=index, total=total, **sentence.model_dump()))
                 index += 1
-        yield _event("done", StreamEnd(model=pending.model, sentences=total, paragraphs=pending.paragraphs))
+        end = StreamEnd(model=pending.model, sentences=total, paragraphs=pending.paragraphs, warning=pending.warning)
+        yield _event("done", end)
     except TimeoutError:
         yield _event("error", ErrorResponse(error=TIMED_OUT))
     except RoutingTooLargeError as error:

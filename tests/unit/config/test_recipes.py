@@ -156,10 +156,6 @@ def test_a_seed_is_a_number_that_generators_take(tmp_path: Path, value: str) -> 
             '[qcn]\nstart = "parts"\ncapsules = 9\ncapsule_size = 8\n[stage.a]\nsystem = "qcn"',
             'qcn.start = "parts" needs at most 8 capsules, the size of one (found 9)',
         ),
-        (
-            '[qcn]\nsides = "both"\n[stage.a]\nsystem = "qcn-shuffled"',
-            'source sentences of other documents only: set qcn.sides = "source" (found "both")',
-        ),
         ("[san]\nreach = 0", "san.reach: Input should be greater than or equal to 1 (found 0)"),
         ("[history]\nsentences = 0", ":2: history.sentences: Input should be greater than or equal to 1 (found 0)"),
         ("[zhang]\nlayer = 2", ":2: zhang.layer: unknown key; did you mean 'layers'?"),

@@ -149,6 +149,8 @@ def test_damage_to_any_file_rebuilds(inputs: CorpusFiles, store: Store, damage: 
     assert len(store.manifest["files"]) > 20
     for name in store.manifest["files"]:
         before = (store.path / name).read_bytes()
+        if not before and damage is not Path.unlink:
+            continue  # no word is frequent enough to be listed
         damage(store.path / name)
         with pytest.raises(RebuildError):
             prepare(inputs, SETTINGS, store.path)

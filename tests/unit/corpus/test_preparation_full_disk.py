@@ -31,16 +31,16 @@ def full(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def full_while_writing(*_: Any, **__: Any) -> Iterator[str]:
+def full_while_writing(*_: Any, **__: Any) -> Iterator[bytes]:
     full()
-    yield ""
+    yield b""
 
 
 Break = Callable[[pytest.MonkeyPatch], None]
 PLACES: dict[str, Break] = {
     "train.usable.npy": lambda patch: patch.setattr(np.lib.format, "header_data_from_array_1_0", full),
     "text/bpe.codes": lambda patch: patch.setattr("docaps.corpus.text.bpe.write_text_atomically", write_nothing),
-    "dev.source.txt": lambda patch: patch.setattr("docaps.corpus.formats.writing._format", full_while_writing),
+    "dev.source.txt": lambda patch: patch.setattr("docaps.corpus.formats.writing._encode", full_while_writing),
     "manifest.json": lambda patch: patch.setattr("docaps.corpus.preparation.write_json", write_nothing),
 }
 

@@ -67,7 +67,7 @@ def score(trained: TrainedModel, shown: list[ParallelDocument]) -> list[float]:
     model = AblatedModel(trained)
     (chunk,) = split_documents([DOCUMENT, OTHER])
     conditions = [(TRUE, Histories(shown, model.history, seed=1).true)]
-    table = model.score(chunk, model.windows(chunk), conditions, progress.Task("score"))[TRUE]
+    table = model.score(chunk, model.windows(chunk), conditions, progress.Task("score")).likelihoods[TRUE]
     return [-value for value in table[:, 0]]
 
 

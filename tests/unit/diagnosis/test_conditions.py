@@ -10,8 +10,8 @@ from docaps.diagnosis.conditions import (
     NONE,
     SHUFFLED,
     TRUE,
+    Excerpt,
     Histories,
-    Passage,
     check_documents,
     condition_names,
     history_steps,
@@ -25,8 +25,8 @@ def document(name: str, length: int) -> ParallelDocument:
     return ParallelDocument(source, tuple(sentence.upper() for sentence in source))
 
 
-def passage(*sentences: str) -> Passage:
-    return Passage(sentences, tuple(sentence.upper() for sentence in sentences))
+def passage(*sentences: str) -> Excerpt:
+    return Excerpt(sentences, tuple(sentence.upper() for sentence in sentences))
 
 
 DOCUMENTS = [document("a", 5), document("b", 3), document("c", 6), document("d", 1), document("e", 4)]
@@ -61,7 +61,7 @@ def test_another_history_is_as_long_and_never_from_the_own_document() -> None:
 
 
 def test_the_same_draw_is_the_same_and_another_seed_another() -> None:
-    def drawn(seed: int, draw: int) -> list[Passage]:
+    def drawn(seed: int, draw: int) -> list[Excerpt]:
         lookup = Histories(DOCUMENTS, 3, seed=seed).shuffled(draw)
         return [lookup(2, sentence) for sentence in range(6)]
 

@@ -12,7 +12,7 @@ from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.store import Store
 from docaps.diagnosis import DiagnosisOptions, ablation
 from docaps.diagnosis.ablation import AblatedModel, ablate
-from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Histories, Passage
+from docaps.diagnosis.conditions import AGAINST, NONE, SHUFFLED, TRUE, Excerpt, Histories
 from docaps.diagnosis.evidence import ACCURACY, BITS, EXCESS
 from docaps.diagnosis.phenomenon_evidence import MarkedTokens, PairedAnswers, collect_phenomena, compare_answers
 from docaps.translation.scoring import document_windows
@@ -55,7 +55,7 @@ def expected_bits(
     return list(found.values())
 
 
-def give(trained: TrainedModel, model: AblatedModel, window: Any, given: Passage) -> Any:
+def give(trained: TrainedModel, model: AblatedModel, window: Any, given: Excerpt) -> Any:
     """Give a window a history, nearest sentence first, encoded without end marks."""
     codec, read = trained.codec, given.target if trained.model.view.translations else ()
     return replace(

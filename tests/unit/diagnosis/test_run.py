@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import torch
 from tests.invariants import tiny
 
 from docaps.corpus.contrastive import ContrastiveItem
@@ -21,7 +22,7 @@ from docaps.evaluation.translation_metrics import bleu
 from docaps.runs.directory import Run
 from docaps.training.stages import train_recipe
 from docaps.translation.scoring import score_documents
-from docaps.translation.trained_model import TrainedModel
+from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Translator
 
 QUICK = DiagnosisOptions(shuffles=2, draws=100, examples=2)
@@ -193,6 +194,21 @@ def test_a_run_knows_its_corpus_and_the_model_it_started_from(runs: Path) -> Non
     assert (found["part"], found["documents"], found["history"]) == ("dev", 2, tiny.K)
     assert found["signature"].startswith("documents:2|items:0|data:")
     assert find_sentence_model(Run(runs / "sentence")) is None
+
+
+def test_both_models_of_a_diagnosis_compute_in_the_same_precision(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[torch.dtype] = []
+
+    def load(*arguments: Any) -> TrainedModel:
+        loaded.append((trained := load_trained(*arguments)).writes_in)
+        return trained
+
+    monkeypatch.setattr("docaps.diagnosis.run.load_trained", load)
+    quick = dataclasses.replace(QUICK, bleu=False)
+    found = diagnose_run(runs / "document", DataOptions(), quick, precision="int8")
+    assert loaded == [torch.int8, torch.int8]
+    assert found["precision"] == "int8"
+    assert "|precision:int8|" in found["signature"]
 
 
 def test_a_sentence_model_is_refused(runs: Path) -> None:

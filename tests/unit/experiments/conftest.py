@@ -7,22 +7,20 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.unit.experiments.toy_grid import toy
+from tests.unit.experiments.toy_grid import toy, work
 
 from docaps.corpus.minidocs import generate_corpus
-from docaps.experiments import minicorpus, runner
+from docaps.experiments import minicorpus
 from docaps.experiments.aggregate import aggregate_grid
 from docaps.experiments.grid import write_request
-from docaps.experiments.runner import work
 
 
 @pytest.fixture(scope="package")
 def small() -> Iterator[None]:
-    """Generate few documents to measure on, and look at the locks of others often."""
+    """Generate few documents to measure on."""
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(minicorpus, "generate_corpus", partial(generate_corpus, dev=3, test=4, items=6))
-        patch.setattr(runner, "POLL", 0.01)
         yield
 
 

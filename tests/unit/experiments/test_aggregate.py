@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.experiments.toy_grid import ROWS, read, toy
+from tests.unit.experiments.toy_grid import ROWS, read, toy, work
 
 from docaps.cli.experiment import write_table
 from docaps.evaluation.intervals import mean_over_seeds
 from docaps.experiments.aggregate import aggregate_folder, aggregate_grid
 from docaps.experiments.rows import LAYOUTS
-from docaps.experiments.runner import work
 from docaps.files import write_json
 
 pytestmark = pytest.mark.usefixtures("small")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.experiments.toy_grid import ROWS, dates, read, toy
+from tests.unit.experiments.toy_grid import ROWS, dates, read, toy, work
 
 from docaps.cli.experiment import write_table
 from docaps.diagnosis import DiagnosisOptions
@@ -19,7 +19,7 @@ from docaps.errors import RunError
 from docaps.experiments import runner
 from docaps.experiments.aggregate import DRAWS, SEED, aggregate_grid
 from docaps.experiments.rows import LAYOUTS
-from docaps.experiments.runner import CellState, state_of, work
+from docaps.experiments.runner import CellState, state_of
 
 pytestmark = pytest.mark.usefixtures("small")
 

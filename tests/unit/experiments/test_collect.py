@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from tests.cli.calling import TINY, listing
+from tests.unit.experiments.toy_grid import work
 
 from docaps.config import load_recipe, recipe_path
 from docaps.corpus.minidocs import generate_corpus
@@ -21,7 +22,6 @@ from docaps.experiments.collect import ReportData, collect, preparing_commands
 from docaps.experiments.grid import CorpusSource, Grid, shape, write_request
 from docaps.experiments.minicorpus import make_minidocs
 from docaps.experiments.rows import LAYOUTS
-from docaps.experiments.runner import work
 from docaps.report import build_page
 from docaps.runs.results import read_results
 

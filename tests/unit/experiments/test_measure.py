@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.invariants import tiny
-from tests.unit.experiments.toy_grid import read, toy
+from tests.unit.experiments.toy_grid import read, toy, work
 
 from docaps.evaluation.translation_metrics import bleu
 from docaps.experiments import measure
@@ -17,7 +17,6 @@ from docaps.experiments.grid import (
 )
 from docaps.experiments.measure import relative_speed
 from docaps.experiments.rows import LAYOUTS
-from docaps.experiments.runner import work
 
 pytestmark = pytest.mark.usefixtures("small")
 

@@ -9,7 +9,9 @@ from tests.cli.calling import TINY
 
 from docaps.config import load_recipe, recipe_path
 from docaps.experiments.grid import CorpusSource, Grid, shape
+from docaps.experiments.minicorpus import provide_corpora
 from docaps.experiments.rows import LAYOUTS
+from docaps.experiments.scheduling import ThisProcess, run_cells
 
 ROWS = ("transformer", "qcn+reg", "san")
 
@@ -19,6 +21,12 @@ def toy(directory: Path, **changes: Any) -> Grid:
     recipe = shape(load_recipe(recipe_path("minidocs"), [*TINY, "decoding.length_factor=1"]), 2)
     grid = Grid(directory, LAYOUTS["table2"], recipe, CorpusSource(None, 30), (1, 2), ROWS)
     return replace(grid, **changes)
+
+
+def work(grid: Grid) -> None:
+    """Run all cells in this process."""
+    provide_corpora(grid)
+    run_cells(grid, ThisProcess())
 
 
 def read(path: Path) -> Any:

@@ -1,5 +1,7 @@
 """The name of a system decides its parts; the seed decides its weights."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -195,3 +197,20 @@ def test_a_sketch_has_the_weights_of_the_model_without_their_values(name: str) -
     found, expected = weights_of(sketch), weights_of(model)
     assert {key: weight.shape for key, weight in found.items()} == {key: one.shape for key, one in expected.items()}
     assert {weight.device.type for weight in (*found.values(), *sketch.buffers())} == {"meta"}
+
+
+SKETCHED = """
+import sys
+from docaps.config import SYSTEMS, SystemSettings
+from docaps.model.builders import sketch_model
+for name in sys.argv[1:]:
+    sketch_model(SystemSettings(name=name), vocabulary=11)
+    print(name, "torch._dynamo" in sys.modules)
+"""
+
+
+def test_a_sketch_does_not_import_the_compiler_of_torch() -> None:
+    """It would double the time from the start of a command to its first sentence."""
+    command = [sys.executable, "-c", SKETCHED, *tiny.BUILT_IN]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [word for name in tiny.BUILT_IN for word in (name, "False")]

@@ -26,7 +26,10 @@ def test_best_words_are_those_of_a_softmax(rows: int, piece: int, scaled: bool) 
     ending = expected[:, EOS].clone()
     expected[:, [PAD, BOS]] = -torch.inf
     values, words = expected.topk(4, dim=1)
-    found = best_words([part.clone() for part in scores.split(piece, dim=1)], 4, scale)
+    wanted = torch.tensor([[5, 1296, PAD], [299, 300, 599]]).repeat(rows, 1)[:rows]
+    found = best_words([part.clone() for part in scores.split(piece, dim=1)], 4, scale, wanted=wanted)
+    assert found.wanted is not None
+    torch.testing.assert_close(found.wanted, expected.gather(1, wanted))
     torch.testing.assert_close(found.log_probabilities, values)
     assert torch.equal(found.words, words)
     torch.testing.assert_close(found.ending, ending)
@@ -73,8 +76,12 @@ def test_rows_in_groups_equal_all_rows_at_once(rows: int, normalise: bool) -> No
         held.append(len(part))
         return iter((part @ weight.T).split(60, dim=1)), None
 
-    found = best_words_of(states, score, 3, normalise)
-    whole = best_words((states @ weight.T).split(60, dim=1), 3, normalise=normalise)
+    wanted = torch.arange(2 * rows).view(rows, 2) % 200
+    found = best_words_of(states, score, 3, normalise, wanted)
+    whole = best_words((states @ weight.T).split(60, dim=1), 3, normalise=normalise, wanted=wanted)
+    assert found.wanted is not None
+    torch.testing.assert_close(found.wanted, whole.wanted)
+    assert best_words_of(states, score, 3, normalise).wanted is None
     assert torch.equal(found.words, whole.words)
     torch.testing.assert_close(found.log_probabilities, whole.log_probabilities)
     torch.testing.assert_close(found.ending, whole.ending)

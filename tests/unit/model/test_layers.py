@@ -160,6 +160,18 @@ def test_positions_are_sines_and_cosines() -> None:
             assert table[place, 4 + pair].item() == pytest.approx(math.cos(angle), abs=1e-5)
 
 
+def test_the_last_frequency_of_marian_is_a_ten_thousandth() -> None:
+    table = sinusoids(20, 8, "marian")
+    for place in range(20):
+        for pair in range(4):
+            angle = place / 10_000 ** (pair / 3)
+            assert table[place, pair].item() == pytest.approx(math.sin(angle), abs=1e-5)
+            assert table[place, 4 + pair].item() == pytest.approx(math.cos(angle), abs=1e-5)
+    longer = Positions(size=8, length=4, layout="marian")
+    assert torch.equal(longer(20), table)
+    assert torch.equal(sinusoids(3, 2, "marian"), sinusoids(3, 2))
+
+
 def test_positions_grow_with_a_longer_sentence_and_are_not_stored() -> None:
     short, long = Positions(size=8, length=4), Positions(size=8, length=64)
     assert torch.equal(short(10), long(10))

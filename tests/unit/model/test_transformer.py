@@ -8,23 +8,45 @@ from tests.invariants import tiny
 
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
+from docaps.config.model_settings import Tables
 from docaps.corpus.text.vocabulary import EOS
-from docaps.model.layers import Embeddings
+from docaps.model.layers import Embeddings, sinusoids
 from docaps.model.transformer import Transformer
 
 
 def test_shared_tables_are_one_and_separate_ones_three() -> None:
-    shared = Embeddings(vocabulary=9, size=4, shared=True)
+    shared = Embeddings(vocabulary=9, size=4, tables="shared")
     assert [name for name, _ in shared.named_parameters()] == ["source.weight"]
-    separate = Embeddings(vocabulary=9, size=4, shared=False)
+    separate = Embeddings(vocabulary=9, size=4, tables="separate")
     assert len(list(separate.parameters())) == 3
     states = torch.randn(2, 3, 4)
     torch.testing.assert_close(separate.logits(states), states @ separate.output.weight.T)
+    two = Embeddings(vocabulary=9, size=4, tables="target", bias=True)
+    assert [name for name, _ in two.named_parameters()] == ["bias", "source.weight", "target.weight"]
+    assert two.output is two.target
+    assert two.bias is not None
+    torch.nn.init.normal_(two.bias)
+    torch.testing.assert_close(two.logits(states), states @ two.target.weight.T + two.bias)
+
+
+def test_word_vectors_may_be_read_unscaled_and_positions_in_the_layout_of_marian() -> None:
+    form = {"scale_embeddings": False, "positions": "marian"}
+    model, batch = tiny.build(tiny.settings("transformer", norm="post", model=form)), tiny.sample_batch()
+    assert isinstance(model, Transformer)
+    words = model.embeddings.source.weight[batch.source]
+    places = sinusoids(batch.source.shape[1], tiny.D, "marian").double()
+    torch.testing.assert_close(model._with_positions(model._look_up(batch).source), words + places)
+
+
+def test_layers_of_both_sides_are_as_many_as_set() -> None:
+    model = tiny.build(tiny.settings("transformer", model={"encoder_layers": 3, "decoder_layers": 1}))
+    assert isinstance(model, Transformer)
+    assert (len(model.encoder), len(model.decoder)) == (3, 1)
 
 
 def test_word_vectors_have_about_unit_length() -> None:
     torch.manual_seed(1)
-    table = Embeddings(vocabulary=500, size=64, shared=True).source.weight
+    table = Embeddings(vocabulary=500, size=64, tables="shared").source.weight
     assert table.norm(dim=-1).mean().item() == pytest.approx(1.0, abs=0.05)
 
 
@@ -36,10 +58,10 @@ def test_the_encoder_reads_scaled_word_vectors_and_positions() -> None:
     torch.testing.assert_close(model._with_positions(model._look_up(batch).source), expected)
 
 
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("kind", ["shared", "target", "separate"])
 @pytest.mark.parametrize("history", [True, False])
-def test_words_looked_up_together_are_those_looked_up_one_by_one(shared: bool, history: bool) -> None:
-    tables, batch = Embeddings(vocabulary=tiny.VOCABULARY, size=4, shared=shared), tiny.sample_batch()
+def test_words_looked_up_together_are_those_looked_up_one_by_one(kind: Tables, history: bool) -> None:
+    tables, batch = Embeddings(vocabulary=tiny.VOCABULARY, size=4, tables=kind), tiny.sample_batch()
     found = tables.look_up(batch, history=history)
     assert torch.equal(found.source, tables.source.weight[batch.source])
     assert found.target is not None

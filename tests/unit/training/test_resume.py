@@ -191,6 +191,23 @@ def test_files_that_are_no_longer_needed_are_removed(store: Store, tmp_path: Pat
     assert not run.snapshots.exists()
 
 
+def test_weights_are_kept_at_the_same_steps_however_training_is_cut(store: Store, tmp_path: Path) -> None:
+    shares = (0.25, 0.5, 1.0)
+    whole = train(store, tmp_path / "whole", keep_at=shares, result="last")
+    for step, fault in ((4, Killed()), (7, Interrupted(2))):
+        stop(store, tmp_path / "pieces", step, fault, keep_at=shares, result="last")
+    pieces = train(store, tmp_path / "pieces", keep_at=shares, result="last")
+    names = [f"step-{step:08d}.safetensors" for step in (3, 6, 12)]
+    for run in (whole, pieces):
+        assert sorted(path.name for path in run.checkpoints.iterdir()) == names
+    assert [sha256(whole.checkpoints / name) for name in names] == [sha256(pieces.checkpoints / name) for name in names]
+    assert sha256(whole.checkpoint(12)) == sha256(whole.weights) != sha256(whole.checkpoint(6))
+    train(store, tmp_path / "none", steps=3)
+    assert not Run(tmp_path / "none" / "sentence").checkpoints.exists()
+    plain = train(store, tmp_path / "plain", result="last")
+    assert sha256(plain.weights) == sha256(whole.weights)
+
+
 def test_the_mean_is_of_the_last_validated_steps(store: Store, tmp_path: Path) -> None:
     run = train(store, tmp_path / "average", result="average", averaged=3)
     assert run.read()["weights"] == "the mean of steps 6, 9, 12"
@@ -310,7 +327,7 @@ def test_a_damaged_state_is_refused(store: Store, tmp_path: Path, damage: Callab
     train_recipe(recipe(), store, tmp_path, stages=["sentence"], overwrite=True)
 
 
-@pytest.mark.parametrize("folder", ["text", "snapshots", "tensorboard"])
+@pytest.mark.parametrize("folder", ["text", "snapshots", "checkpoints", "tensorboard"])
 def test_a_link_in_place_of_a_folder_is_refused_on_resuming(store: Store, tmp_path: Path, folder: str) -> None:
     stop(store, tmp_path, 7, Interrupted(2))
     run = Run(tmp_path / "sentence")

@@ -27,7 +27,6 @@ from docaps.training import stages
 from docaps.training.learner import Learner
 from docaps.training.objective import Device, Objective, validate
 from docaps.training.resume import RunRecord
-from docaps.translation.scoring import log_probabilities
 from docaps.translation.trained_model import load_trained
 
 
@@ -420,7 +419,7 @@ def test_validation_is_the_mean_over_all_target_tokens(store: Store, budget: int
     for number in range(len(data)):
         window = window_of(data, number, tiny.K)
         if len(window.source) > 1:
-            total -= log_probabilities(model, collate([window], tiny.K)).item()
+            total -= tiny.log_probabilities(model, collate([window], tiny.K))[0]
             tokens += len(data.target[number])
     device = Device(torch.device("cpu"), torch.float32)
     objective = Objective(model.train(), label_smoothing=0.1, regulariser_weight=1.0, device=device)

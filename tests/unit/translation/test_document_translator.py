@@ -115,3 +115,25 @@ def test_weights_are_not_changed_by_translating(model: DocumentTranslator) -> No
     before = {name: weight.clone() for name, weight in model._trained.model.state_dict().items()}
     model.translate(STORY)
     assert all(torch.equal(weight, before[name]) for name, weight in model._trained.model.state_dict().items())
+
+
+def test_a_glossary_is_a_file_or_pairs_and_may_be_read_once(model: DocumentTranslator, tmp_path: Path) -> None:
+    file = tmp_path / "terms.tsv"
+    file.write_text("cat\tHund\nit\tsie|er\n")
+    pairs = {"cat": "Hund", "it": ["sie", "er"]}
+    found = [model.translate(STORY, glossary=terms) for terms in (file, str(file), pairs, list(pairs.items()))]
+    assert all(one == found[0] for one in found)
+    assert "Hund" in found[0].texts[0]
+    assert [use.source for use in found[0][1].terms] == ["it"]
+    read = model.glossary(file)
+    assert model.glossary(read) is read
+    (stream,) = model.translate_documents([STORY], glossary=read)
+    assert stream == found[0]
+    assert model.translate(STORY)[0].terms == ()
+
+
+def test_a_form_of_address_that_the_model_did_not_learn_is_refused(model: DocumentTranslator) -> None:
+    with pytest.raises(DocapsError, match="cannot choose the form of address"):
+        model.translate(STORY, formality="formal")
+    with pytest.raises(DocapsError, match="cannot choose the form of address"):
+        next(model.translate_documents([STORY], formality="formal"))

@@ -1,5 +1,6 @@
 """Documents of the input are collected into windows: full ones, prompt ones, and whole documents where needed."""
 
+import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,8 @@ from docaps.corpus.formats.text_input import Arrival
 from docaps.errors import DocapsError
 from docaps.files import read_json
 from docaps.interruption import Interrupted
-from docaps.translation.jobs import FileOutput, InputDocument, gather, partial
+from docaps.translation.input_files import InputDocument
+from docaps.translation.jobs import FileOutput, StreamOutput, gather, partial
 
 REQUEST = {"run": "f00", "input": {"story": "ba7"}}
 
@@ -52,11 +54,27 @@ def write(out: Path, *texts: str, resume: bool = False, stop: bool = False) -> N
     with output:
         output.begin("")
         for number, text in enumerate(texts, start=output.windows + 1):
-            output.write(text)
+            output.write(text.encode())
             output.commit(number)
         if stop:
             raise KeyboardInterrupt
         output.end()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_terminal", "refused"), [("docx", True, True), ("docx", False, False), ("html", True, False)]
+)
+def test_a_terminal_is_not_sent_a_binary_file(name: str, is_terminal: bool, refused: bool) -> None:
+    class Stream(io.BytesIO):
+        def isatty(self) -> bool:
+            return is_terminal
+
+    output, window = StreamOutput(Stream()), [InputDocument(("x",), layout=TextLayout(name))]
+    if refused:
+        with pytest.raises(DocapsError, match="the translation is a 'docx' file, not text for a terminal: name one"):
+            output.checked(window)
+    else:
+        assert output.checked(window) == window
 
 
 def stop(out: Path) -> None:

@@ -1,19 +1,21 @@
 """Scores of given translations: sums of log-probabilities, with exactly the history a model looks at."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from tests.invariants import tiny
 
 from docaps.batches.batch import collate
-from docaps.batches.windows import Window, windows_of_document
+from docaps.batches.windows import View, Window, windows_of_document
 from docaps.corpus.contrastive import ContrastiveItem
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.store import Store
-from docaps.corpus.text.vocabulary import EOS, PAD
+from docaps.corpus.text.vocabulary import EOS
 from docaps.errors import CorpusError
-from docaps.translation.scoring import Likelihood, log_probabilities, score_contrastive, score_documents, score_windows
+from docaps.model.fast.packing import pack
+from docaps.translation.scoring import Likelihood, gather_sentences, score_contrastive, score_documents, score_windows
 from docaps.translation.search import search
 from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
@@ -57,14 +59,12 @@ def by_hand(trained: TrainedModel, one: ContrastiveItem) -> list[float]:
     return scores
 
 
-def test_log_probabilities_are_sums_over_real_words() -> None:
-    model, batch = tiny.build(tiny.settings("qcn")), tiny.sample_batch()
-    words = torch.log_softmax(model(batch).logits, dim=-1)
-    for row, found in enumerate(log_probabilities(model, batch).tolist()):
-        tokens = [token for token in batch.translations[row].tolist() if token != PAD]
-        assert found == pytest.approx(
-            sum(words[row, place, token].item() for place, token in enumerate(tokens)), abs=1e-4
-        )
+def test_a_score_is_the_sum_of_the_log_probabilities_of_all_words(trained: TrainedModel) -> None:
+    for window in tiny.sample_windows():
+        batch = collate([window], trained.model.view)
+        words = torch.log_softmax(trained.model(batch).logits, dim=-1)[0]
+        expected = sum(words[place, word].item() for place, word in enumerate(batch.translations[0].tolist()))
+        assert score_windows(trained, [window]) == pytest.approx([expected], abs=1e-4)
 
 
 def test_windows_are_scored_in_the_order_given(trained: TrainedModel) -> None:
@@ -72,6 +72,61 @@ def test_windows_are_scored_in_the_order_given(trained: TrainedModel) -> None:
     alone = [score_windows(trained, [window])[0] for window in windows]
     assert score_windows(trained, windows) == pytest.approx(alone, abs=1e-4)
     assert len({round(score, 3) for score in alone}) == len(windows)
+
+
+def test_a_sentence_is_read_once_for_each_history() -> None:
+    first, second = ([5, 6, EOS], ([7],)), ([5, 6, EOS], ())
+    asked = [(*first, [8, EOS]), (*second, [8, EOS]), (*first, [9, EOS]), (*first, [8, EOS])]
+    windows = [Window(source, history, target) for source, history, target in asked]
+    sentences = gather_sentences(windows, View(1))
+    assert [(one.window.history, one.targets, one.windows) for one in sentences] == [
+        (([7],), [[8, EOS], [9, EOS]], [[0, 3], [2]]),
+        ((), [[8, EOS]], [[1]]),
+    ]
+    # Without a view of the history, it makes no difference; nor do translations that are not read.
+    assert [one.windows for one in gather_sentences(windows, View())] == [[[0, 1, 3], [2]]]
+    written = [replace(windows[0], target_history=([4],)), windows[0]]
+    assert len(gather_sentences(written, View(1))) == 1
+    assert len(gather_sentences(written, View(1, translations=True))) == 2
+
+
+def test_many_translations_are_read_in_parts(trained: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    windows = [Window([5, EOS], ([6],), [word, EOS]) for word in range(4, 9)]
+    whole = score_windows(trained, windows)
+    monkeypatch.setattr("docaps.translation.scoring.MOST_WORDS", 4)
+    assert [len(one.targets) for one in gather_sentences(windows, trained.model.view)] == [2, 2, 1]
+    assert score_windows(trained, windows) == pytest.approx(whole, abs=1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_small_batches_and_threads_change_no_score(
+    trained: TrainedModel, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, before = score_windows(trained, tiny.sample_windows()), torch.get_num_threads()
+    monkeypatch.setattr("docaps.translation.scoring.BATCH_TOKENS", 1)
+    torch.set_num_threads(threads)
+    try:
+        assert score_windows(trained, tiny.sample_windows()) == pytest.approx(expected, abs=1e-6)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int8])
+def test_a_packed_model_scores_nearly_alike(store: Store, dtype: torch.dtype) -> None:
+    exact = tiny.trained(store)
+    exact = replace(exact, model=exact.model.float())
+    packed = replace(exact, packed=pack(exact.model, dtype), writes_in=dtype)
+    items = [item(HISTORY), item(HISTORY[:1])]
+    found, expected = (
+        [score for scores in score_contrastive(one, items) for score in scores] for one in (packed, exact)
+    )
+    assert found == pytest.approx(expected, abs=0.5)
+    assert found != expected
+
+
+def test_a_window_without_a_translation_is_refused(trained: TrainedModel) -> None:
+    with pytest.raises(ValueError, match="window 0 has no translation to score"):
+        score_windows(trained, [Window([5, EOS])])
 
 
 @pytest.mark.parametrize("length", range(6))

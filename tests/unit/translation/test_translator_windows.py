@@ -108,10 +108,11 @@ def test_a_long_sentence_is_translated_in_parts_with_a_warning(store: Store, mon
     warned: list[str] = []
     long = "the cat sat here, the dog came; " * 4 + "it ran"
     (found,) = Translator(trained, warn=warned.append).translate([Document(("it ran", long), "story")])
-    assert warned == [
+    assert warned[0] == (
         "document 1 ('story'), sentence 2: more than 10 tokens (decoding.longest_source): translated in "
         f"{warned[0].split()[-2]} parts"
-    ]
+    )
+    assert not any("parts" in message for message in warned[1:])
     seen: list[list[int]] = []
     original = searching.search_batch
 
@@ -153,7 +154,7 @@ def test_the_number_of_warnings_is_bounded(store: Store) -> None:
     warned: list[str] = []
     long = "the cat sat here " * 9
     Translator(tiny.trained(store, longest_source=10), warn=warned.append).translate([Document((long,) * 8)])
-    assert len(warned) == 6
+    assert sum("parts" in message for message in warned) == 6
     assert warned[-1] == "8 sentences were too long for one piece, and translated in parts"
 
 

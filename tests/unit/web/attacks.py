@@ -14,6 +14,9 @@ ROOM = 2_000_000
 """How much an endless attack sends: far beyond every limit on what is not a body."""
 POST = b"POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+FORM_POST = b"POST /v2/translate HTTP/1.1\r\nHost: localhost:8000\r\nConnection: close\r\n"
+MULTIPART = FORM_POST + b"Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n"
+PART = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n'
 BODY = b'{"sentences": ["x"]}'
 CHUNK = b"%x\r\n%s\r\n" % (len(BODY), BODY)
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -77,6 +80,16 @@ ENDLESS = (
     _endless("endless body", CHUNKED, b"1000\r\n" + 0x1000 * b" " + b"\r\n", 413),
     _endless("endless body in single bytes", CHUNKED, b"1\r\n \r\n", 413, size=8_000_000),
     _endless("endless body of a given length", POST + b"Content-Length: 9999999\r\n\r\n", b" ", 413),
+    _endless("endless fields", MULTIPART, b"%x\r\n%s\r\n" % (len(PART), PART), 413, 403),
+    _endless(
+        "endless headers of a field",
+        MULTIPART + b"5\r\n--b\r\n\r\n",
+        b"4b0\r\n%s\r\n" % (200 * b"a: b\r\n"),
+        413,
+        400,
+        403,
+    ),
+    _endless("endless header of a field", MULTIPART + b"8\r\n--b\r\na: \r\n", b"1\r\nb\r\n", 413, 400, 403),
     _endless("endless garbage", b"", b"\xff\x00", 400),
 )
 FRAMING = (
@@ -123,6 +136,8 @@ PAGES = (
     _post("origin that ends like ours", JSON + b"Origin: http://evil@localhost:8000\r\n\r\n" + BODY, 403),
     _post("form", FORM, 415),
     _post("form of a foreign page", b"Origin: https://evil.example\r\n" + FORM, 403),
+    _once("form of a foreign page for another API", FORM_POST + b"Origin: https://evil.example\r\n" + FORM, 403),
+    _once("two content types for another API", FORM_POST + b"Content-Type: application/json\r\n" + FORM, 400, 403),
     _post("no content type", b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY, 415),
     _post("two content types", b"Content-Type: application/json\r\n" + FORM, 415),
     _post("content type that begins like JSON", b"Content-Type: application/jsonp\r\nContent-Length: 2\r\n\r\n{}", 415),

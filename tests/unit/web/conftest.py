@@ -4,7 +4,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,7 +29,7 @@ def strict(tiny_demo: Path) -> Iterator[object]:
 
     from docaps.web.schemas import Limits
 
-    limits = Limits(body=1000, sentences=4, characters=30, beam=3, queue=6, routing=20, seconds=30.0)
+    limits = Limits(body=1000, sentences=4, characters=30, beam=3, queue=6, routing=20, terms=2, term=10, seconds=30.0)
     with serving(models(tiny_demo)[:1], limits, token=TOKEN) as running:
         yield running
 
@@ -38,20 +37,7 @@ def strict(tiny_demo: Path) -> Iterator[object]:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Models wait until this event is set, and fail on the sentence POISON."""
-    from tests.unit.web.serving import POISON
+    from tests.unit.web.serving import gated
 
-    from docaps.web import model_worker
-
-    opened = threading.Event()
-    translate = model_worker.translate_encoded
-
-    def wait(translator: Any, documents: Any, options: Any) -> Any:
-        opened.wait(60)
-        poison = translator.segment(POISON)
-        if any(poison in document.sentences for document in documents):
-            raise RuntimeError("secret of the machine room")
-        return translate(translator, documents, options)
-
-    monkeypatch.setattr(model_worker, "translate_encoded", wait)
-    yield opened
-    opened.set()
+    with gated(monkeypatch) as opened:
+        yield opened

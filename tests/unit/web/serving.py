@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
+from docaps.web import model_worker
 from docaps.web.access import LOCAL_HOSTS, Access
 from docaps.web.app import build_app
 from docaps.web.schemas import Limits
@@ -69,6 +71,24 @@ def serving(
         finally:
             server.should_exit = True
             thread.join()
+
+
+@contextlib.contextmanager
+def gated(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Let models wait until the event is set, and fail on the sentence POISON."""
+    opened = threading.Event()
+    translate = model_worker.translate_encoded
+
+    def wait(translator: Any, documents: Any, *others: Any) -> Any:
+        opened.wait(60)
+        poison = translator.segment(POISON)
+        if any(poison in document.sentences for document in documents):
+            raise RuntimeError("secret of the machine room")
+        return translate(translator, documents, *others)
+
+    monkeypatch.setattr(model_worker, "translate_encoded", wait)
+    yield opened
+    opened.set()
 
 
 def ask(served: Served, body: Any, **options: Any) -> httpx.Response:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.web.serving import Served, models
 
 import docaps
+from docaps.web.client import Client
 from docaps.web.request_queue import RequestSettings
 from docaps.web.service import Service
 
@@ -26,13 +27,64 @@ def translations(answer: Any) -> list[str]:
     return [one["translation"] for one in answer["translations"]]
 
 
+@pytest.mark.filterwarnings("ignore:.*could not be written|.*was forced")
+def test_a_glossary_is_kept_to_in_any_of_its_forms(served: Served, document: Any) -> None:
+    """As pairs, with lists of forms, and as text; requests with different ones share the service."""
+    pairs = [["church", "Kirche"], [["film", "films"], ["Film", "Filme"]]]
+    expected = document.translate(STORY, glossary=[tuple(pair) for pair in pairs])
+    for glossary in (pairs, "church\tKirche\nfilm|films\tFilm\tFilme"):
+        body = served.post({"sentences": STORY, "glossary": glossary}).json()
+        assert translations(body) == expected.texts
+        uses = [use for one in body["translations"] for use in one.get("terms", [])]
+        assert [use["source"] for use in uses] == ["church", "film"]
+        assert uses == [use.as_dict() for one in expected for use in one.terms]
+    plain = served.post({"sentences": STORY}).json()
+    assert not any("terms" in one for one in plain["translations"])
+    assert Client(served.url).translate(STORY, glossary={"church": "Kirche"}).translations[0].terms is not None
+
+
+def test_models_say_whether_requests_may_name_a_formality(served: Served) -> None:
+    assert [one["formality"] for one in served.get("/v1/models").json()["models"]] == [False, False]
+
+
+def test_words_are_aligned_whatever_else_is_translated(served: Served) -> None:
+    body = {"sentences": STORY, "alignment": True}
+    whole = served.post(body).json()["translations"]
+    alone = [served.post({**body, "sentences": [one], "context": False}).json()["translations"][0] for one in STORY]
+    without = served.post({**body, "context": False}).json()["translations"]
+    assert [one.get("alignment") for one in alone] == [one.get("alignment") for one in without]
+    assert [one for one, row in zip(STORY, whole, strict=True) if "alignment" not in row] == [""]
+    for row in whole:
+        for (start, end), (first, last) in row.get("alignment", []):
+            assert 0 <= start < end <= len(row["source"])
+            assert 0 <= first < last <= len(row["translation"])
+            assert " " not in row["source"][start:end] + row["translation"][first:last]
+    assert all("alignment" not in row for row in served.post({"sentences": STORY}).json()["translations"])
+
+
 def test_a_response_has_one_translation_per_sentence(served: Served) -> None:
     answer = served.post({"sentences": STORY[1:], "history": STORY[:1]})
     assert answer.status_code == 200
     body = answer.json()
     assert [one["source"] for one in body["translations"]] == STORY[1:]
     assert body["model"] == "document"
-    assert all(set(one) == {"source", "translation", "score", "log_probability"} for one in body["translations"])
+    assert all(
+        set(one) - {"confidence"} == {"source", "translation", "score", "log_probability"}
+        for one in body["translations"]
+    )
+
+
+def test_a_document_far_from_what_the_model_knows_has_a_warning(served: Served, document: Any) -> None:
+    near, far = "It was old. The film was old.", ["Grazing zebras never hesitate.", "", "It was old."]
+    assert "warning" not in served.post({"text": near}).json()
+    body = served.post({"sentences": far, "beam": 1}).json()
+    assert body["warning"] == "43% of the words are rare or unknown to this model (3 of 7); see its card"
+    confidences = [one.get("confidence") for one in body["translations"]]
+    assert confidences[1] is None
+    assert [one["rare_words"] for one in confidences[::2]] == [3, 0]
+    wanted = document.translate(far, beam=1)
+    for found, sentence in zip(confidences[::2], wanted[::2], strict=True):
+        assert found == pytest.approx(sentence.confidence.as_dict(), abs=1e-4)
 
 
 @pytest.mark.parametrize("options", [{}, {"context": False}, {"beam": 1}, {"nbest": 3}, {"model": "sentence"}])

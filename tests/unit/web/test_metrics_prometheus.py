@@ -10,6 +10,7 @@ TYPES = {
     "docaps_sentences_total": "counter",
     "docaps_batches_total": "counter",
     "docaps_busy_seconds_total": "counter",
+    "docaps_characters_total": "counter",
     "docaps_queue_sentences": "gauge",
     "docaps_active_requests": "gauge",
     "process_resident_memory_bytes": "gauge",
@@ -26,7 +27,7 @@ def test_metric_names_types_and_labels_are_stable(served: Served) -> None:
     assert set(re.findall(r"^# HELP (\S+) \S", response.text, flags=re.MULTILINE)) == set(TYPES)
     samples = [line.rsplit(" ", 1)[0] for line in response.text.splitlines() if line[0] != "#"]
     buckets = [f'docaps_translate_seconds_bucket{{le="{bound}"}}' for bound in BUCKETS]
-    families = ("sentences_total", "batches_total", "busy_seconds_total", "queue_sentences")
+    families = ("sentences_total", "characters_total", "batches_total", "busy_seconds_total", "queue_sentences")
     by_model = [f'docaps_{name}{{model="{model}"}}' for name in families for model in ("document", "sentence")]
     single = ["docaps_active_requests", "process_resident_memory_bytes"]
     histogram = [*buckets, "docaps_translate_seconds_sum", "docaps_translate_seconds_count"]

@@ -28,8 +28,9 @@ def test_a_stream_has_its_sentences_in_order_and_then_the_end(served: Served) ->
     assert [data["index"] for _, data in steps] == list(range(len(STORY)))
     assert [data["source"] for _, data in steps] == STORY
     assert {data["total"] for _, data in steps} == {len(STORY)}
-    assert end == ("done", {"model": "document", "sentences": len(STORY)})
     whole = served.post({"sentences": STORY}).json()
+    assert end == ("done", {"model": "document", "sentences": len(STORY), "warning": whole["warning"]})
+    assert "6 of 18" in whole["warning"]
     assert [data["translation"] for _, data in steps] == [one["translation"] for one in whole["translations"]]
 
 

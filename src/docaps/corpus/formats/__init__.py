@@ -4,10 +4,11 @@ docaps's own files are `lines`: one sentence a line, a line `<d>` before each do
 add formats through the entry points `docaps.formats` (see `registry`).
 """
 
-from docaps.corpus.formats.format import Format, OutputDocument, ReadingOptions, WritingOptions
+from docaps.corpus.formats.format import Alignment, FileFormat, Format, OutputDocument, ReadingOptions, WritingOptions
 from docaps.corpus.formats.reading import iterate_documents, iterate_parallel, read_documents, read_parallel
-from docaps.corpus.formats.registry import FORMATS, NAMES
+from docaps.corpus.formats.registry import FILE_FORMATS, FORMATS, NAMES
 from docaps.corpus.formats.writing import (
+    encode_translations,
     format_documents,
     format_translations,
     write_documents,
@@ -16,12 +17,16 @@ from docaps.corpus.formats.writing import (
 )
 
 __all__ = [
+    "FILE_FORMATS",
     "FORMATS",
     "NAMES",
+    "Alignment",
+    "FileFormat",
     "Format",
     "OutputDocument",
     "ReadingOptions",
     "WritingOptions",
+    "encode_translations",
     "format_documents",
     "format_translations",
     "iterate_documents",

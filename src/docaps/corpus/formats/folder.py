@@ -4,6 +4,7 @@ A file holds one sentence a line, or running text if that format is given. Its n
 document's id. Hidden files are skipped.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -39,12 +40,34 @@ def read_directory(options: ReadingOptions, *, running_text: bool = False) -> It
     """Yield the documents of a directory."""
     for file in list_files(options.path):
         here = replace(options, path=file)
-        lines = read_raw_lines(file)
-        parts = read_text(lines, here) if running_text else read_marked(_without_marks(lines, here), here)
-        for document in parts:
+        for document in read_member(read_raw_lines(file), here, running_text=running_text):
             assert document.layout is not None
             layout = replace(document.layout, format="directory", details={"name": file.name})
-            yield replace(document, id=id_of(file), layout=layout)
+            yield replace(document, layout=layout)
+
+
+def read_member(lines: Iterable[str], options: ReadingOptions, *, running_text: bool = False) -> Iterator[Document]:
+    """Yield the document in one file of a directory; a long one in parts."""
+    parts = read_text(lines, options) if running_text else read_marked(_without_marks(lines, options), options)
+    for document in parts:
+        yield replace(document, id=id_of(options.path))
+
+
+def walk_files(path: Path, excluded: Path | None = None) -> Iterator[Path]:
+    """Go through the files below a directory, by name; hidden ones, and what is in an excluded directory, are left out.
+
+    Only names are held: there may be many files.
+    """
+    try:
+        with os.scandir(path) as entries:
+            names = sorted(one.name for one in entries if not one.name.startswith("."))
+    except OSError as fault:
+        raise CorpusError(f"the directory cannot be read: {fault.strerror}", path=path) from None
+    for one in (path / name for name in names):
+        if not one.is_dir():
+            yield one
+        elif not one.is_symlink() and (excluded is None or one.resolve() != excluded.resolve()):
+            yield from walk_files(one, excluded)
 
 
 def _without_marks(lines: Iterable[str], options: ReadingOptions) -> Iterator[str]:

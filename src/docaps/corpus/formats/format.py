@@ -16,14 +16,34 @@ SOURCE_LANGUAGE, TARGET_LANGUAGE = "en", "de"
 
 
 @dataclass(frozen=True, slots=True)
+class FileChoices:
+    """What a user may choose for files of subtitles and strings; other formats pay no attention to it.
+
+    `encoding` is that of a text without a byte-order mark, UTF-8 if not given. With `everything`, translations that are
+    there already are made again. The others are limits of a cue: characters of a line, lines, characters a second.
+    """
+
+    encoding: str | None = None
+    everything: bool = False
+    line_length: int = 42
+    lines: int = 2
+    reading_speed: float = 17.0
+
+
+DEFAULT_CHOICES = FileChoices()
+
+
+@dataclass(frozen=True, slots=True)
 class ReadingOptions:
-    """What to read: the file named in messages, its side and language, and when to yield parts of a document."""
+    """What to read: the file named in messages, its side and languages, and when to yield parts of a document."""
 
     path: Path
     side: Side = "source"
     language: str = SOURCE_LANGUAGE
     starts: Path | None = None
     arrival: Arrival = WHOLE
+    target_language: str = TARGET_LANGUAGE
+    choices: FileChoices = DEFAULT_CHOICES
 
     def fault(self, message: str, line: int | None = None) -> CorpusError:
         """Return an error at a line of the file."""
@@ -50,20 +70,29 @@ class ReadingOptions:
 
 @dataclass(frozen=True, slots=True)
 class WritingOptions:
-    """What a file says about the text in it."""
+    """What a file says about the text in it, and how it is laid out."""
 
     side: Side = "source"
     language: str = SOURCE_LANGUAGE
     target_language: str = TARGET_LANGUAGE
     system: str = "docaps"
+    choices: FileChoices = DEFAULT_CHOICES
+
+
+Span = tuple[int, int]
+"""Where a stretch begins and ends, in characters of a text."""
+Alignment = Sequence[tuple[Span, Span]]
+"""Words of a sentence and words of its translation that belong together."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputDocument:
-    """A document to write, optionally with its translation."""
+    """A document to write, optionally with its translation, and the word alignment of sentences with marks."""
 
     document: Document
     translation: tuple[str, ...] | None = None
+    alignments: tuple[Alignment | None, ...] = ()
+    """One for each sentence, None if it is not known; or nothing at all."""
 
     @property
     def text(self) -> tuple[str, ...]:
@@ -93,6 +122,31 @@ class Format:
     two_sided: bool = False
     free: bool = False
     detect: Callable[[Sequence[str]], bool] | None = None
+
+
+START_SIZE = 2**16
+"""The first bytes of a file, by which formats of whole files are detected."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A format of whole files, such as DOCX: a file is one document, and a translation is written into a copy of it.
+
+    `detect` gets the first bytes of a file (at most `START_SIZE`; of a smaller file, all) and its name in lower case,
+    empty for stdin. `read` keeps in the layout's details what `write` needs. Both get a file's bytes whole, so there is
+    a limit on its size. A `binary` format is no text, and is not printed on a terminal.
+    """
+
+    name: str
+    summary: str
+    suffixes: tuple[str, ...]
+    detect: Callable[[bytes, str], bool]
+    read: Callable[[bytes, ReadingOptions], Document]
+    write: Callable[[OutputDocument, WritingOptions], bytes]
+    binary: bool = False
+    two_sided: bool = False
+    largest: int = 2**26
+    """Bytes of the largest file that is read."""
 
 
 def layout_writer(

@@ -7,13 +7,33 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from docaps.corpus.documents import Document, ParallelDocument
-from docaps.corpus.formats.folder import check_partners, read_directory
-from docaps.corpus.formats.format import SOURCE_LANGUAGE, TARGET_LANGUAGE, ReadingOptions, Side
+from docaps.corpus.formats.folder import check_partners, read_directory, read_member
+from docaps.corpus.formats.format import (
+    DEFAULT_CHOICES,
+    SOURCE_LANGUAGE,
+    START_SIZE,
+    TARGET_LANGUAGE,
+    FileChoices,
+    FileFormat,
+    Format,
+    ReadingOptions,
+    Side,
+)
 from docaps.corpus.formats.lines import DOCUMENT_MARK, find_starts
-from docaps.corpus.formats.registry import DIRECTORY, check_name, detect, find_format
-from docaps.corpus.formats.text_input import STDIN, WHOLE, Arrival, check_length, check_lengths, read_raw_lines
+from docaps.corpus.formats.registry import (
+    DIRECTORY,
+    check_name,
+    check_prose,
+    detect,
+    detect_file,
+    detect_markup,
+    find_format,
+)
+from docaps.corpus.formats.text_input import STDIN, WHOLE, Arrival, check_length, check_lengths, open_input
 from docaps.errors import CorpusError
 
+GUESSED = ("lines", "blank", "text")
+"""Formats of plain text, which nearly any file may seem to be in."""
 REMEMBERED_IDS = 1_000_000  # endless input must not fill the memory
 Arguments = ParamSpec("Arguments")
 Item = TypeVar("Item")
@@ -28,6 +48,8 @@ def iterate_documents(
     starts: Path | None = None,
     running_text: bool = False,
     arrival: Arrival = WHOLE,
+    target_language: str = TARGET_LANGUAGE,
+    choices: FileChoices = DEFAULT_CHOICES,
 ) -> Iterator[Document]:
     """Yield the documents of a file, a directory or stdin (`-`), holding one at a time.
 
@@ -36,13 +58,14 @@ def iterate_documents(
     target (a reference) or hypothesis. `starts` is the file of document starts, for the format `starts`.
 
     `arrival` says when to yield a part of a long document; the layout of the next part says that it continues. Only for
-    formats with one sentence a line and for running text; others hold a whole document at a time.
+    formats with one sentence a line and for running text; others hold a whole document at a time. `target_language` and
+    `choices` are for files of subtitles and strings.
     """
     if format is not None:
         check_name(format)
     if starts is not None and format not in (None, "starts"):
         raise CorpusError(f"document starts go with plain lines, not with the format '{format}'", path=path)
-    options = ReadingOptions(path, side, language, starts, arrival)
+    options = ReadingOptions(path, side, language, starts, arrival, target_language, choices)
     return _check(_iterate(options, format, running_text), options)
 
 
@@ -57,13 +80,58 @@ def _iterate(options: ReadingOptions, format: str | None, running_text: bool) ->
         return
     if format == DIRECTORY:
         raise options.fault("not a directory: expected one with a file for each document")
-    lines = read_raw_lines(path, options.arrival if options.arrival is not WHOLE else None)
     name = "starts" if format is None and (options.starts or find_starts(path)) else format
-    if name is None:
-        name, sample = detect(lines, path, running_text=running_text)
-        lines = options.arrival.replay(sample, lines) if options.arrival is not WHOLE else chain(sample, lines)
-    found = find_format(name)
-    yield from found.read(lines if found.free else check_lengths(lines, path), options)
+    with open_input(path, options.arrival if options.arrival is not WHOLE else None) as file:
+        found = detect_file(file.peek(START_SIZE), path) if name is None else find_format(name)
+        if isinstance(found, FileFormat):
+            if name is None and not running_text:
+                advice = f"docaps translate reads it; here, name it with --format {found.name} or give plain text"
+                raise options.fault(f"a file in the format '{found.name}': {advice}")
+            yield found.read(file.read(found.largest), options)
+            return
+        lines = file.lines()
+        if found is None:
+            name, sample = detect(lines, path, running_text=running_text)
+            if running_text and name in GUESSED:
+                check_prose(path)
+            lines = options.arrival.replay(sample, lines) if options.arrival is not WHOLE else chain(sample, lines)
+            found = find_format(name)
+            assert isinstance(found, Format)
+        yield from found.read(lines if found.free else check_lengths(lines, path), options)
+
+
+def iterate_member(
+    path: Path,
+    *,
+    language: str = SOURCE_LANGUAGE,
+    running_text: bool = False,
+    arrival: Arrival = WHOLE,
+    target_language: str = TARGET_LANGUAGE,
+    choices: FileChoices = DEFAULT_CHOICES,
+) -> Iterator[Document]:
+    """Yield the documents of one file in a directory of files of any kind.
+
+    Plain text has one sentence a line, or is `running_text`. What is clearly in another format is read as that.
+    """
+    options = ReadingOptions(path, "source", language, None, arrival, target_language, choices)
+    return _check(_iterate_member(options, running_text), options)
+
+
+def _iterate_member(options: ReadingOptions, running_text: bool) -> Iterator[Document]:
+    with open_input(options.path) as file:
+        start = file.peek(START_SIZE)
+        if found := detect_file(start, options.path):
+            yield found.read(file.read(found.largest), options)
+            return
+        lines = file.lines()
+        name = detect_markup(start, options.path)
+        if name is None:
+            check_prose(options.path)
+            yield from read_member(lines, options, running_text=running_text)
+            return
+        known = find_format(name)
+        assert isinstance(known, Format)
+        yield from known.read(lines, options)
 
 
 def _check(documents: Iterator[Document], options: ReadingOptions) -> Iterator[Document]:

@@ -1,9 +1,11 @@
 """The registry of formats: find a format by name, or detect it by content.
 
-Formats of other packages are found through the entry points `docaps.formats`; each names a `Format` whose `name` is
-that of the entry point. They are loaded when a name is not a built-in one, or when the content is not clear.
+Formats of other packages are found through the entry points `docaps.formats`; each names a `Format` or a `FileFormat`
+whose `name` is that of the entry point. They are loaded when a name is not a built-in one, or when the content is not
+clear.
 
-Detection makes these checks in this order, and the first match decides:
+Detection first asks the formats of whole files. For all other files it makes these checks in this order, and the first
+match decides:
 
 1. a directory is `directory`; a text with a file `NAME.starts` beside it is `starts` (see `reading`);
 2. the first line that is not blank is `<d>`: `lines`;
@@ -19,6 +21,8 @@ Detection makes these checks in this order, and the first match decides:
 10. there is a blank line between others: `blank`;
 11. else `lines`: one sentence a line, one document.
 
+A name that is one of a format of whole files, or of no prose (`check_prose`), keeps a file from being read by 9 to 11.
+
 Checks 4 to 11 look at the first 10,000 lines or 1 MiB, so that the answer does not depend on how fast stdin arrives.
 Checks 6 and 7 ignore blank lines.
 """
@@ -31,7 +35,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from docaps.corpus.formats.columns import BARS, read_bars, read_heading, read_tsv, write_bars, write_tsv
-from docaps.corpus.formats.format import Format
+from docaps.corpus.formats.docx import DOCX
+from docaps.corpus.formats.format import FileFormat, Format
+from docaps.corpus.formats.html_pages import HTML
 from docaps.corpus.formats.jsonlines import read_jsonl, write_jsonl
 from docaps.corpus.formats.lines import (
     DOCUMENT_MARK,
@@ -45,8 +51,17 @@ from docaps.corpus.formats.lines import (
     write_starts,
     write_tags,
 )
+from docaps.corpus.formats.markdown_files import MARKDOWN
 from docaps.corpus.formats.markup import SETS
+from docaps.corpus.formats.odt import ODT
+from docaps.corpus.formats.strings.json_strings import JSON
+from docaps.corpus.formats.strings.po_file import PO
+from docaps.corpus.formats.strings.tmx import TMX
+from docaps.corpus.formats.strings.xliff import XLIFF
+from docaps.corpus.formats.strings.yaml_strings import YAML
+from docaps.corpus.formats.subtitles.subtitle_file import SUBTITLES
 from docaps.corpus.formats.text import SENTENCE_END, read_text, write_text
+from docaps.corpus.formats.text_input import STDIN, describe_foreign
 from docaps.corpus.formats.wmt import read_sgml, read_xml, write_sgml, write_xml
 from docaps.errors import ConfigError, CorpusError
 
@@ -68,10 +83,19 @@ FORMATS = {
         Format("text", "running text, split into sentences", read_text, write_text, free=True),
     )
 }
-"""The built-in formats of one file, by name."""
-NAMES = (*FORMATS, DIRECTORY)
+"""The built-in formats of documents in lines, by name."""
+FILE_FORMATS = {found.name: found for found in (DOCX, ODT, HTML, *SUBTITLES, PO, XLIFF, TMX, JSON, YAML, MARKDOWN)}
+"""The built-in formats of whole files, by name, in the order in which they are asked whether they know a file."""
+NAMES = (*FORMATS, *FILE_FORMATS, DIRECTORY)
 """The names of the built-in formats."""
 
+NO_PROSE = re.compile(
+    r"\.(?:adoc|asciidoc|bash|bat|bib|c|cfg|conf|cpp|csh|csv|css|diff|eml|env|ftl|go|h|hpp|htaccess|ics|ini|ipynb|java"
+    r"|js|json5|jsonc|jsx|kt|latex|less|lrc|lua|mdx|mjs|org|patch|php|plist|properties|ps1|py|rb|resx|rmd|rs|rst|sass"
+    r"|sbv|scss|sql|strings|sub|svelte|swift|tex|textile|toml|tsv|tsx|vcf|vue)(?=(?:\.gz|\.zst)?$)",
+    re.IGNORECASE,
+)
+"""Endings of files in which not all is text to translate; none is also the code of a language, as in `train.cs`."""
 SAMPLE_LINES, SAMPLE_CHARACTERS = 10_000, 2**20
 PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)+", re.IGNORECASE | re.DOTALL)
 ELEMENT = re.compile(r"<([A-Za-z]\w*)[\s/>]")
@@ -84,10 +108,42 @@ TABBED_LINE = re.compile(r"[^\s]+\t")
 SEVERAL_SENTENCES = re.compile(r"""[.!?…]["'”’“»«)]*\s+["'“„»«(]*[^\W\d_a-zß-öø-ÿ]|[。！？]["”’」』]*[^\s"”’」』]""")
 
 
-def find_format(name: str) -> Format:
+def find_format(name: str) -> Format | FileFormat:
     """Return a format of one file by its name, a built-in one or that of a plug-in."""
     check_name(name)
-    return FORMATS[name] if name in FORMATS else _load_plugin(name)
+    return FORMATS.get(name) or FILE_FORMATS.get(name) or _load_plugin(name)
+
+
+def detect_file(start: bytes, path: Path) -> FileFormat | None:
+    """Return the format of a whole file by its first bytes and its name; None if it may be one of lines."""
+    name = "" if path == STDIN else path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    if found := next((one for one in FILE_FORMATS.values() if one.detect(start, name)), None):
+        return found
+    from docaps.config import plugins
+
+    if _is_clear(start) or describe_foreign(start):
+        return None
+    loaded = map(_load_plugin, plugins.entries(GROUP))
+    if found := next((one for one in loaded if isinstance(one, FileFormat) and one.detect(start, name)), None):
+        return found
+    # It is named as a format but does not begin as one: its reader says what is wrong, as plain text it would be lost.
+    return next((one for one in FILE_FORMATS.values() if name.endswith(one.suffixes)), None)
+
+
+def check_prose(path: Path) -> None:
+    """Refuse a file that looks like plain text, but is named as something that translation would destroy."""
+    if found := NO_PROSE.search(path.name):
+        what = f"a {found[0].lower()} file, which would be destroyed as plain text"
+        raise CorpusError(f"{what}: convert it to a format that docaps reads, or name one with --format", path=path)
+
+
+def _is_clear(start: bytes) -> bool:
+    """Return whether the first bytes are clearly in a format of lines, so that no plug-in is asked."""
+    if b"\0" in start or describe_foreign(start):
+        return False
+    sample = start.decode("utf-8-sig", errors="replace").split("\n")
+    first = next((line.strip() for line in sample if line.strip()), "")
+    return first == DOCUMENT_MARK or is_object(first) or _detect_clear(sample)[0] is not None
 
 
 def check_name(name: str) -> None:
@@ -102,7 +158,7 @@ def check_name(name: str) -> None:
         raise CorpusError(f"no format '{name}'{hint} (formats: {', '.join(names)})")
 
 
-def _load_plugin(name: str) -> Format:
+def _load_plugin(name: str) -> Format | FileFormat:
     """Import the format of a plug-in and check it."""
     from docaps.config import plugins
 
@@ -111,8 +167,8 @@ def _load_plugin(name: str) -> Format:
     if name in NAMES:
         raise ConfigError(f"{adds}, which is a built-in name: uninstall it")
     found = plugins.load(entry)
-    if not isinstance(found, Format) or found.name != name:
-        expected = f"{entry.value} must be a docaps.corpus.formats.Format with the name {name!r}"
+    if not isinstance(found, Format | FileFormat) or found.name != name:
+        expected = f"{entry.value} must be a docaps.corpus.formats.Format or FileFormat with the name {name!r}"
         raise ConfigError(f"{adds}, but {expected}, found {found!r}")
     return found
 
@@ -145,19 +201,12 @@ def is_object(line: str) -> bool:
 
 def detect_sample(sample: Sequence[str], path: Path, *, running_text: bool) -> str:
     """Return the format of the beginning of a file."""
-    text, worded = "\n".join(sample), [line for line in sample if line.strip()]
-    if not worded:
-        return "lines"
-    prolog = PROLOG.match(text)
-    element = ELEMENT.match(text, prolog.end() if prolog else 0)
-    root = element[1].lower() if element else ""
-    foreign = text.lstrip().startswith("<?xml") or root in OTHER_ROOTS
-    markup = "sgml" if root == "doc" and SEGMENT.search(text) else ROOTS.get(root)
-    if found := markup or (None if foreign else _detect_lines(worded)) or _detect_plugin(sample):
+    found, root = _detect_clear(sample)
+    if found := found or _detect_plugin(sample):
         return found
-    if foreign:
-        what = f"XML that begins with {f'<{root}>' if root else 'no element'}: expected <dataset>, <mteval> or <srcset>"
-        raise CorpusError(f"{what}; write the text in another format: {', '.join(NAMES)}", path=path)
+    worded = [line for line in sample if line.strip()]
+    if root is not None:
+        raise _foreign_fault(root, path)
     if len(worded) > 1 and _has_columns(worded) and all(line.partition("\t")[0].strip() for line in worded):
         message = "tab-separated columns without a document id: put one before each line, then a tab"
         raise CorpusError(f"{message} (sentences with tabs in them: name the format 'lines')", path=path, line=1)
@@ -165,6 +214,35 @@ def detect_sample(sample: Sequence[str], path: Path, *, running_text: bool) -> s
         return "text"
     has_inner_blank = "\n\n" in "\n".join(line.strip() for line in sample).strip()
     return "blank" if has_inner_blank else "lines"
+
+
+def _foreign_fault(root: str, path: Path) -> CorpusError:
+    """Return the error for markup that is not known."""
+    what = f"XML that begins with {f'<{root}>' if root else 'no element'}: expected <dataset>, <mteval> or <srcset>"
+    return CorpusError(f"{what}; write the text in another format: {', '.join(NAMES)}", path=path)
+
+
+def detect_markup(start: bytes, path: Path) -> str | None:
+    """Return the format of the first bytes of a file if it is one with markup; refuse markup that is not known."""
+    found, root = _detect_clear(start.decode("utf-8-sig", errors="replace").split("\n"))
+    if root is not None:
+        raise _foreign_fault(root, path)
+    return found if found in ("sgml", "xml", "tags", "jsonl") else None
+
+
+def _detect_clear(sample: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the format if the beginning of a file makes it clear, and the first element of other markup, if it is."""
+    text, worded = "\n".join(sample), [line for line in sample if line.strip()]
+    if not worded:
+        return "lines", None
+    prolog = PROLOG.match(text)
+    element = ELEMENT.match(text, prolog.end() if prolog else 0)
+    root = element[1].lower() if element else ""
+    if markup := "sgml" if root == "doc" and SEGMENT.search(text) else ROOTS.get(root):
+        return markup, None
+    is_closed = bool(root) and text.rstrip().lower().endswith(f"</{root}>")
+    foreign = text.lstrip().startswith("<?xml") or root in OTHER_ROOTS or is_closed
+    return None if foreign else _detect_lines(worded), root if foreign else None
 
 
 def _detect_lines(worded: Sequence[str]) -> str | None:
@@ -191,7 +269,7 @@ def _detect_plugin(sample: Sequence[str]) -> str | None:
 
     for name in plugins.entries(GROUP):
         found = _load_plugin(name)
-        if found.detect and found.detect(sample):
+        if isinstance(found, Format) and found.detect and found.detect(sample):
             return name
     return None
 

@@ -35,6 +35,9 @@ FOREIGN = {
     GZIP_MAGIC: "compressed twice",
     ZSTANDARD_MAGIC: "compressed twice",
     b"PK\x03\x04": "a zip archive",
+    b"PK\x05\x06": "an empty zip archive",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Office file (.doc, .xls, .ppt) or an encrypted one",
+    b"{\\rtf": "RTF",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
     b"Rar!\x1a\x07": "a RAR archive",
     b"\xfd7zXZ\0": "an xz file",
@@ -221,22 +224,94 @@ WHOLE = Arrival(1 << 62)
 
 def read_raw_lines(path: Path, arrival: Arrival | None = None) -> Iterator[str]:
     """Yield the lines of a text file without their line ends; `arrival` notices pauses of stdin."""
-    with _open(path, arrival) as file:
+    with open_input(path, arrival) as file:
+        yield from file.lines()
+
+
+class InputFile:
+    """An open file, decompressed, whose first bytes can be looked at before it is read, as lines or whole."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file, self._path = file, path
+        self._start: list[bytes] = []
+
+    def peek(self, size: int) -> bytes:
+        """Return the first bytes; fewer if the file has no more, or if its first line is clear."""
+        held, worded = 0, False
+        while held < size and (line := self._read_line(size - held, 1)):
+            self._start.append(line)
+            held += len(line)
+            if not worded and (first := line.strip()):
+                worded = True
+                if first == b"<d>" or (first[:1] in (b"{", b"[") and (b'"source"' in first or b'"target"' in first)):
+                    break  # documents line by line: there may be no more for some time
+        return b"".join(self._start)
+
+    def read(self, limit: int) -> bytes:
+        """Return all bytes; refuse more than a limit."""
+        content, self._start = b"".join(self._start), []
+        with _naming_faults(self._path):
+            content += self._file.read(max(0, limit + 1 - len(content)))
+        if len(content) > limit:
+            message = f"more than {limit:,} bytes, the limit for a file that is read whole: split it"
+            raise CorpusError(message, path=self._path)
+        return content
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines without their line ends; refuse a file that is not text."""
+        self._check_text()
+        held, self._start = self._start[::-1], []
         number = 1
-        while line := _read_line(file, path, number):
-            yield _decode(line, path, number)
+        while line := held.pop() if held else self._read_line(LONGEST_LINE + 1, number):
+            if not held and not line.endswith(b"\n"):  # the end of the first bytes, or of the file
+                line += self._read_line(LONGEST_LINE + 1 - len(line), number)
+            if len(line) > LONGEST_LINE:
+                message = f"a line of more than {LONGEST_LINE:,} bytes: expected a text file with line ends"
+                raise CorpusError(message, path=self._path, line=number)
+            yield _decode(line, self._path, number)
             number += 1
+
+    def _check_text(self) -> None:
+        """Refuse a file whose first bytes are not text."""
+        with _naming_faults(self._path, 1):
+            start = b"".join(self._start) or cast(io.BufferedReader, self._file).peek(TAR_END)
+        if found := describe_foreign(start):
+            message = f"this is {found}, not a text file: unpack or convert it first"
+            raise CorpusError(message, path=self._path)
+
+    def _read_line(self, limit: int, number: int) -> bytes:
+        """Read a line, or as much of it as allowed."""
+        with _naming_faults(self._path, number):
+            return self._file.readline(limit) if limit else b""
+
+
+def describe_foreign(start: bytes) -> str | None:
+    """Say what a file is whose first bytes are not text; None if they may be."""
+    tar = "a tar archive" if start[TAR_START:TAR_END] == TAR_MAGIC else None
+    return next((name for magic, name in FOREIGN.items() if start.startswith(magic)), tar)
 
 
 @contextlib.contextmanager
-def _open(path: Path, arrival: Arrival | None) -> Iterator[BinaryIO]:
-    """Open a file, or stdin (which stays open), for reading bytes."""
+def _naming_faults(path: Path, line: int | None = None) -> Iterator[None]:
+    """Report faults of reading as those of a file."""
+    try:
+        yield
+    except (*DAMAGED_GZIP, DamageError) as fault:
+        raise _damaged(fault, path, line) from None
+    except OSError as fault:  # such as for /proc/self/mem
+        raise CorpusError(f"cannot be read: {fault.strerror}", path=path) from None
+
+
+@contextlib.contextmanager
+def open_input(path: Path, arrival: Arrival | None = None) -> Iterator[InputFile]:
+    """Open a file, or stdin (which stays open), for reading; it is decompressed if needed."""
     if path == STDIN:
         with _open_stdin(arrival) as stdin:
-            unpacked = _unpack_text(stdin, path)
+            with _naming_faults(path, 1):
+                unpacked = unpack(stdin)
             if arrival and unpacked is not stdin:
                 arrival.disregard()
-            yield unpacked
+            yield InputFile(unpacked, path)
         return
     try:
         file = path.open("rb")
@@ -245,22 +320,9 @@ def _open(path: Path, arrival: Arrival | None) -> Iterator[BinaryIO]:
     except OSError as fault:
         raise CorpusError(f"cannot be opened: {fault.strerror}", path=path) from None
     with file:
-        yield _unpack_text(file, path)
-
-
-def _unpack_text(file: io.BufferedReader, path: Path) -> BinaryIO:
-    """Decompress a file if needed, and refuse one whose first bytes are not text."""
-    try:
-        unpacked = unpack(file)
-        start = cast(io.BufferedReader, unpacked).peek(TAR_END)[:TAR_END]
-    except (*DAMAGED_GZIP, DamageError) as fault:
-        raise _damaged(fault, path, 1) from None
-    except OSError as fault:  # such as for /proc/self/mem
-        raise CorpusError(f"cannot be read: {fault.strerror}", path=path) from None
-    tar = "a tar archive" if start[TAR_START:] == TAR_MAGIC else None
-    if found := next((name for magic, name in FOREIGN.items() if start.startswith(magic)), tar):
-        raise CorpusError(f"this is {found}, not a text file: unpack or convert it first", path=path)
-    return unpacked
+        with _naming_faults(path, 1):
+            unpacked = unpack(file)
+        yield InputFile(unpacked, path)
 
 
 @contextlib.contextmanager
@@ -277,20 +339,6 @@ def _open_stdin(arrival: Arrival | None) -> Iterator[io.BufferedReader]:
     finally:
         with contextlib.suppress(ValueError):  # stdin is closed already
             reader.detach()
-
-
-def _read_line(file: BinaryIO, path: Path, number: int) -> bytes:
-    """Read one line, of limited length."""
-    try:
-        line = file.readline(LONGEST_LINE + 1)
-    except (*DAMAGED_GZIP, DamageError) as fault:
-        raise _damaged(fault, path, number) from None
-    except OSError as fault:
-        raise CorpusError(f"cannot be read: {fault.strerror}", path=path, line=number) from None
-    if len(line) > LONGEST_LINE:
-        message = f"a line of more than {LONGEST_LINE:,} bytes: expected a text file with line ends"
-        raise CorpusError(message, path=path, line=number)
-    return line
 
 
 def _decode(line: bytes, path: Path, number: int) -> str:

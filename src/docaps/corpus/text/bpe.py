@@ -174,6 +174,8 @@ class Subwords:
     taken for an unfinished one: its last `@` becomes its own piece (`x@@` is `x@@@ @`), which joins to the same word.
     """
 
+    spells_everything = False
+
     def __init__(self, codes: str) -> None:
         header, *lines = codes.rstrip("\n").split("\n")
         if header != HEADER or any(len(line.split(" ")) != 2 for line in lines):
@@ -223,6 +225,29 @@ class Subwords:
             pieces[-1:] = [pieces[-1][:-1], "@"]
         # Interned: remembered words share their pieces, which would take most of the memory.
         return tuple(map(sys.intern, (*[piece + SEPARATOR for piece in pieces[:-1]], pieces[-1])))
+
+
+class WholeWords:
+    """Words as they are, for models whose text others have split into pieces already."""
+
+    spells_everything = False
+
+    def split(self, words: Sequence[str]) -> list[str]:
+        """Return the words of texts, which blanks separate."""
+        return " ".join(words).split()
+
+    @staticmethod
+    def join(pieces: Sequence[str]) -> list[str]:
+        """Return pieces as words."""
+        return [*pieces]
+
+    def save(self, path: Path) -> None:
+        """Write nothing: the vocabulary says it all."""
+
+    @classmethod
+    def load(cls, _path: Path) -> "WholeWords":
+        """Return the same for every run."""
+        return cls()
 
 
 def merge(pieces: list[str], ranks: dict[Pair, int]) -> list[str]:

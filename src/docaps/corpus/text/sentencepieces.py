@@ -2,13 +2,14 @@
 
 Reference: Kudo and Richardson (2018). No tokeniser and no truecaser comes before it: words are separated by blanks. The
 text is not normalised, and what the pieces do not cover is spelt in bytes, so every sentence is restored exactly,
-except for its blanks.
+except for its blanks. `PublishedPieces` are a model that others made: it may normalise, and lack characters.
 """
 
 import io
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Self
 
 from docaps.errors import CorpusError
 from docaps.files import read_bytes, replacing
@@ -18,6 +19,7 @@ _LONGEST_SENTENCE = 1_000_000
 # SentencePiece writes a blank as `▁`; the same character in the text is replaced by a private-use stand-in, and a
 # stand-in in the text is escaped by a second private-use character.
 BLANK, _STANDIN, _LITERAL = "▁", "\ue581", "\ue580"
+MARK_START, MARK_END = ">>", "<<"
 _TO_HIDE = re.compile(f"[{BLANK}{_STANDIN}{_LITERAL}]")
 _HIDDEN = re.compile(f"{_LITERAL}([{_STANDIN}{_LITERAL}])|{_STANDIN}")
 
@@ -35,6 +37,9 @@ def show_blanks(text: str) -> str:
 class SentencePieces:
     """Split raw text into pieces, and join them again."""
 
+    spells_everything = True
+    """Whether text never has unknown pieces."""
+
     def __init__(self, model: bytes) -> None:
         from sentencepiece import SentencePieceProcessor
 
@@ -42,7 +47,7 @@ class SentencePieces:
         self._processor = SentencePieceProcessor(model_proto=model)
 
     def __reduce__(self) -> tuple[type["SentencePieces"], tuple[bytes]]:
-        return SentencePieces, (self.model,)
+        return type(self), (self.model,)
 
     @property
     def pieces(self) -> list[str]:
@@ -66,12 +71,45 @@ class SentencePieces:
             draft.write_bytes(self.model)
 
     @classmethod
-    def load(cls, path: Path) -> "SentencePieces":
+    def load(cls, path: Path) -> Self:
         """Read a model that `save` or SentencePiece wrote."""
         try:
             return cls(read_bytes(path, error=CorpusError))
         except RuntimeError as fault:
             raise CorpusError(f"the SentencePiece model cannot be read: {fault}", path=path) from None
+
+
+class PublishedPieces(SentencePieces):
+    """The pieces of one language of a published Marian model, as its tokenizer splits and joins them.
+
+    Text is left to the model as it is. In multilingual models, a mark such as `>>deu<<` in front of a sentence chooses
+    the target language; it is one piece.
+    """
+
+    spells_everything = False
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """All entries of the model, marks included, with their numbers."""
+        model = self._processor
+        return {model.id_to_piece(number): number for number in range(model.get_piece_size())}
+
+    def split(self, words: Sequence[str]) -> list[str]:
+        """Split text into pieces, after its mark if it has one."""
+        text = " ".join(words)
+        end = text.find(MARK_END) if text.startswith(MARK_START) else -1
+        mark, rest = ([], text) if end < 0 else ([text[: end + 2]], text[end + 2 :])
+        pieces: list[str] = self._processor.encode(rest, out_type=str)
+        return [*mark, *pieces]
+
+    def join(self, pieces: Sequence[str]) -> list[str]:
+        """Join pieces into words."""
+        return [word for word in self.text(pieces).split(" ") if word]
+
+    def text(self, pieces: Iterable[str]) -> str:
+        """Return the text of pieces, on one line."""
+        found: str = self._processor.decode_pieces([*pieces])
+        return " ".join(found.replace(BLANK, " ").splitlines()).strip()
 
 
 def learn_sentencepieces(sentences: Iterable[str], *, size: int) -> SentencePieces:

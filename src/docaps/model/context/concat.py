@@ -110,13 +110,19 @@ class ConcatTransformer(Transformer):
         return torch.cat((mask, mask.new_ones(len(mask), state.position + 1)), dim=1).unsqueeze(1)
 
     def _with_step_positions(self, words: Float[Tensor, "B W D"], state: TransformerState) -> Float[Tensor, "B W D"]:
+        """Count positions from the start of the prefix."""
+        if not isinstance(state.target_context, Prefix):
+            return super()._with_step_positions(words, state)
+        return self._place(words, torch.full((1, 1), state.position, device=words.device), state)
+
+    def _place(
+        self, words: Float[Tensor, "B L D"], positions: Int[Tensor, "#B #L"], state: TransformerState
+    ) -> Float[Tensor, "B L D"]:
         """Count positions from the start of the prefix, and those skipped after each of its sentences."""
         prefix = state.target_context
-        if not isinstance(prefix, Prefix):
-            return super()._with_step_positions(words, state)
-        positions = prefix.lengths + self.shift * prefix.sentences + state.position  # (B)
-        table = self.positions(int(positions.max()) + 1)
-        return torch.add(table[positions].unsqueeze(1), words, alpha=self.scale)
+        if isinstance(prefix, Prefix):
+            positions = positions + (prefix.lengths + self.shift * prefix.sentences).unsqueeze(1)  # (B, L)
+        return super()._place(words, positions, state)
 
     def forward(self, batch: Batch) -> Prediction:
         """Score given translations, each behind its prefix."""

@@ -159,7 +159,7 @@ class FixedNoise(nn.Module):
     def __init__(self, *, size: int, history: int, capsules: int) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(NOISE_SEED)
-        drawn = torch.randn(history, capsules, size, generator=generator)
+        drawn = torch.empty(history, capsules, size).normal_(generator=generator)
         self.register_buffer("memory", drawn, persistent=False)
 
     def forward(self, words: Float[Tensor, "B K N D"], word_mask: Bool[Tensor, "B K N"], *_: object) -> ContextMemory:

@@ -10,7 +10,7 @@ sentences in view and their translations.
 import copy
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from docaps.batches.batch import Batch
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.context.drafts import LONGEST, MOST_IN_TRAINING, Drafts, search_greedily
+from docaps.model.context.remembered import RememberedStates
 from docaps.model.context.sublayer import Context
 from docaps.model.interface import DecoderState, Encoding
 from docaps.model.layers import Backbone, WordVectors
@@ -45,12 +46,17 @@ class SentenceStates(Transformer):
     ) -> None:
         super().__init__(backbone, context=context, regulariser=regulariser)
         self.gradient = gradient
+        self._remembered = RememberedStates()
+
+    def remembering(self) -> AbstractContextManager[None]:
+        """Read each other sentence once while a block scores; the weights must not change meanwhile."""
+        return self._remembered.kept()
 
     def _source_states(self, history: Int[Tensor, "B K N"]) -> tuple[Float[Tensor, "B K M D"], Bool[Tensor, "B K M"]]:
         """Return the encoder's states of source sentences, each distinct one encoded once."""
         sentences, index = distinct(with_end_tokens(history))
         with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
-            states = self._encode_alone(sentences).states
+            states = self._read_alone(sentences)
         return states[index], (sentences != PAD)[index] & _worded(history)
 
     def _target_states(
@@ -59,8 +65,21 @@ class SentenceStates(Transformer):
         """Return the decoder's states of translations, each distinct pair decoded once."""
         sentences, written, index = distinct_pairs(history, translations)
         with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
-            states = self._decode_alone(sentences, written).states
+            states, *_ = self._write_alone(sentences, written)
         return states[index], (written != PAD)[index] & _worded(translations)
+
+    def _read_alone(self, sentences: Int[Tensor, "U M"]) -> Float[Tensor, "U M D"]:
+        """Return the encoder's states of sentences without context, remembered ones if there are any."""
+        (states,) = self._remembered.of(lambda words: (self._encode_alone(words).states,), sentences)
+        return states
+
+    def _write_alone(self, sentences: Int[Tensor, "U M"], written: Int[Tensor, "U NT"]) -> tuple[Tensor, ...]:
+        """Return the decoder's states of translations without context, likewise, and what it attends with, if other."""
+        return self._remembered.of(lambda *pair: self._of_decoded(self._decode_alone(*pair)), sentences, written)
+
+    def _of_decoded(self, decoded: Decoded) -> tuple[Tensor, ...]:
+        """Return what is kept of decoded translations; a hook for other systems."""
+        return (decoded.states,)
 
     def _encode_alone(self, sentences: Int[Tensor, "U M"]) -> Encoding:
         """Encode sentences as the sentence model does."""
@@ -227,17 +246,21 @@ class StatesTransformer(SentenceStates):
         """Return the encoder's states of source sentences, each distinct one encoded once."""
         sentences, index = distinct(with_end_tokens(history))
         with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
-            states = self._reader()._encode_alone(sentences).states
+            states = self._reader()._read_alone(sentences)
         return OtherWords(states[index], self._shown(sentences)[index] & _worded(history))
 
     def _target_words(self, history: Int[Tensor, "B K N"], translations: Int[Tensor, "B K NT"]) -> OtherWords:
         """Return the decoder's states of translations, each distinct pair decoded once."""
         sentences, written, index = distinct_pairs(history, translations)
         with without_autocast_cache(), torch.set_grad_enabled(self.gradient and torch.is_grad_enabled()):
-            decoded = self._reader()._decode_alone(sentences, written)
-            keys = self._reader()._keys(decoded)
+            states, *keys = self._reader()._write_alone(sentences, written)
         shown = self._shown(with_end_tokens(translations) if self.options.hidden_outputs else written[index])
-        return OtherWords(decoded.states[index], shown & _worded(translations), None if keys is None else keys[index])
+        return OtherWords(states[index], shown & _worded(translations), keys[0][index] if keys else None)
+
+    def _of_decoded(self, decoded: Decoded) -> tuple[Tensor, ...]:
+        """Return the last states and, if others are attended with, these."""
+        keys = self._keys(decoded)
+        return (decoded.states,) if keys is None else (decoded.states, keys)
 
     def _shown(self, words: Int[Tensor, "*any M"]) -> Bool[Tensor, "*any M"]:
         """Return which words may be attended to."""

@@ -7,8 +7,6 @@ An end mark closes the context, so a row without any history attends to that mar
 the paper, such a row skips the sub-layers, and the sentence model translates it.
 """
 
-import math
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -25,11 +23,11 @@ class ContextEncoder(nn.Module):
 
     def __init__(self, *, shape: Shape, layers: int, input_dropout: bool) -> None:
         super().__init__()
-        self.positions = Positions(size=shape.size)
+        self.positions = Positions(size=shape.size, layout=shape.positions)
         self.dropout = Dropout(shape.dropout.embeddings if input_dropout else 0.0)
         self.layers = nn.ModuleList(EncoderLayer(shape, None) for _ in range(layers))
         self.norm = shape.last_norm()
-        self.scale = math.sqrt(shape.size)
+        self.scale = shape.scale
 
     def forward(self, words: Float[Tensor, "B K N D"], word_mask: Bool[Tensor, "B K N"], *_: object) -> ContextMemory:
         """Return a vector for each word of each row's history; `words` are embeddings, not scaled."""

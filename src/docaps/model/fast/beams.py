@@ -99,7 +99,9 @@ class SharedHypotheses:
         self._hidden = source.new_zeros(len(source), 1, 0) if hidden is None else hidden  # (B, W, C)
         self._single = True  # a single hypothesis needs no mask of its own
 
-    def extend(self, words: Int[Tensor, "B W"], count: int, normalise: bool = True) -> NextWords:
+    def extend(
+        self, words: Int[Tensor, "B W"], count: int, normalise: bool = True, wanted: Int[Tensor, "R E"] | None = None
+    ) -> NextWords:
         """Append a word to each hypothesis, in a slot of its own, and return the best next words."""
         width = words.shape[1]
         own = torch.full((width, width), IMPOSSIBLE, dtype=self._hidden.dtype, device=self._hidden.device)
@@ -107,7 +109,7 @@ class SharedHypotheses:
         self._single = self._single and width == 1
         self._hidden = torch.cat((self._hidden, own.expand(len(self._hidden), width, width)), dim=2)
         states, self._state = self._write(words, self._state, None if self._single else self._hidden)
-        return best_words_of(states.flatten(0, 1), self._score, count, normalise)
+        return best_words_of(states.flatten(0, 1), self._score, count, normalise, wanted)
 
     def follow(self, parents: Int[Tensor, "B W"]) -> None:
         """Copy the mask of each hypothesis from its parent."""

@@ -17,8 +17,8 @@ from torch.nn import functional as F  # noqa: N812
 from docaps.errors import CheckpointError
 from docaps.model.checkpoint import read_tensors, write_tensors
 from docaps.model.fast.packing import Form, Ranges, replace_maps
-from docaps.model.hypotheses import CHUNK
 from docaps.model.interface import TranslationModel
+from docaps.model.layers import split_output
 
 WEIGHTS = "weights"
 LARGEST_RANGES = 2**26  # bytes
@@ -56,7 +56,7 @@ class ObservedOutput(Observed):
     def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], None]:  # type: ignore[override]
         """Record the inputs and score all words, chunk by chunk."""
         self.record(states)
-        return (F.linear(states, part) for part in self.weight.split(CHUNK)), None
+        return (F.linear(states, *part) for part in split_output(self.weight, self.bias)), None
 
 
 class Observation(Form):
@@ -66,9 +66,9 @@ class Observation(Form):
         """Record the inputs of a map."""
         return Observed(weight, bias)
 
-    def output(self, name: str, weight: Tensor) -> ObservedOutput:  # noqa: ARG002
+    def output(self, name: str, weight: Tensor, bias: Tensor | None) -> ObservedOutput:  # noqa: ARG002
         """Record the inputs of the output layer."""
-        return ObservedOutput(weight, None)
+        return ObservedOutput(weight, bias)
 
 
 def observe(model: TranslationModel) -> TranslationModel:

@@ -6,7 +6,8 @@ column by a range recorded beforehand (`calibration`). Either way batch neighbou
 Dimensions: R rows, D size, N outputs, I size between the two maps of a feed-forward network, V vocabulary.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import torch
@@ -14,7 +15,9 @@ from jaxtyping import Float, Num, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from docaps.config.model_settings import Activation
 from docaps.errors import DocapsError
+from docaps.model.layers import split_output
 
 ONEDNN: Any = torch.ops.onednn
 LEVELS = 127
@@ -39,7 +42,7 @@ CACHED_ROWS = 256
 class Int8Linear(nn.Module):
     """A linear map whose inputs are rounded: each row by its largest number or, with `steps`, each column by its own.
 
-    With known steps, scale and bias are part of the product. `positive` inputs come as integers from 0 to 255.
+    With known steps, scale and bias are part of the product; `zero` is the integer that stands for 0 in its inputs.
     """
 
     packed: Tensor
@@ -54,7 +57,7 @@ class Int8Linear(nn.Module):
         bias: Float[Tensor, " N"] | None = None,
         steps: Float[Tensor, " D"] | None = None,
         *,
-        positive: bool = False,
+        zero: int = ZERO,
     ) -> None:
         super().__init__()
         self.calibrated = steps is not None
@@ -62,9 +65,10 @@ class Int8Linear(nn.Module):
         scales = weight.abs().amax(dim=1).clamp_min(SMALLEST) / weight_levels()  # (N)
         integers = (weight / scales.unsqueeze(1)).round().to(torch.int8)
         addend = None if bias is None else bias.clone()
-        if self.calibrated and not positive:  # subtract what the integer for 0 adds; oneDNN can, but is slower
-            added = ZERO * scales * integers.sum(dim=1)
+        if self.calibrated and zero:  # subtract what the integer for 0 adds; oneDNN can, but is slower
+            added = zero * scales * integers.sum(dim=1)
             addend = -added if bias is None else bias - added
+        self.zero = zero
         self.register_buffer("packed", ONEDNN.qlinear_prepack(integers, None))
         self.register_buffer("scales", scales)
         self.register_buffer("zeros", torch.zeros(len(weight), dtype=torch.int64))
@@ -75,20 +79,25 @@ class Int8Linear(nn.Module):
         """Round to integers, multiply, and scale back."""
         integers, scale = self.quantise(values.flatten(0, -2))
         products = self.multiply(integers)
-        if scale is not None:
-            products = torch.addcmul(self.bias, products, scale, out=products)
-        return products.view(*values.shape[:-1], -1)
+        return self.scale_back(products, scale).view(*values.shape[:-1], -1)
+
+    def scale_back(self, products: Float[Tensor, "R N"], scale: Float[Tensor, "R 1"] | None) -> Float[Tensor, "R N"]:
+        """Apply the factor of each row, if one is left, and add the bias then; in place."""
+        return products if scale is None else torch.addcmul(self.bias, products, scale, out=products)
 
     def quantise(self, values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[Tensor, "R 1"] | None]:
         """Round to integers; return them and the factor of each row that is left, if the steps are not known."""
         return (quantise_columns(values, self.inverse_steps), None) if self.calibrated else quantise(values)
 
-    def multiply(self, integers: UInt8[Tensor, "R D"], *, rectify: bool = False) -> Num[Tensor, "R N"]:
-        """Multiply rounded rows; `rectify` applies ReLU and rounds the result."""
-        zero, bias = (0, self.bias) if self.calibrated else (ZERO, None)
-        results = (torch.uint8, "relu") if rectify else (torch.float32, "none")
-        arguments = integers, 1.0, zero, self.packed, self.scales, self.zeros, bias, 1.0, 0
-        return ONEDNN.qlinear_pointwise(*arguments, *results, [], "")  # type: ignore[no-any-return]
+    def multiply(
+        self, integers: UInt8[Tensor, "R D"], activation: Activation | None = None, step: float = 1.0, zero: int = 0
+    ) -> Num[Tensor, "R N"]:
+        """Multiply rounded rows; with an activation, apply it and round the result to steps; `zero` stands for 0."""
+        own_zero, bias = (0, self.bias) if self.calibrated else (ZERO, None)
+        results = (torch.float32, "none") if activation is None else (torch.uint8, activation)
+        algorithm = "none" if activation == "gelu" else ""  # exact, not by tanh
+        arguments = integers, 1.0, own_zero, self.packed, self.scales, self.zeros, bias, step, zero
+        return ONEDNN.qlinear_pointwise(*arguments, *results, [], algorithm)  # type: ignore[no-any-return]
 
 
 def quantise(values: Float[Tensor, "R D"]) -> tuple[UInt8[Tensor, "R D"], Float[Tensor, "R 1"]]:
@@ -119,15 +128,40 @@ def quantise_columns(values: Float[Tensor, "R D"], inverse_steps: Float[Tensor, 
     return rounded.view(torch.int32).to(torch.int8).view(torch.uint8)
 
 
-class Int8FeedForward(nn.Module):
-    """Two linear maps with a ReLU between them, a few rows at a time; numbers between calibrated maps stay integers."""
+LOWEST: Mapping[Activation, float] = {"relu": 0.0, "swish": -0.2785, "gelu": -0.17}
+"""The lowest value of each activation, rounded down."""
+REAL: Mapping[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu_, "swish": F.silu, "gelu": F.gelu}
 
-    def __init__(self, inner: Int8Linear, output: Int8Linear) -> None:
+
+def steps_after(
+    activation: Activation, weight: Float[Tensor, "N D"], largest: Float[Tensor, " D"]
+) -> tuple[Float[Tensor, " D"], int]:
+    """Return the size of one of 255 integer levels for each column of what an activation returns, and that of 0.
+
+    Only a ReLU can be applied to numbers in steps of their own; after others all columns have the same steps.
+    """
+    if activation == "relu":
+        return step_sizes(weight, largest, POSITIVE_LEVELS), 0
+    lowest = -LOWEST[activation]
+    step = float(largest.max().clamp_min(SMALLEST) + lowest) / (POSITIVE_LEVELS - 1)
+    return torch.full_like(largest, step), math.ceil(lowest / step)
+
+
+class Int8FeedForward(nn.Module):
+    """Two linear maps with an activation between them, a few rows at a time.
+
+    Numbers between calibrated maps stay integers.
+    """
+
+    def __init__(self, inner: Int8Linear, output: Int8Linear, activation: Activation = "relu") -> None:
         super().__init__()
-        self.inner, self.output = inner, output
-        if output.calibrated:  # the inner map's results are in steps of the output map
+        self.inner, self.output, self.activation = inner, output, activation
+        self.step = 1.0
+        if output.calibrated and activation == "relu":  # the inner map's results are in steps of the output map
             steps = 1 / output.inverse_steps
             inner.scales, inner.bias = inner.scales / steps, inner.bias / steps
+        elif output.calibrated:
+            self.step = 1 / float(output.inverse_steps[0])
 
     def forward(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
         """Transform each position."""
@@ -136,21 +170,31 @@ class Int8FeedForward(nn.Module):
 
     def _transform(self, rows: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
         if not self.output.calibrated:
-            return self.output(F.relu(self.inner(rows), inplace=True))  # type: ignore[no-any-return]
-        return self.output.multiply(self.inner.multiply(self.inner.quantise(rows)[0], rectify=True))
+            return self.output(REAL[self.activation](self.inner(rows)))  # type: ignore[no-any-return]
+        form = self.activation, self.step, self.output.zero
+        return self.output.multiply(self.inner.multiply(self.inner.quantise(rows)[0], *form))
 
 
 class Int8Output(nn.Module):
     """The output layer, a chunk of the vocabulary at a time."""
 
-    def __init__(self, weight: Float[Tensor, "V D"], chunk: int, steps: Float[Tensor, " D"] | None = None) -> None:
+    def __init__(
+        self,
+        weight: Float[Tensor, "V D"],
+        chunk: int,
+        steps: Float[Tensor, " D"] | None = None,
+        bias: Float[Tensor, " V"] | None = None,
+    ) -> None:
         super().__init__()
-        self.parts = nn.ModuleList(Int8Linear(part, None, steps) for part in weight.split(chunk))
+        self.parts = nn.ModuleList(Int8Linear(*part, steps) for part in split_output(weight, bias, chunk))
+        self._biased = bias is not None
 
     def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], Float[Tensor, "R 1"] | None]:
         """Return the scores of all words in chunks, and a factor for each row, if one is left."""
         parts = cast(list[Int8Linear], self.parts)
         integers, scale = parts[0].quantise(states)  # all parts have the same steps
+        if self._biased:
+            return (part.scale_back(part.multiply(integers), scale) for part in parts), None
         return (part.multiply(integers) for part in parts), scale
 
 

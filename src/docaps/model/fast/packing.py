@@ -17,20 +17,21 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from docaps.config.model_settings import Activation
 from docaps.model.context.capsule_transformer import CapsuleTransformer
 from docaps.model.context.qcn import HistoryCapsules
 from docaps.model.fast.int8 import (
     LEVELS,
-    POSITIVE_LEVELS,
     Int8FeedForward,
     Int8Linear,
     Int8Output,
     check_int8,
     step_sizes,
+    steps_after,
 )
 from docaps.model.hypotheses import CHUNK
 from docaps.model.interface import TranslationModel
-from docaps.model.layers import Attention, Embeddings, FeedForward
+from docaps.model.layers import Attention, Embeddings, FeedForward, split_output
 from docaps.model.transformer import Transformer
 
 Ranges = Mapping[str, Float[Tensor, " D"]]
@@ -44,14 +45,24 @@ class Form(ABC):
     def linear(self, name: str, weight: Tensor, bias: Tensor) -> nn.Module:
         """Make a linear map."""
 
-    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> nn.Module:
-        """Make two linear maps with a ReLU between them."""
+    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear, activation: Activation) -> nn.Module:
+        """Make two linear maps with an activation between them."""
         first, second = (self.linear(name, one.weight, one.bias) for one in (inner, output))
-        return nn.Sequential(OrderedDict(inner=first, relu=nn.ReLU(inplace=True), output=second))
+        return nn.Sequential(OrderedDict(inner=first, activation=_activation(activation), output=second))
 
     @abstractmethod
-    def output(self, name: str, weight: Tensor) -> nn.Module:
+    def output(self, name: str, weight: Tensor, bias: Tensor | None) -> nn.Module:
         """Make an output layer, which returns scores in chunks, and a factor for each row, if one is left."""
+
+
+def _activation(name: Activation) -> nn.Module:
+    """Make the module of an activation."""
+    kinds: dict[Activation, nn.Module] = {
+        "relu": nn.ReLU(inplace=True),
+        "swish": nn.SiLU(inplace=True),
+        "gelu": nn.GELU(),
+    }
+    return kinds[name]
 
 
 def pack(model: TranslationModel, dtype: torch.dtype, ranges: Ranges | None = None) -> TranslationModel:
@@ -61,9 +72,7 @@ def pack(model: TranslationModel, dtype: torch.dtype, ranges: Ranges | None = No
     """
     if dtype == torch.float32:
         return model
-    if dtype != torch.int8:
-        return replace_maps(model, Half(dtype))
-    packed = replace_maps(model, Int8(ranges or {}))
+    packed = replace_maps(model, Int8(ranges or {}) if dtype == torch.int8 else Half(dtype))
     if isinstance(packed, Transformer) and isinstance(packed.context, HistoryCapsules):
         # Map each word of the vocabulary once, instead of each time it occurs in a history.
         with torch.no_grad():
@@ -84,10 +93,10 @@ def replace_maps(model: TranslationModel, form: Form) -> TranslationModel:
             if isinstance(module, Attention):
                 _pack_attention(name, module, form)
             elif isinstance(module, FeedForward):
-                module.packed = form.feed_forward(name, module.inner, module.output)
+                module.packed = form.feed_forward(name, module.inner, module.output, module.activation)
                 module.inner, module.output = (cast(nn.Linear, nn.Identity()) for _ in range(2))
             elif isinstance(module, Embeddings):
-                module.packed = form.output(name, module.output.weight)
+                module.packed = form.output(name, module.output.weight, module.bias)
     return packed
 
 
@@ -116,24 +125,24 @@ class Int8(Form):
         """Make a linear map."""
         return Int8Linear(weight, bias, self._steps(name, weight))
 
-    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear) -> Int8FeedForward:
-        """Make both maps; what is between them is never negative, so it gets all 256 levels."""
-        steps = (
-            self._steps(f"{name}.inner", inner.weight),
-            self._steps(f"{name}.output", output.weight, POSITIVE_LEVELS),
-        )
-        first, second = (None, None) if steps[0] is None or steps[1] is None else steps
-        return Int8FeedForward(
-            Int8Linear(inner.weight, inner.bias, first), Int8Linear(output.weight, output.bias, second, positive=True)
-        )
+    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear, activation: Activation) -> Int8FeedForward:
+        """Make both maps; what is between them is hardly ever negative, so it gets all 256 levels."""
+        steps, largest = self._steps(f"{name}.inner", inner.weight), self._ranges.get(f"{name}.output")
+        if steps is None or largest is None:
+            return Int8FeedForward(
+                Int8Linear(inner.weight, inner.bias), Int8Linear(output.weight, output.bias), activation
+            )
+        between, zero = steps_after(activation, output.weight, largest)
+        second = Int8Linear(output.weight, output.bias, between, zero=zero)
+        return Int8FeedForward(Int8Linear(inner.weight, inner.bias, steps), second, activation)
 
-    def output(self, name: str, weight: Tensor) -> Int8Output:
+    def output(self, name: str, weight: Tensor, bias: Tensor | None) -> Int8Output:
         """Make the output layer; all words share one range."""
-        return Int8Output(weight, CHUNK, self._steps(name, weight))
+        return Int8Output(weight, CHUNK, self._steps(name, weight), bias)
 
-    def _steps(self, name: str, weight: Tensor, levels: int = LEVELS) -> Tensor | None:
+    def _steps(self, name: str, weight: Tensor) -> Tensor | None:
         largest = self._ranges.get(name)
-        return None if largest is None else step_sizes(weight, largest, levels)
+        return None if largest is None else step_sizes(weight, largest, LEVELS)
 
 
 class Half(Form):
@@ -146,9 +155,15 @@ class Half(Form):
         """Cast weight and bias."""
         return HalfLinear(weight, bias, self._dtype)
 
-    def output(self, name: str, weight: Tensor) -> "HalfOutput":  # noqa: ARG002
+    def feed_forward(self, name: str, inner: nn.Linear, output: nn.Linear, activation: Activation) -> nn.Module:
+        """Make both maps; if possible, what is between them stays in half precision."""
+        if activation != "relu":
+            return super().feed_forward(name, inner, output, activation)
+        return HalfFeedForward(*(HalfLinear(one.weight, one.bias, self._dtype) for one in (inner, output)))
+
+    def output(self, name: str, weight: Tensor, bias: Tensor | None) -> "HalfOutput":  # noqa: ARG002
         """Cast the output layer."""
-        return HalfOutput(weight, self._dtype)
+        return HalfOutput(weight, bias, self._dtype)
 
 
 class HalfLinear(nn.Module):
@@ -170,19 +185,36 @@ class HalfLinear(nn.Module):
 
     def forward(self, values: Float[Tensor, "*any D"]) -> Float[Tensor, "*any N"]:
         """Multiply in half precision; the result is float32."""
-        inputs = values.to(self.dtype)
+        return self.multiply(values.to(self.dtype)).float()
+
+    def multiply(self, inputs: Float[Tensor, "*any D"], *, relu: bool = False) -> Float[Tensor, "*any N"]:
+        """Multiply, and apply a ReLU if asked; inputs and result are in half precision."""
         if self.blocked:
             multiply: Callable[..., Tensor] = torch.ops.mkldnn._linear_pointwise
-            return multiply(inputs, self.weight, self.bias, "none", [], "").float()
-        return F.linear(inputs, self.weight, self.bias).float()
+            return multiply(inputs, self.weight, self.bias, "relu" if relu else "none", [], "")
+        products = F.linear(inputs, self.weight, self.bias)
+        return products.relu_() if relu else products
+
+
+class HalfFeedForward(nn.Module):
+    """Two linear maps with a ReLU between them; only the result is float32 again."""
+
+    def __init__(self, inner: HalfLinear, output: HalfLinear) -> None:
+        super().__init__()
+        self.inner, self.output = inner, output
+
+    def forward(self, states: Float[Tensor, "*any D"]) -> Float[Tensor, "*any D"]:
+        """Transform each position."""
+        inner = self.inner.multiply(states.to(self.inner.dtype), relu=True)
+        return self.output.multiply(inner).float()
 
 
 class HalfOutput(nn.Module):
     """The output layer in half precision, a chunk of the vocabulary at a time."""
 
-    def __init__(self, weight: Float[Tensor, "V D"], dtype: torch.dtype) -> None:
+    def __init__(self, weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None, dtype: torch.dtype) -> None:
         super().__init__()
-        self.parts = nn.ModuleList(HalfLinear(part, None, dtype) for part in weight.split(CHUNK))
+        self.parts = nn.ModuleList(HalfLinear(*part, dtype) for part in split_output(weight, bias))
 
     def forward(self, states: Float[Tensor, "R D"]) -> tuple[Iterator[Tensor], None]:
         """Return the scores of all words."""

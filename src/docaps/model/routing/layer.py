@@ -77,6 +77,8 @@ class CapsuleRouting(nn.Module):
 
 def start_matrices(start: Start, capsules: int, size: int, spread: float | None = None) -> Float[Tensor, "M D D"]:
     """Draw the first vote matrices; `spread` is their standard deviation, or that of their distance to others."""
+    if torch.get_default_device().type == "meta":  # see builders.sketch_model
+        return torch.empty(capsules, size, size)
     drawn = torch.randn(capsules, size, size)
     if start == "random":
         return drawn * (spread or 1 / math.sqrt(size))

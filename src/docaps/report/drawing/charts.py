@@ -125,8 +125,8 @@ class IntervalMark:
     title: str
 
 
-def line_chart(series: Sequence[Series], *, title: str, may_be_log: bool = False) -> Picture:
-    """Draw values over training steps, each line labelled at its end; non-finite values are left out."""
+def line_chart(series: Sequence[Series], *, title: str, may_be_log: bool = False, across: str = "step") -> Picture:
+    """Draw values over training, each line labelled at its end; non-finite values are left out."""
     finite = [
         replace(line, points=[point for point in line.points if all(map(math.isfinite, point))]) for line in series
     ]
@@ -136,7 +136,7 @@ def line_chart(series: Sequence[Series], *, title: str, may_be_log: bool = False
     x_axis = Axis(0.0, max([*xs, 1.0]), 48, WIDTH - max(right, 20))
     y_axis = Axis.over(ys, start=_BASELINE, end=_TOP, may_be_log=may_be_log)
     lines = [_line(line, x_axis, y_axis) for line in shown]
-    body = [*_value_grid(y_axis, x_axis), *_step_ticks(x_axis), *lines, *_end_labels(shown, x_axis, y_axis)]
+    body = [*_value_grid(y_axis, x_axis), *_step_ticks(x_axis, across), *lines, *_end_labels(shown, x_axis, y_axis)]
     return Picture(WIDTH, 240, title, group(body))
 
 
@@ -226,13 +226,13 @@ def _value_grid(axis: Axis, across: Axis) -> list[Markup]:
     return grid
 
 
-def _step_ticks(axis: Axis) -> list[Markup]:
+def _step_ticks(axis: Axis, across: str) -> list[Markup]:
     ticks = [rule(axis.start, _BASELINE, axis.end, _BASELINE, "axis")]
     for value in axis.ticks()[:: 2 if axis.end - axis.start < 220 else 1]:
         x = axis.place(value)
         ticks.append(rule(x, _BASELINE, x, _BASELINE + 4, "axis"))
-        ticks.append(text(f"{value:,.0f}", x, _BASELINE + 17, class_="middle"))
-    return [*ticks, text("step", axis.end, _BASELINE + 31, text_anchor="end", class_="quiet")]
+        ticks.append(text(f"{value:,.0f}" if value.is_integer() else f"{value:g}", x, _BASELINE + 17, class_="middle"))
+    return [*ticks, text(across, axis.end, _BASELINE + 31, text_anchor="end", class_="quiet")]
 
 
 def _line(line: Series, x_axis: Axis, y_axis: Axis) -> Markup:

@@ -1,5 +1,7 @@
 // Download the result as text, TSV or JSON.
 
+import { save } from "/static/nodes.js";
+
 const oneLine = (text) => text.split(/\s+/).filter(Boolean).join(" ");
 
 const asText = (result) => {
@@ -38,9 +40,5 @@ const FORMATS = {
 
 export const download = (result, format) => {
   const [write, type] = FORMATS[format];
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([write(result)], { type: `${type};charset=utf-8` }));
-  link.download = `translation.${format}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  save(new Blob([write(result)], { type: `${type};charset=utf-8` }), `translation.${format}`);
 };

@@ -4,17 +4,11 @@ import { fetchModels, stream, translate } from "/static/service.js";
 import { compare } from "/static/differences.js";
 import { routingPanel } from "/static/routing.js";
 import { download } from "/static/downloads.js";
+import { stopFile, translateFile } from "/static/files.js";
+import { find, node } from "/static/nodes.js";
 
-const find = (id) => document.getElementById(id);
 const page = {
-  models: [], maxBytes: 0, result: null, stop: null,
-};
-
-const node = (name, attributes = {}, ...children) => {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
+  models: [], maxBytes: 0, maxFileBytes: 0, result: null, stop: null,
 };
 
 const model = () => page.models.find((one) => one.name === find("model").value);
@@ -32,6 +26,24 @@ const showError = (error) => {
 const showStatus = (text) => {
   find("status").textContent = text;
   find("status").hidden = !text;
+};
+
+const missingTerms = (rows) => {
+  const missing = rows.flatMap((row) => row?.terms ?? []).filter((term) => term.state === "missing");
+  return [...new Set(missing.map((term) => `${term.source} = ${term.target}`))];
+};
+
+// What the service says of a document that is far from what a model knows, and of terms that a model cannot write.
+const showWarning = (result) => {
+  const texts = [];
+  for (const [side, rows] of result ? [result.rows, result.others].entries() : []) {
+    const name = side ? result.comparison : result.model;
+    const missing = missingTerms(rows);
+    if (result.warnings[side]) texts.push(`${name}: ${result.warnings[side]}. The translation may make no sense.`);
+    if (missing.length) texts.push(`${name}: terms that could not be written: ${missing.join(", ")}.`);
+  }
+  find("warning").textContent = texts.join(" ");
+  find("warning").hidden = !texts.length;
 };
 
 // List what a translation can be compared with: the same model with or without context, and the other models.
@@ -52,26 +64,48 @@ const describeModel = () => {
   find("languages").textContent = `${chosen.source_language} → ${chosen.target_language}`;
   find("context-size").textContent = chosen.history ? `(${plural(chosen.history, "earlier sentence")})` : "(not used by this model)";
   find("context").disabled = !chosen.history;
+  find("formality-field").hidden = !chosen.formality;
   find("example").hidden = chosen.source_language !== "en";
   listComparisons();
 };
 
 const setup = async () => {
   const response = await fetchModels(find("token").value);
-  [page.models, page.maxBytes] = [response.models, response.largest_request];
+  [page.models, page.maxBytes, page.maxFileBytes] = [response.models, response.largest_request, response.largest_file];
   find("model").replaceChildren(...page.models.map((one) => node("option", { value: one.name }, one.name)));
   find("login").hidden = find("token").value === "";
   describeModel();
+};
+
+// Pairs of forms, from lines such as `spring | springs = Feder | Federn`.
+const readGlossary = () => find("glossary").value.split("\n").flatMap((line, index) => {
+  if (!line.trim()) return [];
+  const sides = line.split("=").map((side) => side.split("|").map((form) => form.trim()));
+  if (sides.length !== 2) throw new Error(`Glossary, line ${index + 1}: expected a term, = and its translation.`);
+  return [sides];
+});
+
+// The same as the text of a glossary file, in which a backslash or # is no mark.
+const glossaryText = () => readGlossary().map(
+  (sides) => sides.map((forms) => forms.map((form) => form.replace(/[\\#\t]/g, (mark) => (mark === "\t" ? " " : `\\${mark}`))).join("|")).join("\t"),
+).join("\n");
+
+const withFormality = (request) => {
+  const formality = find("formality").value;
+  const chooses = page.models.find((one) => one.name === request.model).formality;
+  return formality && chooses ? { ...request, formality } : request;
 };
 
 const makeRequests = () => {
   const text = find("document").value;
   const document_ = find("lines").checked
     ? { sentences: text.replace(/\n+$/, "").split("\n") } : { text };
-  const chosen = { ...document_, model: model().name, context: find("context").checked };
+  const glossary = readGlossary();
+  const chosen = { ...document_, ...(glossary.length ? { glossary } : {}), model: model().name, context: find("context").checked };
   const comparison = find("comparison").value;
-  if (!comparison) return [chosen];
-  return [chosen, comparison === "=" ? { ...chosen, context: !chosen.context } : { ...chosen, model: comparison.slice(1), context: true }];
+  if (!comparison) return [withFormality(chosen)];
+  const other = comparison === "=" ? { ...chosen, context: !chosen.context } : { ...chosen, model: comparison.slice(1), context: true };
+  return [chosen, other].map(withFormality);
 };
 
 const label = (request) => {
@@ -81,11 +115,12 @@ const label = (request) => {
 
 const startResult = (requests) => {
   const names = requests.map(label);
-  page.result = { model: names[0], comparison: names[1], sameModel: requests[1]?.model === requests[0].model, request: requests[0], rows: [], others: [], paragraphs: null };
+  page.result = { model: names[0], comparison: names[1], sameModel: requests[1]?.model === requests[0].model, request: requests[0], rows: [], others: [], paragraphs: null, warnings: [] };
   const heads = ["Source", ...names];
   find("head").replaceChildren(...heads.map((text) => node("th", { scope: "col" }, text)));
   find("rows").replaceChildren();
   showStatus("Translating …");
+  showWarning(null);
   find("translation").hidden = false;
   find("hint").textContent = names.length > 1
     ? "Different words are highlighted. Select a sentence to see which words of its history the model used."
@@ -142,8 +177,11 @@ const receive = async (request, side, signal) => {
   const { result } = page;
   for await (const { name, data } of stream(request, find("token").value, signal)) {
     if (result !== page.result) return;
-    if (name === "done") result.paragraphs = data.paragraphs ?? null;
-    else if (side === 0) {
+    if (name === "done") {
+      result.paragraphs = data.paragraphs ?? null;
+      result.warnings[side] = data.warning;
+      showWarning(result);
+    } else if (side === 0) {
       result.rows[data.index] = { ...data, other: result.others[data.index] };
       addRow(data.index);
       progress(data.index + 1, data.total);
@@ -158,7 +196,8 @@ const receive = async (request, side, signal) => {
 };
 
 const setBusy = (busy) => {
-  find("submit").textContent = busy ? "Stop" : "Translate";
+  if (!busy && document.activeElement === find("stop")) find("submit").focus();
+  find("stop").hidden = !busy;
   find("progress").hidden = !busy;
   find("translation").setAttribute("aria-busy", String(busy));
 };
@@ -221,19 +260,28 @@ const toggleDetail = async (line) => {
   }
 };
 
+// Put a small plain text into the page; send any other file to the service, which knows its format.
 const loadFile = async (file) => {
   if (!file) return;
-  if (file.size > page.maxBytes) {
-    showError(new Error(`${file.name} is too large: the limit of this service is ${page.maxBytes} bytes. Use docaps translate instead.`));
+  const isPlain = /^[^.]*$|\.(txt|text)$/i.test(file.name) && file.size <= page.maxBytes;
+  const text = isPlain ? await file.text() : "\0";
+  if (!text.includes("\0")) {
+    find("document").value = text;
+    run();
     return;
   }
-  const text = await file.text();
-  if (text.includes("\0")) {
-    showError(new Error(`${file.name} is not a text file.`));
+  showError(null);
+  if (file.size > page.maxFileBytes) {
+    showError(new Error(`${file.name} is too large: the limit of this service is ${page.maxFileBytes} bytes. Use docaps translate instead.`));
     return;
   }
-  find("document").value = text;
-  run();
+  try {
+    const glossary = glossaryText();
+    const options = withFormality({ model: model().name, context: find("context").checked, ...(glossary ? { glossary } : {}) });
+    await translateFile(file, options, find("token").value);
+  } catch (error) {
+    showError(error);
+  }
 };
 
 const showExample = async () => {
@@ -246,18 +294,22 @@ const repeat = () => { if (page.result) run(); };
 
 find("request").addEventListener("submit", (event) => {
   event.preventDefault();
-  if (page.stop) page.stop.abort();
-  else run();
+  run();
 });
+find("stop").addEventListener("click", () => page.stop?.abort());
 find("document").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run();
 });
 find("model").addEventListener("change", () => { describeModel(); repeat(); });
 find("context").addEventListener("change", () => { listComparisons(); repeat(); });
-for (const id of ["comparison", "lines"]) find(id).addEventListener("change", repeat);
+for (const id of ["comparison", "lines", "formality", "glossary"]) find(id).addEventListener("change", repeat);
 find("example").addEventListener("click", showExample);
-find("open").addEventListener("click", () => find("file").click());
-find("file").addEventListener("change", () => loadFile(find("file").files[0]));
+find("open").addEventListener("click", () => find("chooser").click());
+find("chooser").addEventListener("change", () => {
+  loadFile(find("chooser").files[0]);
+  find("chooser").value = ""; // the same file may be chosen again
+});
+find("file-stop").addEventListener("click", stopFile);
 find("token").addEventListener("change", () => { page.models = []; setup().then(() => showError(null), showError); });
 for (const type of ["dragover", "dragleave", "drop"]) {
   find("drop").addEventListener(type, (event) => {

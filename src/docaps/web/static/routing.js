@@ -1,5 +1,7 @@
 // The routing of one sentence: which words of the history went to which capsule, as coloured words and heat maps.
 
+import { node } from "/static/nodes.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const CELL = { width: 34, height: 24 };
 const MARGIN = 74;
@@ -8,13 +10,6 @@ const KINDS = {
   pcc: { title: "Correlation p", text: "how strongly each word correlates with the query, the sentence being translated" },
 };
 let panels = 0;
-
-const node = (name, attributes = {}, ...children) => {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== null) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-};
 
 const draw = (name, attributes, ...children) => {
   const node = document.createElementNS(SVG, name);

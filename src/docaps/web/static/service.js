@@ -12,7 +12,7 @@ const headers = (token) => ({ "Content-Type": "application/json", ...(token ? { 
 const errorOf = async (response) => {
   let body = { error: `the service answered with status ${response.status}` };
   try { body = await response.json(); } catch { /* not JSON: report the status only */ }
-  const details = (body.details ?? []).map((one) => `${one.where}: ${one.message}`);
+  const details = (body.details ?? []).map((one) => (one.where ? `${one.where}: ${one.message}` : one.message));
   return new ServiceError([body.error, ...details].join("; "), response.status);
 };
 
@@ -27,6 +27,25 @@ export const translate = async (request, token, signal) => {
   if (!response.ok) throw await errorOf(response);
   return response.json();
 };
+
+// Send a file as it is; options are query parameters.
+export const uploadFile = async (file, options, token, signal) => {
+  const query = new URLSearchParams({ name: file.name, ...options });
+  const sent = { ...headers(token), "Content-Type": "application/octet-stream" };
+  const response = await fetch(`/v1/files?${query}`, { method: "POST", headers: sent, body: file, signal });
+  if (!response.ok) throw await errorOf(response);
+  return response.json();
+};
+
+const requestFile = async (path, method, token, signal) => {
+  const response = await fetch(`/v1/files/${path}`, { method, headers: headers(token), signal });
+  if (!response.ok) throw await errorOf(response);
+  return response;
+};
+
+export const fetchState = async (id, token, signal) => (await requestFile(id, "GET", token, signal)).json();
+export const fetchResult = async (id, token, signal) => (await requestFile(`${id}/result`, "GET", token, signal)).blob();
+export const deleteFile = (id, token) => requestFile(id, "DELETE", token);
 
 // Split off complete events, which end with an empty line; the rest waits for more data.
 export const splitEvents = (text) => {

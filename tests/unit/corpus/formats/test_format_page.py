@@ -8,6 +8,8 @@ import pytest
 
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import (
+    FILE_FORMATS,
+    FORMATS,
     NAMES,
     iterate_documents,
     read_documents,
@@ -41,6 +43,8 @@ class Example:
             for name, text in zip(("bank.txt", "coat.txt"), self.inputs, strict=True):
                 (path / name).write_text(text)
             return path
+        if self.format in FILE_FORMATS:
+            path = folder / f"tales{FILE_FORMATS[self.format].suffixes[0]}"
         path.write_text(self.inputs[0])
         if self.format == "starts":
             (folder / "tales.starts").write_text(self.inputs[1])
@@ -66,7 +70,9 @@ def numbers(text: str | None) -> tuple[int, ...]:
 
 
 def test_the_page_shows_every_format() -> None:
-    assert {example.format for example in EXAMPLES} == set(NAMES)
+    page = PAGE.read_text(encoding="utf-8")
+    assert {example.format for example in EXAMPLES} >= {*FORMATS, "directory"}
+    assert [name for name in NAMES if not re.search(rf"^## .*`{name}`", page, re.MULTILINE)] == []
     assert all(example.inputs and example.outputs for example in EXAMPLES)
 
 

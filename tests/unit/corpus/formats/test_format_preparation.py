@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from docaps.config import PreparationSettings
 from docaps.corpus.documents import ParallelDocument
-from docaps.corpus.formats import FORMATS, NAMES, write_parallel
+from docaps.corpus.formats import FORMATS, write_parallel
 from docaps.corpus.preparation import CorpusFiles, prepare
 
-FORMS = [name for name in NAMES if name not in ("lines", "text")]  # running text is cut where its splitter cuts
+FORMS = [
+    *(name for name in FORMATS if name not in ("lines", "text")),
+    "directory",
+]  # running text is cut where its splitter cuts
 SETTINGS = PreparationSettings(merges=10, minimum_frequency=1)
 WORDS = st.sampled_from(
     ["Anna", "left", ".", "it's", "<seg>", "&amp;", "|||", '"', "</w>", "@@", "\u200b", "Ärger", "漢字"]

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.formats import (
     FORMATS,
-    NAMES,
     format_documents,
     read_documents,
     read_parallel,
@@ -52,7 +51,7 @@ XML_SENTENCES = SENTENCES.filter(lambda text: not NOT_XML.search(text))
 NAMES_OF_DOCUMENTS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)
 WITH_PARAGRAPHS, WITH_IDS = {"sgml", "xml", "jsonl"}, {"tags", "sgml", "xml", "jsonl", "tsv", "bars"}
 TWO_SIDED = [name for name, found in FORMATS.items() if found.two_sided]
-LINE_LIKE = [name for name in NAMES if name not in ("text", "directory")]
+LINE_LIKE = [name for name in FORMATS if name != "text"]
 
 
 def sentences_for(name: str) -> st.SearchStrategy[str]:

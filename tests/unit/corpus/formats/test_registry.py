@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from docaps.corpus.documents import Document
-from docaps.corpus.formats import NAMES, format_documents, iterate_documents, read_documents, write_documents
+from docaps.corpus.formats import FORMATS, format_documents, iterate_documents, read_documents, write_documents
+from docaps.corpus.formats.reading import iterate_member
 from docaps.corpus.formats.registry import SAMPLE_LINES, detect
 from docaps.errors import CorpusError
 
@@ -21,7 +22,7 @@ def detected(text: str, *, running_text: bool = False) -> str:
     return detect(iter(text.split("\n")), PATH, running_text=running_text)[0]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("starts", "text", "directory")])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("starts", "text")])
 def test_written_formats_are_detected(name: str) -> None:
     assert detected(format_documents(DOCUMENTS, name).removesuffix("\n")) == name
 
@@ -191,6 +192,29 @@ def test_a_named_format_is_not_questioned(tmp_path: Path) -> None:
     path.write_text("a ||| one\n\nb\ttwo\n")
     assert read_documents(path, format="lines") == [Document(("a ||| one", "", "b two"))]
     assert read_documents(path, format="blank") == [Document(("a ||| one",)), Document(("b two",))]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.srt", "intro\n1\n00:00:01,000 --> 00:00:02,000\nHello.\n", "a.srt:1: expected a number, then times"),
+        ("a.VTT", "00:01.000 --> 00:02.000\nHello.\n", "a.VTT:1: expected WEBVTT on the first line"),
+        ("a.json", '// texts\n{"a": "Hello."}\n', "a.json:1: not JSON: expected a string"),
+        ("a.docx", "Hello.\n", "a.docx: the zip archive is damaged"),
+        ("a.properties", "a=Hello {0}\nb=Bye\n", "a.properties: a .properties file, which would be destroyed"),
+        ("a.tex", "\\section{Hello}\n", "a.tex: a .tex file, which would be destroyed as plain text"),
+    ],
+)
+def test_what_plain_text_would_destroy_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(CorpusError, match=message):
+        read_documents(path, running_text=True)
+    with pytest.raises(CorpusError, match=message):
+        list(iterate_member(path))
+    assert read_documents(path, format="lines", running_text=True)
+    path.rename(tmp_path / "train.cs")
+    assert read_documents(tmp_path / "train.cs", running_text=True)
 
 
 def test_an_unknown_format_is_reported() -> None:

@@ -15,7 +15,14 @@ from tests.unit.corpus.installed import FOLDER, install_plugin
 from docaps.config import plugins
 from docaps.corpus.contrastive import SetOptions, read_set
 from docaps.corpus.documents import Document
-from docaps.corpus.formats import format_translations, read_documents, write_documents
+from docaps.corpus.formats import (
+    FileFormat,
+    format_translations,
+    read_documents,
+    write_documents,
+    write_translations,
+)
+from docaps.corpus.formats.passages import Passage, fill, join_passages, replace_passages
 from docaps.errors import ConfigError, CorpusError
 
 TEXT = "Anna slept.\nIt was late.\n***\nTom came.\n"
@@ -67,11 +74,39 @@ def test_content_that_is_clear_is_not_given_to_plugins(add: Add, tmp_path: Path)
 
 def test_a_plugin_may_read_markup_that_is_otherwise_refused(add: Add, tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
-    path.write_text("<?xml version='1.0'?>\n<tmx>\n***\n</tmx>\n", encoding="utf-8")
-    with pytest.raises(CorpusError, match="XML that begins with <tmx>"):
+    path.write_text("<?xml version='1.0'?>\n<tei>\n***\n</tei>\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match="XML that begins with <tei>"):
         read_documents(path)
     add(stars="docaps_stars:STARS")
     assert len(read_documents(path)) == 2
+
+
+SLIDES = FileFormat(
+    "slides",
+    "a heading, then text",
+    (".slides",),
+    lambda start, name: start.startswith(b"SLIDES\0") or (name.endswith(".slides") and b"\0" not in start),
+    lambda content, options: join_passages(
+        [Passage(content.decode()[7:], start=7, end=len(content))], options, "slides", content=content
+    ),
+    lambda item, _: replace_passages(
+        item.document.layout.details["content"] if item.document.layout else b"", item, lambda _, own: fill(own, str)
+    ),
+)
+
+
+def test_a_plugin_may_read_whole_files(add: Add, tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"SLIDES\0Anna slept. It was late.")
+    with pytest.raises(CorpusError, match="NUL"):
+        read_documents(path, running_text=True)
+    add(slides=f"{__name__}:SLIDES")
+    for found in (read_documents(path, running_text=True), read_documents(path, format="slides")):
+        assert found == [Document(("Anna slept.", "It was late."), paragraphs=(2,))]
+        write_translations(tmp_path / "out", [(one, [text.upper() for text in one.sentences]) for one in found])
+        assert (tmp_path / "out").read_bytes() == b"SLIDES\0ANNA SLEPT. IT WAS LATE."
+    with pytest.raises(CorpusError, match="a 'slides' file is written only as the translation of one such file"):
+        write_documents(tmp_path / "out", DOCUMENTS, "slides")
 
 
 def test_an_unknown_format_is_refused_with_all_names(add: Add, text: Path) -> None:
@@ -90,8 +125,12 @@ def test_a_plugin_cannot_replace_a_built_in_format(add: Add, text: Path) -> None
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("stars", "docaps_stars:MARK", r"must be a docaps.corpus.formats.Format with the name 'stars', found '\*\*\*'"),
-        ("other", "docaps_stars:STARS", "must be a docaps.corpus.formats.Format with the name 'other'"),
+        (
+            "stars",
+            "docaps_stars:MARK",
+            r"must be a docaps.corpus.formats.Format or FileFormat with the name 'stars', found '\*\*\*'",
+        ),
+        ("other", "docaps_stars:STARS", "must be a docaps.corpus.formats.Format or FileFormat with the name 'other'"),
         ("stars", "docaps_stars:NOTHING", "'stars' .*cannot be loaded from 'docaps_stars:NOTHING'"),
     ],
 )

@@ -1,6 +1,7 @@
 """The loss of the output layer, computed chunk by chunk, equals torch's cross-entropy of all scores at once."""
 
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -10,7 +11,11 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from docaps.model.fast import cross_entropy
-from docaps.model.fast.cross_entropy import linear_cross_entropy, word_log_probabilities
+from docaps.model.fast.cross_entropy import (
+    linear_cross_entropy,
+    rescored_log_probabilities,
+    word_log_probabilities,
+)
 
 WORDS = torch.tensor([3, 0, 7, 7, 10, 2, 5])
 
@@ -50,6 +55,24 @@ def test_shares_of_the_positions_are_added_up(smoothing: float, incoming: float)
     fast, slow = (torch.autograd.grad(incoming * loss, [states, weight]) for loss in (found, expected))
     for one, other in zip(fast, slow, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.6])
+@pytest.mark.parametrize("shares", [None, [0.1, 0.0, 0.4, 0.05, 0.2, 0.15, 0.3]])
+def test_a_bias_is_added_to_all_scores(smoothing: float, shares: list[float] | None) -> None:
+    states, weight = sample()
+    bias = torch.randn(11, generator=torch.Generator().manual_seed(2), dtype=torch.float64).requires_grad_()
+    share = torch.full((7,), 1 / 7, dtype=torch.float64) if shares is None else torch.tensor(shares).double()
+    given = None if shares is None else share
+    found = linear_cross_entropy(states, weight, WORDS, smoothing=smoothing, shares=given, bias=bias)
+    scores = states @ weight.T + bias
+    expected = (F.cross_entropy(scores, WORDS, label_smoothing=smoothing, reduction="none") * share).sum()
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+    fast, slow = (torch.autograd.grad(-2.5 * loss, [states, weight, bias]) for loss in (found, expected))
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+    likelihoods = word_log_probabilities(states, weight, WORDS, bias=bias)
+    torch.testing.assert_close(likelihoods, -F.cross_entropy(scores, WORDS, reduction="none"), rtol=0, atol=1e-9)
 
 
 def test_a_weight_that_is_also_a_table_of_word_vectors_gets_both_gradients() -> None:
@@ -146,3 +169,36 @@ def test_memory_does_not_grow_with_the_positions(monkeypatch: pytest.MonkeyPatch
         states.grad = weight.grad = None
 
     assert measuring().peak_memory(train) < 2.5 * 2**22
+
+
+@pytest.mark.parametrize("chunk", [4, 11, 50])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("bias", [None, torch.linspace(-1, 1, 11, dtype=torch.float64)])
+def test_rescored_words_get_the_log_probabilities_of_all_scores(
+    chunk: int, scaled: bool, bias: Tensor | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cross_entropy, "ROWS", 3)
+    monkeypatch.setattr(cross_entropy, "STRIP_BYTES", 2 * 11 * 8)
+    states, weight = (one.detach() for one in sample())
+
+    def score(rows: Tensor) -> tuple[Iterator[Tensor], Tensor | None]:
+        scores = F.linear(rows, weight, bias)
+        return iter((scores / 2 if scaled else scores).split(chunk, dim=1)), scores.new_full(
+            (len(rows), 1), 2.0
+        ) if scaled else None
+
+    found = rescored_log_probabilities(states, weight, WORDS, score, bias=bias)
+    expected = word_log_probabilities(states, weight, WORDS, bias=bias)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+def test_a_rescored_word_has_its_exact_score_and_others_their_rounded_ones() -> None:
+    states, weight = (one.detach() for one in sample())
+    rounded = (states @ weight.T).round()
+
+    def score(rows: Tensor) -> tuple[Iterator[Tensor], None]:
+        return iter([(rows @ weight.T).round()]), None
+
+    rounded[torch.arange(7), WORDS] = (states * weight[WORDS]).sum(dim=1)
+    expected = torch.log_softmax(rounded, dim=1)[torch.arange(7), WORDS]
+    torch.testing.assert_close(rescored_log_probabilities(states, weight, WORDS, score), expected)

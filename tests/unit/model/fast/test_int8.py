@@ -5,16 +5,20 @@ import torch
 from tests import oracles
 from torch import Tensor, nn
 
+from docaps.config.model_settings import Activation
 from docaps.model.fast import int8
 from docaps.model.fast.int8 import (
     LEVELS,
     POSITIVE_LEVELS,
+    ZERO,
     Int8FeedForward,
     Int8Linear,
     Int8Output,
     quantise_columns,
     step_sizes,
+    steps_after,
 )
+from docaps.model.layers import ACTIVATIONS
 
 pytestmark = pytest.mark.skipif(int8.weight_levels() != LEVELS, reason="without VNNI weights have fewer levels")
 
@@ -29,7 +33,7 @@ def largest_of(values: Tensor) -> Tensor:
 
 def calibrated(weight: Tensor, bias: Tensor | None, values: Tensor, levels: int = LEVELS) -> Int8Linear:
     steps = step_sizes(weight, largest_of(values), levels)
-    return Int8Linear(weight, bias, steps, positive=levels == POSITIVE_LEVELS)
+    return Int8Linear(weight, bias, steps, zero=0 if levels == POSITIVE_LEVELS else ZERO)
 
 
 def test_columns_are_rounded_by_their_steps_and_clipped() -> None:
@@ -87,26 +91,54 @@ def test_neighbours_change_nothing() -> None:
     assert torch.equal(linear(loud)[:5], linear(values))
 
 
-def maps(known: bool) -> tuple[Int8FeedForward, nn.Module, Tensor]:
+def maps(known: bool, activation: Activation = "relu") -> tuple[Int8FeedForward, nn.Module, Tensor]:
     inner, output, states = nn.Linear(32, 48), nn.Linear(48, 32), random(4, 5, 32, seed=2)
     for number, part in enumerate((inner.weight, inner.bias, output.weight, output.bias)):
         part.data = random(*part.shape, seed=10 + number)
-    plain = nn.Sequential(inner, nn.ReLU(), output)
+    between = {"relu": nn.ReLU(), "swish": nn.SiLU(), "gelu": nn.GELU()}[activation]
+    plain = nn.Sequential(inner, between, output)
     if not known:
-        return Int8FeedForward(*(Int8Linear(one.weight, one.bias) for one in (inner, output))), plain, states
+        parts = (Int8Linear(one.weight, one.bias) for one in (inner, output))
+        return Int8FeedForward(*parts, activation), plain, states
     first = calibrated(inner.weight, inner.bias, states)
-    second = calibrated(output.weight, output.bias, inner(states).relu(), POSITIVE_LEVELS)
-    return Int8FeedForward(first, second), plain, states
+    steps, zero = steps_after(activation, output.weight, largest_of(between(inner(states))))
+    second = Int8Linear(output.weight, output.bias, steps, zero=zero)
+    return Int8FeedForward(first, second, activation), plain, states
 
 
+@pytest.mark.parametrize("activation", ["relu", "swish", "gelu"])
 @pytest.mark.parametrize("known", [False, True])
 @torch.inference_mode()
-def test_a_feed_forward_network_is_close_to_the_float32_one(known: bool) -> None:
-    packed, plain, states = maps(known)
+def test_a_feed_forward_network_is_close_to_the_float32_one(known: bool, activation: Activation) -> None:
+    packed, plain, states = maps(known, activation)
     expected = plain(states)
     found = packed(states)
     assert found.shape == expected.shape
     assert float((found - expected).square().mean().sqrt()) < 0.03 * float(expected.std())
+
+
+@pytest.mark.parametrize("activation", ["swish", "gelu"])
+def test_integers_after_an_activation_reach_from_its_lowest_value_to_the_largest(activation: Activation) -> None:
+    inputs = torch.linspace(-20, 5, 100_001)
+    results = ACTIVATIONS[activation](inputs)
+    steps, zero = steps_after(activation, random(3, 2), torch.tensor([float(results.max()), 1.0]))
+    step = float(steps[0])
+    assert torch.equal(steps, torch.full((2,), step))
+    lowest, highest = -zero * step, (POSITIVE_LEVELS - zero) * step
+    assert lowest <= float(results.min())
+    assert highest >= float(results.max())
+    assert lowest == pytest.approx(float(results.min()), abs=1.1 * step)
+    assert highest == pytest.approx(float(results.max()), abs=1.1 * step)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@torch.inference_mode()
+def test_an_output_layer_adds_its_bias(known: bool) -> None:
+    weight, states, bias = random(40, 64), random(5, 64, seed=2), random(40, seed=3)
+    steps = step_sizes(weight, largest_of(states), LEVELS) if known else None
+    pieces, scale = Int8Output(weight, 16, steps, bias)(states)
+    assert scale is None
+    torch.testing.assert_close(torch.cat(list(pieces), dim=1), states @ weight.T + bias, atol=0.6, rtol=0)
 
 
 @pytest.mark.parametrize("known", [False, True])

@@ -1,5 +1,7 @@
 """A packed model multiplies in lower precision: close to float32, rows independent, other weights shared."""
 
+from typing import Any
+
 import pytest
 import torch
 from tests.invariants import tiny
@@ -7,8 +9,11 @@ from torch import nn
 
 from docaps.batches.batch import collate
 from docaps.config import DecodingSettings
+from docaps.corpus.text.vocabulary import BOS
+from docaps.model.fast.calibration import observe, ranges_of
 from docaps.model.fast.int8 import Int8Linear, Int8Output, quantise
 from docaps.model.fast.packing import HalfLinear, pack
+from docaps.model.interface import TranslationModel
 from docaps.model.mixed_precision import choose_translation_precision
 from docaps.translation.search import search
 
@@ -68,12 +73,32 @@ def test_a_packed_model_searches_like_the_original(name: str, dtype: torch.dtype
     assert packed.get_parameter("embeddings.source.weight") is model.get_parameter("embeddings.source.weight")
 
 
+@pytest.mark.parametrize("calibrated", [False, True])
+@pytest.mark.parametrize("form", [tiny.MARIAN, *tiny.FORMS.values()])
+@torch.inference_mode()
+def test_every_form_of_the_transformer_is_packed(form: dict[str, Any], calibrated: bool) -> None:
+    model, batch = tiny.build(tiny.settings("qcn", **form)).float(), tiny.sample_batch()
+    first = torch.full((len(batch.source), 1), BOS)
+
+    def endings(one: TranslationModel) -> torch.Tensor:
+        return one.hypothesise(one.encode(batch), 1).extend(first, 3).ending
+
+    expected, observed = endings(model), observe(model)
+    torch.testing.assert_close(endings(observed), expected)
+    ranges = ranges_of(observed) if calibrated else None
+    for dtype in (torch.int8, torch.bfloat16):
+        found = endings(pack(model, dtype, ranges))
+        torch.testing.assert_close(found, expected, rtol=0, atol=0.12)
+        assert not torch.equal(found, expected)
+
+
 @pytest.mark.parametrize("name", ["qcn", "capsnet"])
 @pytest.mark.parametrize("positions", [False, True])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16])
 @torch.inference_mode()
-def test_words_mapped_beforehand_give_the_same_capsules(name: str, positions: bool) -> None:
+def test_words_mapped_beforehand_give_the_same_capsules(name: str, positions: bool, dtype: torch.dtype) -> None:
     model = tiny.build(tiny.settings(name, tables={"history": {"positions": positions}})).float()
-    packed, batch = pack(model, torch.int8), tiny.sample_batch()
+    packed, batch = pack(model, dtype), tiny.sample_batch()
     found, expected = (each.encode(batch).context for each in (packed, model))
     assert packed.history_table is not None
     torch.testing.assert_close(found.vectors, expected.vectors)

@@ -1,0 +1,1 @@
+"""Subtitles: SRT, WebVTT and ASS/SSA files, whose sentences run over several cues."""

@@ -1,0 +1,187 @@
+"""Translate uploaded files in the background: read, translate on the queue of all requests, write.
+
+A few files are translated at a time, the others wait on disk. A file is translated in parts, each with the sentences
+before it as its history, so that it shares the queue and its limits with other requests.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from docaps.corpus.documents import Document
+from docaps.corpus.formats import encode_translations, iterate_documents
+from docaps.corpus.formats.format import FileChoices
+from docaps.corpus.formats.writing import AlignedTranslation
+from docaps.errors import DocapsError
+from docaps.web.file_store import FileRequest, FileStore, StoredFile, result_name
+from docaps.web.http_errors import HttpError, validation_error
+from docaps.web.language_pairs import LanguagePairs
+from docaps.web.model_worker import RequestError
+from docaps.web.schemas import ModelCard, SentenceTranslation, TranslationRequest
+from docaps.web.service import Service
+from docaps.web.streaming import TIMED_OUT, PendingTranslation
+from docaps.web.text_translation import as_alignment
+
+LOG = logging.getLogger("docaps.web")
+AT_A_TIME = 4
+"""Files that are held in memory and translated at the same time."""
+PART = 500
+"""Sentences that are queued at once."""
+MOST_SENTENCES = 100_000
+LONGEST = 3600.0
+"""Seconds for the translation of a file."""
+ENOUGH_SENTENCES = 50
+"""Sentences by which the language of a file is told."""
+OPTION = re.compile(r"--([a-z]+) (\S+)")
+
+
+@dataclass
+class FileTranslator:
+    """Translates the files of a store with the models of a service."""
+
+    service: Service
+    store: FileStore
+    pairs: LanguagePairs
+    _running: set["asyncio.Task[None]"] = field(default_factory=set)
+    _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_A_TIME))
+
+    def begin(self, file: StoredFile) -> "asyncio.Task[None]":
+        """Translate a file in the background; the task never fails."""
+        task = asyncio.create_task(self._translate(file))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    async def stop(self) -> None:
+        """Give up all files that are not finished."""
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _translate(self, file: StoredFile) -> None:
+        async with self._turn:
+            request = file.request
+            if file not in self.store or request is None:
+                return
+            file.status, file.begun = "translating", time.monotonic()
+            try:
+                async with asyncio.timeout(LONGEST):
+                    await self._run(file, request)
+            except TimeoutError:
+                file.fail(HttpError(503, TIMED_OUT))
+            except HttpError as error:
+                file.fail(error)
+            except RequestError:
+                file.fail(HttpError(500, "the server failed on this file"))
+            except Exception:
+                LOG.exception("a file could not be translated")
+                file.fail(HttpError(500, "the server failed on this file; see its log"))
+            finally:
+                self.store.discard_upload(file)
+
+    async def _run(self, file: StoredFile, request: FileRequest) -> None:
+        documents, card = await self._read(file, request)
+        file.sentences = sum(len(document.sentences) for document in documents)
+        file.characters = sum(len(sentence) for document in documents for sentence in document.sentences)
+        translated: list[AlignedTranslation] = []
+        for one in documents:
+            sentences = await self._translate_document(file, card, request, one)
+            alignments = [as_alignment(sentence) for sentence in sentences]
+            translated.append((one, [sentence.translation for sentence in sentences], alignments))
+        content = await asyncio.to_thread(_write, translated, card)
+        if file not in self.store:
+            return
+        self.store.grow(file, len(content))
+        await asyncio.to_thread(file.result.write_bytes, content)
+        file.result_name = result_name(file.name, card.target_language)
+        file.status, file.touched = "done", time.monotonic()
+
+    async def _read(self, file: StoredFile, request: FileRequest) -> tuple[list[Document], ModelCard]:
+        """Return the documents of a file, and the model to translate them with."""
+        card = self.pairs.card(request.model)
+        documents = await asyncio.to_thread(_read, file, card, request.encoding)
+        if request.detect is not None:
+            start = " ".join(sentence for one in documents[:1] for sentence in one.sentences[:ENOUGH_SENTENCES])
+            found = self.pairs.choose(None, request.detect, start, fields=("source", "target"))
+            if found.source_language != card.source_language:  # it was split by the rules of another language
+                documents = await asyncio.to_thread(_read, file, found, request.encoding)
+            card = found
+        return documents, card
+
+    async def _translate_document(
+        self, file: StoredFile, card: ModelCard, asked: FileRequest, document: Document
+    ) -> list[SentenceTranslation]:
+        """Translate a document part by part."""
+        found: list[SentenceTranslation] = []
+        options = {**asked.options, "alignment": any(document.marks)}
+        limit = self.service.limits.sentences
+        for start in range(0, len(document.sentences), min(PART, limit)):
+            part = document.sentences[start : start + min(PART, limit)]
+            history = document.sentences[max(0, start - min(card.history, limit)) : start]
+            pending = await self._queue(card, part, history, options)
+            try:
+                async for sentence in pending.sentences():
+                    if sentence is not None:
+                        found.append(sentence)
+                        file.translated += 1
+                        file.missing_terms += sum(term.state == "missing" for term in sentence.terms or ())
+                    if file not in self.store:
+                        raise HttpError(404, "the file was deleted")
+            finally:
+                pending.queued.cancelled = True
+            file.warning = pending.warning or file.warning
+        return found
+
+    async def _queue(
+        self, card: ModelCard, part: Sequence[str], history: Sequence[str], options: Mapping[str, Any]
+    ) -> PendingTranslation:
+        """Queue a part; wait while the queue is full."""
+        try:
+            request = TranslationRequest(sentences=list(part), history=list(history), model=card.name, **options)
+        except ValidationError as error:
+            raise validation_error(error.errors(), skip=0) from None
+        while True:
+            try:
+                return await self.service.accept(request, time.monotonic(), promptly=True)
+            except HttpError as error:
+                if error.status_code != 429:
+                    raise
+                await asyncio.sleep(float((error.headers or {}).get("Retry-After", 1)))
+
+
+def _read(file: StoredFile, card: ModelCard, encoding: str | None) -> list[Document]:
+    """Read the documents of a file; an error names the file as the client does."""
+    try:
+        documents = iterate_documents(
+            file.path, language=card.source_language, running_text=True, choices=FileChoices(encoding=encoding)
+        )
+        return list(_limited(documents))
+    except DocapsError as error:
+        # Options of the command are parameters of an upload here.
+        text = OPTION.sub(r"\1=\2", str(error).replace(str(file.path), file.name))
+        raise HttpError(422, text) from None
+    except (OSError, MemoryError, RecursionError) as error:
+        LOG.warning("an uploaded file could not be read: %r", error)
+        raise HttpError(422, f"{file.name} cannot be read") from None
+
+
+def _limited(documents: Iterator[Document]) -> Iterator[Document]:
+    count = 0
+    for document in documents:
+        count += len(document.sentences)
+        if count > MOST_SENTENCES:
+            raise HttpError(422, f"the file has more than {MOST_SENTENCES} sentences: split it")
+        yield document
+
+
+def _write(translated: Sequence[AlignedTranslation], card: ModelCard) -> bytes:
+    """Return the translation of a file in its format."""
+    pieces = encode_translations(translated, language=card.source_language, target_language=card.target_language)
+    return b"".join(pieces)
