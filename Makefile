@@ -214,6 +214,7 @@ bench: dev  ## Measure speed, as ratios
 
 stress: dev test-lowest  ## Run the tests that are too slow for `make test`
 	DOCAPS_CHECKED=1 $(PARALLEL) tests/unit/model tests/invariants -m "not stress"
+	DOCAPS_EXAMPLES=random $(PARALLEL) -m "not stress" $$(grep -rl '@given' tests --include='test_*.py')
 	$(BIN)/python -m pytest -m stress --ignore tests/chaos $(ARGS)
 	$(MAKE) chaos
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jaxtyping
 import pytest
+from hypothesis import settings as examples
 from jaxtyping import install_import_hook
 
 HOOK = install_import_hook(
@@ -16,6 +17,13 @@ HOOK = install_import_hook(
 
 CHECKED = int(os.environ.get("DOCAPS_CHECKED", "4"))
 """One test in this many checks shapes, always the same ones: checks are slow, and thousands call the same functions."""
+
+
+# The same generated examples everywhere, so that a machine that only runs the tests sees what their author saw.
+# `make stress` sets "random": other examples in each run, and more of them.
+examples.register_profile("repeatable", derandomize=True, database=None)
+examples.register_profile("random", max_examples=400, deadline=None, print_blob=True)
+examples.load_profile(os.environ.get("DOCAPS_EXAMPLES", "repeatable"))
 
 
 LONG = tuple(

@@ -38,6 +38,7 @@ SPECIAL = re.compile(
 ESCAPED = re.compile(
     r"[\\`\[\]]|\*(?! )|(?<! )\*|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\s)#+$", re.MULTILINE
 )
+EMPHASIS = re.compile(r"(?:[*_]+|~~)\Z")
 LINE_START = re.compile(r"\A(?:()(#{1,6}(?:\s|$)|[-+](?:\s|$)|>|~~~|=+\s*$|-+\s*$|:::)|(\d{1,9})([.)](?:\s|$)))")
 """What would make a block of another kind of a line: a heading, a quote, an item of a list."""
 
@@ -277,10 +278,27 @@ def _encode(passage: Passage, pieces: Sequence[str | InlineMark]) -> str:
             parts.append(piece.text)
         else:
             parts.append(ESCAPED.sub(lambda found: "\\" + found[0], piece))
-    text = "".join(parts)
+    text = "".join(_with_spaces_outside(pieces, parts))
     if pieces and isinstance(pieces[0], str):
         text = LINE_START.sub(lambda found: (found[1] or found[3] or "") + "\\" + (found[2] or found[4]), text)
     return text.replace("|", "\\|") if passage.kind == "cell" else text
+
+
+def _with_spaces_outside(pieces: Sequence[str | InlineMark], parts: Sequence[str]) -> list[str]:
+    """Move spaces out of emphasis: a `*` that stands inside of a space would be text."""
+    result = list(parts)
+    kinds = [piece.kind if isinstance(piece, InlineMark) and EMPHASIS.match(piece.text) else None for piece in pieces]
+    for number, kind in enumerate(kinds):
+        if kind == "close" and number > 0:
+            inner = result[number - 1].rstrip(" ")
+            result[number] += result[number - 1][len(inner) :]
+            result[number - 1] = inner
+    for number in reversed(range(len(kinds) - 1)):
+        if kinds[number] == "open":
+            inner = result[number + 1].lstrip(" ")
+            result[number] = result[number + 1][: len(result[number + 1]) - len(inner)] + result[number]
+            result[number + 1] = inner
+    return result
 
 
 def is_markdown(start: bytes, name: str) -> bool:

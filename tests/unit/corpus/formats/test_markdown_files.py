@@ -55,6 +55,7 @@ def written(text: str) -> str:
         ("a\r\n\r\n- b\r\n- c\r\n", "A\r\n\r\n- B\r\n- C\r\n"),
         ("\ufeff# a\n", "\ufeff# A\n"),
         ("12\n\n***\n\n-\n", "12\n\n***\n\n-\n"),
+        ("a *word `b` ![c](d)*\n", "A *`b` ![WORD C](d)*\n"),
     ],
 )
 def test_only_text_is_replaced(text: str, expected: str) -> None:
