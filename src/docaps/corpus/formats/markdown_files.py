@@ -8,6 +8,7 @@ Front matter, code blocks, HTML blocks and definitions of links stay as they are
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ ESCAPED = re.compile(
     r"[\\`\[\]]|\*(?! )|(?<! )\*|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\s)#+$", re.MULTILINE
 )
 EMPHASIS = re.compile(r"(?:[*_]+|~~)\Z")
+OTHER = str.maketrans("*_", "_*")
 LINE_START = re.compile(r"\A(?:()(#{1,6}(?:\s|$)|[-+](?:\s|$)|>|~~~|=+\s*$|-+\s*$|:::)|(\d{1,9})([.)](?:\s|$)))")
 """What would make a block of another kind of a line: a heading, a quote, an item of a list."""
 
@@ -271,7 +273,7 @@ def write_markdown(item: OutputDocument, options: WritingOptions) -> bytes:  # n
 def _encode(passage: Passage, pieces: Sequence[str | InlineMark]) -> str:
     """Return a passage as Markdown; text that would be markup is escaped."""
     parts = list[str]()
-    for piece in pieces:
+    for piece in _with_marks_apart(pieces):
         if isinstance(piece, InlineMark):
             if parts and parts[-1].endswith("!") and piece.text.startswith("["):
                 parts[-1] = parts[-1][:-1] + "\\!"
@@ -282,6 +284,27 @@ def _encode(passage: Passage, pieces: Sequence[str | InlineMark]) -> str:
     if pieces and isinstance(pieces[0], str):
         text = LINE_START.sub(lambda found: (found[1] or found[3] or "") + "\\" + (found[2] or found[4]), text)
     return text.replace("|", "\\|") if passage.kind == "cell" else text
+
+
+def _with_marks_apart(pieces: Sequence[str | InlineMark]) -> Iterator[str | InlineMark]:
+    """Write emphasis that begins right after such a mark with the other character: `**` would be one mark."""
+    changed, before = dict[int, str](), None
+    for piece in pieces:
+        if not isinstance(piece, InlineMark) or not EMPHASIS.match(piece.text):
+            before = None
+            yield piece
+            continue
+        mark = replace(piece, text=changed.get(piece.pair, piece.text))
+        if mark.kind == "open" and before is not None and _would_join(before, mark):
+            changed[mark.pair] = mark.text.translate(OTHER)
+            mark = replace(mark, text=changed[mark.pair])
+        before = mark
+        yield mark
+
+
+def _would_join(before: InlineMark, mark: InlineMark) -> bool:
+    """Return whether two neighbouring marks would be read as one."""
+    return before.text[-1] == mark.text[0] and (before.kind == "close" or before.text == mark.text)
 
 
 def _with_spaces_outside(pieces: Sequence[str | InlineMark], parts: Sequence[str]) -> list[str]:

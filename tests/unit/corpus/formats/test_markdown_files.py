@@ -55,7 +55,8 @@ def written(text: str) -> str:
         ("a\r\n\r\n- b\r\n- c\r\n", "A\r\n\r\n- B\r\n- C\r\n"),
         ("\ufeff# a\n", "\ufeff# A\n"),
         ("12\n\n***\n\n-\n", "12\n\n***\n\n-\n"),
-        ("a *word `b` ![c](d)*\n", "A *`b` ![WORD C](d)*\n"),
+        ("a *word `b` ![c](d)*\n", "A *WORD `b` ![C](d)*\n"),
+        ("a *b *b**\n", "*_A B B_*\n"),
     ],
 )
 def test_only_text_is_replaced(text: str, expected: str) -> None:
@@ -116,7 +117,8 @@ def structure(text: str) -> tuple[list[tuple[str, str]], Counter[str]]:
         for child in token.children or ():
             if child.type not in ("text", "softbreak"):
                 kept = child.content if child.type in ("code_inline", "html_inline") else ""
-                inner[f"{child.type} {child.markup} {sorted(child.attrs.items())} {kept}".replace("alt", "")] += 1
+                markup = child.markup.replace("_", "*")  # either is emphasis
+                inner[f"{child.type} {markup} {sorted(child.attrs.items())} {kept}".replace("alt", "")] += 1
     return blocks, inner
 
 
