@@ -15,7 +15,7 @@ HOOK = install_import_hook(
 )
 
 
-CHECKED = int(os.environ.get("DOCAPS_CHECKED", "4"))
+CHECKED = int(os.environ.get("DOCAPS_CHECKED", "16"))
 """One test in this many checks shapes, always the same ones: checks are slow, and thousands call the same functions."""
 
 

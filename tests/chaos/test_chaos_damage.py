@@ -12,6 +12,7 @@ from tests.chaos.killing import fingerprint
 from tests.chaos.launcher import Ended, Launcher
 
 
+@pytest.mark.stress
 def test_some_damages_are_survived(launcher: Launcher, begin: Begin, tmp_path: Path) -> None:
     made = make_directories(launcher, tmp_path / "undamaged", ("translate", "train", "train again"))
     campaign = begin("damage", long=False)

@@ -37,6 +37,7 @@ def trials(launcher: Launcher, folder: Path, *, long: bool) -> list[Trial]:
     ]
 
 
+@pytest.mark.stress
 def test_each_command_is_killed_once(
     launcher: Launcher, begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

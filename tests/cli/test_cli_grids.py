@@ -82,6 +82,7 @@ def test_a_folder_knows_its_settings(copy: Path) -> None:
     assert models(copy) == before
 
 
+@pytest.mark.stress
 def test_killed_anywhere_it_is_finished_by_a_second_start_without_repeating_a_run(chain: Chain, tmp_path: Path) -> None:
     """The kill comes when the second run is being trained, so that one is finished, one is torn, one not begun."""
     folder = tmp_path / "grid"
@@ -182,6 +183,7 @@ def test_ctrl_c_stops_all_runs_which_are_continued_later(chain: Chain, tmp_path:
     assert models(folder).items() >= before.items()
 
 
+@pytest.mark.stress
 def test_two_commands_on_one_folder_never_train_a_run_twice(chain: Chain, tmp_path: Path) -> None:
     """As the jobs of a scheduler do: each trains its own row; one waits while the other trains the sentence model."""
     folder = tmp_path / "grid"

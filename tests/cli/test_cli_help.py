@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from inspect import getdoc, signature
 from pathlib import Path
 from typing import get_args
@@ -31,13 +30,10 @@ finally:
 
 
 def test_help_lists_all_commands_without_importing_anything_heavy() -> None:
-    begin = time.monotonic()
     found = subprocess.run([sys.executable, "-c", HELP_AND_MODULES], capture_output=True, text=True, check=True)
-    seconds = time.monotonic() - begin
     assert [name for name in COMMANDS if f" {name} " not in found.stdout] == []
     assert all(command.summary.split()[0] in found.stdout for command in COMMANDS.values())
     assert {"torch", "numpy"}.isdisjoint(json.loads(found.stderr.splitlines()[-1]))
-    assert seconds < 3
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -133,6 +133,7 @@ def growth_by_shapes(run: Path) -> float:
         return resident(url) - before
 
 
+@pytest.mark.stress
 @pytest.mark.skipif(not has_native_bfloat16(torch.device("cpu")), reason="other products are not compiled by shape")
 def test_a_service_keeps_few_kernels_for_batches_of_ever_new_shapes(
     chain: Chain, monkeypatch: pytest.MonkeyPatch

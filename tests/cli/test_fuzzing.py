@@ -67,7 +67,7 @@ def test_any_sentences_are_translated(trained: TrainedModel, sentences: list[str
     check_sentences(trained, sentences)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(TEXT, st.sampled_from(["lines", "lines", None, *(name for name in NAMES if name != "directory")]))
 def test_any_text_is_translated_or_refused(chain: Chain, text: str, name: str | None) -> None:
     check_text(chain, text, name)

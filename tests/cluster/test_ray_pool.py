@@ -77,6 +77,7 @@ def die(task: Deadly) -> str:
     return task.name
 
 
+@pytest.mark.stress
 def test_the_task_of_a_lost_worker_is_repeated(pool: RayPool, tmp_path: Path) -> None:
     tasks = [Deadly(name, tmp_path / name, times) for name, times in (("first", 1), ("second", 0))]
     assert list(pool.map(die, tasks)) == ["first", "second"]
@@ -91,6 +92,7 @@ def test_a_task_that_loses_each_worker_is_named(pool: RayPool, tmp_path: Path) -
     assert list(pool.map(die, [Deadly("second", tmp_path / "second", 1)])) == ["second"]  # other workers go on
 
 
+@pytest.mark.stress
 def test_leaving_a_call_ends_its_workers(pool: RayPool, tmp_path: Path) -> None:
     (results := pool.map(note_and_wait, [tmp_path / "1", tmp_path / "2"])).close()
     results = pool.map(note_and_wait, [tmp_path / name for name in ("1", "2", "3")])

@@ -59,6 +59,7 @@ def test_runs_on_ray_have_the_results_of_one_machine_and_errors_come_back(made: 
     assert "seed-1.san: started" in (copy / "logs" / "seed-1.san.log").read_text(encoding="utf-8")
 
 
+@pytest.mark.stress
 def test_leaving_the_engine_cancels_what_runs(copy: Path, cluster: Any) -> None:
     grid = toy(copy, seeds=(1,))
     cell = Cell(1, grid.layout.rows["san"])

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.calling import finish
 
 ROOT = Path(__file__).parents[2]
+STRESS = pytest.mark.stress
+"""Of the variants of a system: one is trained in every test run, the others in `make stress`."""
 
 
 def train_and_test(system: str, *words: str, **tables: dict[str, object]) -> list[float]:
@@ -25,7 +27,7 @@ def test_a_document_model_learns_a_task_that_needs_the_history() -> None:
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize("system", ["transformer", "qcn-shuffled", "qcn-noise"])
+@pytest.mark.parametrize("system", ["transformer", "qcn-shuffled", pytest.param("qcn-noise", marks=STRESS)])
 def test_models_that_do_not_see_the_history_cannot(system: str) -> None:
     assert train_and_test(system)[0] < 0.45
 
@@ -35,14 +37,14 @@ def test_models_that_do_not_see_the_history_cannot(system: str) -> None:
     ("system", "tables"),
     [
         ("zhang", {}),
-        ("han", {"han": {"side": "encoder"}}),
-        ("han", {"han": {"side": "decoder"}}),
+        pytest.param("han", {"han": {"side": "encoder"}}, marks=STRESS),
+        pytest.param("han", {"han": {"side": "decoder"}}, marks=STRESS),
         ("han", {"han": {"side": "joint"}}),
         ("san", {}),
-        ("concat", {}),
-        ("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}),
+        pytest.param("concat", {}, marks=STRESS),
+        pytest.param("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}, marks=STRESS),
         ("concat", {"concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4}}),
-        ("concat", {"concat": {"mode": "n-to-n", "segments": True}}),
+        pytest.param("concat", {"concat": {"mode": "n-to-n", "segments": True}}, marks=STRESS),
     ],
 )
 def test_every_rival_learns_it(system: str, tables: dict[str, dict[str, object]]) -> None:
@@ -58,9 +60,11 @@ N_TO_N = {"concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4}}
     ("system", "tables"),
     [
         ("han", {"han": {"side": "decoder"}}),
-        ("han", {"han": {"side": "joint"}}),
-        ("san", {"san": {"side": "decoder", "translations": "given", "memory": "current"}}),  # drafts cannot know it
-        ("concat", TWO_TO_TWO),
+        pytest.param("han", {"han": {"side": "joint"}}, marks=STRESS),
+        pytest.param(  # drafts cannot know it
+            "san", {"san": {"side": "decoder", "translations": "given", "memory": "current"}}, marks=STRESS
+        ),
+        pytest.param("concat", TWO_TO_TWO, marks=STRESS),
         ("concat", N_TO_N),
     ],
 )
@@ -69,12 +73,12 @@ def test_systems_that_read_translations_keep_a_free_choice(system: str, tables: 
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize("system", ["transformer", "qcn", "zhang", "concat"])
+@pytest.mark.parametrize("system", ["qcn", *(pytest.param(name, marks=STRESS) for name in ("zhang", "concat"))])
 def test_systems_that_read_the_source_only_cannot(system: str) -> None:
     assert train_and_test(system, "free")[0] < 0.45
 
 
-@pytest.mark.learning
+@pytest.mark.stress
 def test_selective_attention_to_drafts_learns_it() -> None:
     """Drafts of a model that has learnt to write a pronoun and nothing else."""
     assert train_and_test("san", san={"side": "decoder"})[0] > 0.9
@@ -84,11 +88,13 @@ def test_selective_attention_to_drafts_learns_it() -> None:
 @pytest.mark.parametrize(
     "reading",
     [
-        {"reads": "states", "gradient_to_states": True, "attends": "both", "start": "identity"},
-        {"sides": "both"},
+        pytest.param(
+            {"reads": "states", "gradient_to_states": True, "attends": "both", "start": "identity"}, marks=STRESS
+        ),
+        pytest.param({"sides": "both"}, marks=STRESS),
         {"sides": "target", "reads": "states", "attends": "decoder"},
-        {"current": True},
-        {"sharpness": "learned", "distances": True, "start": "parts"},
+        pytest.param({"current": True}, marks=STRESS),
+        pytest.param({"sharpness": "learned", "distances": True, "start": "parts"}, marks=STRESS),
     ],
     ids=str,
 )
@@ -135,7 +141,7 @@ def test_a_model_that_was_trained_with_shuffled_histories_is_found_to_use_none(t
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize(("system", "verdict"), [("concat", "used"), ("qcn", "not_used")])
+@pytest.mark.parametrize(("system", "verdict"), [("concat", "used"), pytest.param("qcn", "not_used", marks=STRESS)])
 def test_who_keeps_a_free_choice_is_found_to_use_context_by_likelihood_alone(
     system: str, verdict: str, tmp_path: Path
 ) -> None:

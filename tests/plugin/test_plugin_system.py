@@ -139,6 +139,7 @@ def test_without_the_package_its_runs_and_recipes_are_refused_by_name(runs: Path
         sys.path.insert(0, str(site))
 
 
+@pytest.mark.stress
 def test_the_invariants_hold_for_the_plug_in(site: Path) -> None:
     """The tests of the project, run as the author of a plug-in would run them."""
     path = os.pathsep.join((str(site), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")))

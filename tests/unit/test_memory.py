@@ -37,6 +37,7 @@ def faults(how: str) -> int:
     return int(found)
 
 
+@pytest.mark.stress
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc has mallopt")
 def test_pages_are_asked_for_once() -> None:
     assert faults("kept") * 100 < faults("usual")

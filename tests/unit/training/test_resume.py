@@ -439,7 +439,7 @@ def test_an_older_run_that_saved_no_state_starts_anew_with_all_dropouts(store: S
     assert sha256(run.weights) == sha256(train(store, tmp_path / "new", **FEW).weights)
 
 
-@pytest.mark.parametrize("name", ["zhang", "han", "san"])
+@pytest.mark.parametrize("name", ["zhang", *(pytest.param(name, marks=pytest.mark.stress) for name in ["han", "san"])])
 def test_a_rival_begun_before_the_published_forms_goes_on_in_its_own(
     store: Store, tmp_path: Path, said: list[str], name: str
 ) -> None:
