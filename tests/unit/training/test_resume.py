@@ -22,9 +22,10 @@ from docaps.interruption import Interrupted
 from docaps.model.checkpoint import read_tensors, read_weights, write_tensors
 from docaps.runs.directory import Run, locked
 from docaps.runs.training_log import read_metrics
+from docaps.training import stages
 from docaps.training.learner import Learner
 from docaps.training.stages import Stage, train_recipe
-from docaps.training.state import TRAINER_STATE, read_state
+from docaps.training.state import TRAINER_STATE, TrainerState, read_state
 
 STEPS = 12
 
@@ -105,6 +106,29 @@ def test_stopped_and_continued_is_uninterrupted(
     pieces = train_with_stops(store, tmp_path / "pieces", stops, **settings)
     assert sha256(pieces.weights) == sha256(whole.weights)
     assert rows(pieces) == rows(whole)
+
+
+def test_a_state_is_written_after_the_rows_it_counts_on_are_on_the_disk(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, counted = [0], []
+    save, sync = stages.save_state, os.fsync
+    log = Run(tmp_path / "sentence").metrics
+
+    def note_sync(handle: int) -> None:
+        if log.exists() and os.path.samestat(os.fstat(handle), log.stat()):
+            synced.append(log.stat().st_size)
+        sync(handle)
+
+    def note_save(path: Path, tensors: Any, state: TrainerState) -> None:
+        counted.append((state.logged, synced[-1]))
+        save(path, tensors, state)
+
+    monkeypatch.setattr("os.fsync", note_sync)
+    monkeypatch.setattr(stages, "save_state", note_save)
+    train(store, tmp_path)
+    assert [state for state, on_disk in counted if state > on_disk] == []
+    assert max(state for state, _ in counted) > 0
 
 
 @pytest.mark.parametrize("name", ["zhang", "han", "san", "san-decoder"])
