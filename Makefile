@@ -209,8 +209,11 @@ fast: dev
 docs: dev  ## Build the documentation site in site/
 	$(BIN)/mkdocs build --strict
 
-bench: dev  ## Measure speed, as ratios
-	@for script in $(filter-out $(addprefix benchmarks/,measuring.py peers.py sentences.py translators.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
+BENCHMARKS := $(filter-out measuring.py peers.py sentences.py translators.py,$(notdir $(sort $(wildcard benchmarks/*.py))))
+bench: dev  ## Measure speed, as ratios (ARGS: options that all scripts know, such as "--repeats 9")
+	@failed=; for script in $(BENCHMARKS) "training.py --sizes small256" "training.py --sizes small384" "decoding.py --marian" "step.py --readings"; do \
+	  echo "== $$script"; $(BIN)/python benchmarks/$$script $(ARGS) || failed="$$failed, $$script"; done; \
+	  test -z "$$failed" || { echo "failed:$${failed#,}"; exit 1; }
 
 stress: dev test-lowest  ## Run the tests that are too slow for `make test`
 	DOCAPS_CHECKED=1 $(PARALLEL) tests/unit/model tests/invariants -m "not stress"

@@ -1,9 +1,12 @@
-"""Training speed of docaps, Hugging Face Marian and torch.nn.Transformer, at the paper's sizes.
+"""Training speed and memory of docaps, Hugging Face Marian and torch.nn.Transformer.
 
-4+4 layers of 512/2048, 8 heads, 30,000 words, 1,500 target tokens a batch, dropout on. Each contestant trains in its
-own process, on the same batches, in turn. Speed counts real target tokens. `qcn_keeps` is the speed of the full method
-(qcn+reg, with three sentences of history) as a share of the plain Transformer's. `padding` is the share of padding in
-the source and target tokens of an epoch of batches.
+By default at the paper's sizes: 4+4 layers of 512/2048, 8 heads, 30,000 words, 1,500 target tokens a batch, dropout on.
+`--sizes small256` has 3+3 layers of 256/1024 and 8,000 words, `small384` 4+4 of 384/1536 and 16,000 words. Each
+contestant trains in its own process, on the same batches, in turn. Speed counts real target tokens. `qcn_keeps` is the
+speed of the full method (qcn+reg, with three sentences of history) as a share of the plain Transformer's, `_of_peak`
+the plain Transformer's products with weights as a share of the speed of a large product, `memory_vs_smallest_peer` its
+peak resident size as a share of the smaller peer's. `padding` is the share of padding in the source and target tokens
+of an epoch of batches.
 
 With `--data` the sentences are those of a prepared corpus, or of the largest pair NAME.en and NAME.de (or .gz) of a
 folder; without, their lengths are drawn like Europarl's. Marian needs `pip install docaps[bench]`.
@@ -13,18 +16,21 @@ The last line is JSON with the ratios; with `--ours` docaps runs alone, and the 
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import torch
 
 from docaps.batches.batch import Batch
-from docaps.config import SystemName, bundled_recipes, load_recipe
+from docaps.config import Recipe, SystemName, bundled_recipes, load_recipe
 from docaps.corpus.text.vocabulary import PAD
 from docaps.memory import LARGE_PAGES, keep_pages, limit_kernel_caches
 from docaps.model.builders import build_model, dropout_rates
@@ -38,27 +44,44 @@ from sentences import VOCABULARY, find_corpus, make_batches
 CONFIGS: Mapping[str, SystemName] = {"base": "transformer", "qcn": "qcn+reg"}
 """Our systems by their names on the command line; the peers are "marian" and "torch"."""
 PRECISIONS = {"fp32": torch.float32, "float32": torch.float32, "bf16": torch.bfloat16, "bfloat16": torch.bfloat16}
-RECIPE = load_recipe(bundled_recipes()["paper"], ["model.embeddings=shared"])  # one table, as the peers have it
+LAYERS = ("model.encoder_layers={0}", "model.decoder_layers={0}", "model.size={1}", "model.feed_forward={2}")
+SMALL: Mapping[str, tuple[tuple[int, int, int], int]] = {
+    "small256": ((3, 256, 1024), 4),
+    "small384": ((4, 384, 1536), 6),
+}
+"""Layers, size and feed-forward size, and heads."""
+VOCABULARIES = {"paper": VOCABULARY, "small256": 8_000, "small384": 16_000}
 
 
-def make_our_step(system: SystemName, precision: torch.dtype) -> Step:
-    """Build a model of the paper's sizes; return a function that trains it on one batch, as `docaps train` does."""
+def recipe_of(sizes: str) -> Recipe:
+    """Return the recipe of the paper with some sizes, and one table of embeddings, as the peers have it."""
+    changes = ["model.embeddings=shared"]
+    if sizes in SMALL:
+        numbers, heads = SMALL[sizes]
+        changes += [*(change.format(*numbers) for change in LAYERS), f"model.heads={heads}"]
+    return load_recipe(bundled_recipes()["paper"], changes)
+
+
+def make_our_step(system: SystemName, sizes: str, precision: torch.dtype) -> Step:
+    """Build a model; return a function that trains it on one batch, as `docaps train` does."""
     limit_kernel_caches()
     keep_pages()
-    stage = RECIPE.stage["sentence"]
-    chosen = RECIPE.system("document").model_copy(update={"name": system})
-    model = build_model(chosen, vocabulary=VOCABULARY, dropout=dropout_rates(stage), seed=1)
+    recipe = recipe_of(sizes)
+    stage = recipe.stage["sentence"]
+    chosen = recipe.system("document").model_copy(update={"name": system})
+    model = build_model(chosen, vocabulary=VOCABULARIES[sizes], dropout=dropout_rates(stage), seed=1)
     learner = Learner(model, settings=stage, regulariser_weight=1.0, device=Device(CPU, precision))
     return lambda batch: learner.step(1, batch)
 
 
-def make_step(name: str, precision: torch.dtype) -> Step:
+def make_step(name: str, sizes: str, precision: torch.dtype) -> Step:
     """Return the training step of any contestant."""
     if name in CONFIGS:
-        return make_our_step(CONFIGS[name], precision)
-    stage, model = RECIPE.stage["sentence"], RECIPE.model
-    sizes = Sizes(
-        vocabulary=VOCABULARY,
+        return make_our_step(CONFIGS[name], sizes, precision)
+    recipe = recipe_of(sizes)
+    stage, model = recipe.stage["sentence"], recipe.model
+    peer_sizes = Sizes(
+        vocabulary=VOCABULARIES[sizes],
         layers=model.encoder_layers,
         size=model.size,
         feed_forward=model.feed_forward,
@@ -68,7 +91,7 @@ def make_step(name: str, precision: torch.dtype) -> Step:
         clip=stage.clip,
         rate=stage.learning_rate,
     )
-    return make_peer_step(name, sizes, precision)
+    return make_peer_step(name, peer_sizes, precision)
 
 
 class Contestant:
@@ -76,13 +99,14 @@ class Contestant:
 
     def __init__(self, name: str, arguments: argparse.Namespace, dtype: str) -> None:
         options = {"contestant": name, "dtype": dtype, "tokens": arguments.tokens, "threads": arguments.threads}
-        options |= {"batches": arguments.batches} | ({"data": arguments.data} if arguments.data else {})
+        options |= {"batches": arguments.batches, "sizes": arguments.sizes}
+        options |= {"data": arguments.data} if arguments.data else {}
         command = [sys.executable, __file__, *(f"--{option}={value}" for option, value in options.items())]
         # docaps uses the memory settings of `docaps train`, the peers their defaults.
         environment = {LARGE_PAGES: "1"} | os.environ if name in CONFIGS else None
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe)
-        self._read()
+        self.seconds, self.peak_bytes = self._read()
 
     def __enter__(self) -> "Contestant":
         return self
@@ -94,19 +118,20 @@ class Contestant:
         """Train once on all batches and return the seconds."""
         assert self._process.stdin is not None
         print(file=self._process.stdin, flush=True)
-        return self._read()
+        self.seconds, self.peak_bytes = self._read()
+        return self.seconds
 
-    def _read(self) -> float:
+    def _read(self) -> tuple[float, float]:
         assert self._process.stdout is not None
-        return float(self._process.stdout.readline())
+        taken, peak = map(float, self._process.stdout.readline().split())
+        return taken, peak
 
 
 def compete(step: Step, batches: Sequence[Batch]) -> None:
-    """Run as a contestant: train once to warm up, then once for every line of the input."""
+    """Run as a contestant: train once to warm up, then once for every line of the input; print seconds and memory."""
     train = lambda: [step(batch) for batch in batches]  # noqa: E731
-    print(seconds(train), flush=True)
-    for _ in sys.stdin:
-        print(seconds(train), flush=True)
+    for taken in chain([seconds(train)], (seconds(train) for _ in sys.stdin)):
+        print(taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, flush=True)
 
 
 def matmul_peak(precision: torch.dtype) -> float:
@@ -117,15 +142,15 @@ def matmul_peak(precision: torch.dtype) -> float:
     return 2 * 2048**3 / best
 
 
-def products_of(batches: Sequence[Batch]) -> float:
+def products_of(batches: Sequence[Batch], sizes: str) -> float:
     """Count the floating-point operations of the plain Transformer's products with weights, on real tokens."""
-    model = RECIPE.model
+    model = recipe_of(sizes).model
     attention, inner = 4 * model.size**2, 2 * model.size * model.feed_forward
     source, target = (
         sum(int((part != PAD).sum()) for part in parts) for parts in zip(*map(_sides, batches), strict=True)
     )
     of_source = model.encoder_layers * (attention + inner) + model.decoder_layers * attention // 2
-    of_target = model.decoder_layers * (attention + attention // 2 + inner) + VOCABULARY * model.size
+    of_target = model.decoder_layers * (attention + attention // 2 + inner) + VOCABULARIES[sizes] * model.size
     return 6.0 * (source * of_source + target * of_target)  # forward, and twice as much backward
 
 
@@ -133,21 +158,50 @@ def _sides(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     return batch.source, batch.translations
 
 
-def compare(arguments: argparse.Namespace, dtype: str, batches: Sequence[Batch]) -> dict[str, float]:
-    """Train all contestants in turn; return their tokens per second."""
+@dataclass(frozen=True)
+class Compared:
+    """What the contestants reached in one number format."""
+
+    speeds: Mapping[str, float]
+    """Target tokens per second."""
+    memory: Mapping[str, float]
+    """Peak resident bytes of the process."""
+    of_peak: float
+    """The plain Transformer's products with weights, as a share of the speed of a large product."""
+
+    def versus(self, peer: str) -> float | None:
+        """Return the plain Transformer's speed as a multiple of a peer's, or of the fastest peer's ("best")."""
+        peers = {name: speed for name, speed in self.speeds.items() if name in PEERS}
+        found = max(peers.values()) if peer == "best" else peers.get(peer)
+        return None if found is None else self.speeds["base"] / found
+
+    @property
+    def qcn_keeps(self) -> float:
+        """The speed of the full method as a share of the plain Transformer's."""
+        return self.speeds["qcn"] / self.speeds["base"]
+
+    @property
+    def memory_share(self) -> float:
+        """The plain Transformer's memory as a share of the smaller peer's."""
+        return self.memory["base"] / min(size for name, size in self.memory.items() if name in PEERS)
+
+
+def compare(arguments: argparse.Namespace, dtype: str, batches: Sequence[Batch]) -> Compared:
+    """Train all contestants in turn, and print what each reached."""
     names = [*CONFIGS, *(["marian"] if has_marian() else []), "torch"]
     with ExitStack() as stack:
         contestants = {name: stack.enter_context(Contestant(name, arguments, dtype)) for name in names}
         rounds = [{name: one.train() for name, one in contestants.items()} for _ in range(max(5, arguments.repeats))]
+        memory = {name: one.peak_bytes for name, one in contestants.items()}
     taken = {name: statistics.median(one[name] for one in rounds) for name in names}
-    peak, work = matmul_peak(PRECISIONS[dtype]), products_of(batches)
+    peak, work = matmul_peak(PRECISIONS[dtype]), products_of(batches, arguments.sizes)
     note = "" if dtype == "float32" or has_native_bfloat16(CPU) else ", which this machine emulates"
     print(f"{dtype}{note}: a large product runs at {peak / 1e9:.0f} GFLOP/s")
     speeds = {name: _count_tokens(batches) / found for name, found in taken.items()}
     for name, speed in speeds.items():
-        share = "" if name == "qcn" else f"   {work / taken[name] / peak:4.0%} of the peak"
-        print(f"  {TITLES[name]:<28}{speed:7.0f} target tokens/s{share}", flush=True)
-    return speeds
+        share = " " * 19 if name == "qcn" else f"   {work / taken[name] / peak:4.0%} of the peak"
+        print(f"  {TITLES[name]:<28}{speed:7.0f} target tokens/s{share}   {memory[name] / 1e9:.2f} GB", flush=True)
+    return Compared(speeds, memory, work / taken["base"] / peak)
 
 
 TITLES = {
@@ -156,6 +210,9 @@ TITLES = {
     "marian": "Hugging Face Marian",
     "torch": "torch.nn.Transformer",
 }
+
+
+PEERS = ("marian", "torch")
 
 
 def _count_tokens(batches: Sequence[Batch]) -> int:
@@ -171,7 +228,7 @@ def run_ours(arguments: argparse.Namespace, batches: Sequence[Batch]) -> None:
             rounds += 1
     tokens = rounds * _count_tokens(batches)
     if arguments.config == "base":
-        share = products_of(batches) * rounds / taken / matmul_peak(PRECISIONS[arguments.dtype])
+        share = products_of(batches, arguments.sizes) * rounds / taken / matmul_peak(PRECISIONS[arguments.dtype])
         print(f"{share:.0%} of the peak of a large product")
     print("RESULT", json.dumps({"tok_s": round(tokens / taken, 1)}))
 
@@ -182,16 +239,15 @@ def run_all(arguments: argparse.Namespace, batches: Sequence[Batch], padding: fl
     print(f"{len(batches)} batches, {_count_tokens(batches)} target tokens, {kind}; padding {padding:.1%}", flush=True)
     if not has_marian():
         print("Hugging Face Marian is left out: pip install 'docaps[bench]'")
-    float32, bfloat16 = (compare(arguments, dtype, batches) for dtype in ("float32", "bfloat16"))
-    ratios = {
-        "float32_vs_marian": float32["base"] / float32["marian"] if "marian" in float32 else None,
-        "bfloat16_vs_marian": bfloat16["base"] / bfloat16["marian"] if "marian" in bfloat16 else None,
-        "float32_vs_torch": float32["base"] / float32["torch"],
-        "bfloat16_vs_torch": bfloat16["base"] / bfloat16["torch"],
-        "qcn_keeps": float32["qcn"] / float32["base"],
-        "qcn_keeps_bfloat16": bfloat16["qcn"] / bfloat16["base"],
-        "padding": padding,
-    }
+    ratios: dict[str, float | None] = {}
+    for dtype in ("float32", "bfloat16"):
+        found = compare(arguments, dtype, batches)
+        ratios |= {f"{dtype}_vs_{peer}": found.versus(peer) for peer in (*PEERS, "best")}
+        ratios |= {f"{dtype}_of_peak": found.of_peak, f"{dtype}_memory_vs_smallest_peer": found.memory_share}
+        ratios["qcn_keeps" if dtype == "float32" else f"qcn_keeps_{dtype}"] = found.qcn_keeps
+    ratios["padding"] = padding
+    prefix = "" if arguments.sizes == "paper" else f"{arguments.sizes}_"
+    ratios = {f"{prefix}{name}": ratio for name, ratio in ratios.items()}
     print(json.dumps({name: None if ratio is None else round(ratio, 3) for name, ratio in ratios.items()}))
 
 
@@ -199,6 +255,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats, at least 5")
+    parser.add_argument("--sizes", choices=VOCABULARIES, default="paper", help="sizes of the models")
     parser.add_argument("--tokens", type=int, default=1500, help="target tokens of a batch")
     parser.add_argument("--batches", type=int, default=3, help="number of distinct batches")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
@@ -213,9 +270,11 @@ def main() -> None:
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as scratch:
         arguments.data = find_corpus(Path(arguments.data), Path(scratch)) if arguments.data else None
-        batches, padding = make_batches(arguments.data, arguments.tokens, arguments.batches)
+        batches, padding = make_batches(
+            arguments.data, arguments.tokens, arguments.batches, VOCABULARIES[arguments.sizes]
+        )
         if arguments.contestant:
-            compete(make_step(arguments.contestant, PRECISIONS[arguments.dtype]), batches)
+            compete(make_step(arguments.contestant, arguments.sizes, PRECISIONS[arguments.dtype]), batches)
         elif arguments.ours:
             run_ours(arguments, batches)
         else:

@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -101,10 +102,17 @@ def test_peers_drop_the_same_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_every_benchmark_explains_itself(script: Path) -> None:
-    done = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True, check=True)
-    assert "--repeats" in done.stdout
-    assert "--data" in done.stdout
+def test_every_benchmark_explains_itself(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(script.parent))
+    monkeypatch.setattr("sys.argv", [str(script), "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(script), run_name="__main__")
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert "--repeats" in shown
+    assert "--data" in shown
 
 
 @pytest.mark.stress
