@@ -65,11 +65,11 @@ def make_batch(tokens: int, history_length: int) -> Batch:
     return collate(windows, 3)
 
 
-def make_document(tokens: int) -> Batch:
+def make_document(tokens: int, vocabulary: int = VOCABULARY) -> Batch:
     """Draw consecutive sentences, which share histories, with their translations."""
     generator = torch.Generator().manual_seed(1)
     count = tokens // (2 * LENGTH)
-    words = torch.randint(UNK + 1, VOCABULARY, (2, count, LENGTH - 1), generator=generator).tolist()
+    words = torch.randint(UNK + 1, vocabulary, (2, count, LENGTH - 1), generator=generator).tolist()
     windows = []
     for number in range(count):
         seen = range(number - 1, max(-1, number - 4), -1)
