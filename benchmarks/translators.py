@@ -58,8 +58,8 @@ def is_installed(package: str) -> bool:
 def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
     """Build our model; in a document model each sentence sees the three before it."""
     limit_kernel_caches()  # as all commands do
-    model, _ = _build(sizes, system)
-    packed = pack(model, DTYPES[precision], _calibrate(model, sizes) if precision == "int8" else None)
+    model, _ = build(sizes, system)
+    packed = pack(model, DTYPES[precision], calibrate(model, sizes) if precision == "int8" else None)
 
     def translate(batches: Sequence[Sentences], beam: int, workers: int) -> None:
         list(map_in_threads(lambda batch: _search(packed, batch, beam, sizes), batches, workers))
@@ -67,7 +67,9 @@ def make_docaps(sizes: Sizes, precision: str, system: SystemName) -> Translate:
     return translate
 
 
-def _build(sizes: Sizes, system: SystemName) -> tuple[TranslationModel, ModelSettings]:
+def build(
+    sizes: Sizes, system: SystemName, settings_changed: Sequence[str] = ()
+) -> tuple[TranslationModel, ModelSettings]:
     """Build a model of random weights, always the same ones, and return its settings too."""
     changes = {
         "size": sizes.size,
@@ -78,7 +80,8 @@ def _build(sizes: Sizes, system: SystemName) -> tuple[TranslationModel, ModelSet
         "embeddings": "shared",
         **({"activation": "swish", "output_bias": "true"} if sizes.marian else {}),
     }
-    recipe = load_recipe(bundled_recipes()["paper"], [f"model.{name}={value}" for name, value in changes.items()])
+    values = [*(f"model.{name}={value}" for name, value in changes.items()), *settings_changed]
+    recipe = load_recipe(bundled_recipes()["paper"], values)
     settings = recipe.system("document").model_copy(update={"name": system})
     model = build_model(settings, vocabulary=sizes.vocabulary, seed=1).eval()
     with torch.no_grad():
@@ -96,7 +99,7 @@ def _search(model: TranslationModel, sentences: Sentences, beam: int, sizes: Siz
     assert all(len(one.tokens) == sizes.tokens - 1 for hypotheses in found for one in hypotheses)
 
 
-def _calibrate(model: TranslationModel, sizes: Sizes) -> Ranges:
+def calibrate(model: TranslationModel, sizes: Sizes) -> Ranges:
     """Calibrate ranges on sentences that are not measured."""
     observed = observe(model)
     _search(observed, random_sentences(CALIBRATION, sizes.tokens - 1, sizes.vocabulary, seed=3), 1, sizes)
@@ -111,7 +114,7 @@ def make_ctranslate2(sizes: Sizes, precision: str, threads: int) -> Translate:
     with tempfile.TemporaryDirectory() as scratch:
         if sizes.marian:
             words = [*SPECIALS, *words[len(SPECIALS) :]]
-            model, settings = _build(sizes, "transformer")
+            model, settings = build(sizes, "transformer")
             save_model(settings, weights_of(model), words, Path(scratch))
         else:
             _save_ctranslate2(sizes, words, Path(scratch))
