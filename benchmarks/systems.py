@@ -50,7 +50,7 @@ def operations_of(step: Work) -> int:
     step()
     with FlopCounterMode(display=False) as counter:
         step()
-    return counter.get_total_flops()
+    return int(counter.get_total_flops())
 
 
 def compare(arguments: argparse.Namespace, precision: torch.dtype) -> dict[str, float]:
