@@ -7,7 +7,6 @@ these, text must be split into words already.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
