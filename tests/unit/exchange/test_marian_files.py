@@ -89,9 +89,7 @@ def test_comments_and_lists_in_brackets_are_read_as_yaml_says() -> None:
 def test_odd_words_are_those_that_a_yaml_library_writes(tmp_path: Path) -> None:
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (docaps[dev])")
     draw, path = random.Random(1), tmp_path / "vocab.yml"
-    words = {
-        "".join(draw.choices("ab#-:'\"\\ ?!&*%@,[]{}|>~\u2581é中0=", k=draw.randint(1, 5))) for _ in range(600)
-    }
+    words = {"".join(draw.choices("ab#-:'\"\\ ?!&*%@,[]{}|>~\u2581é中0=", k=draw.randint(1, 5))) for _ in range(600)}
     numbers = {word: number for number, word in enumerate(sorted(words))}
     for unicode in (True, False):
         text = yaml.dump(numbers, allow_unicode=unicode, sort_keys=False, width=200)
