@@ -143,11 +143,10 @@ def test_errors_are_reported(chain: Chain, options: list[str], message: str) -> 
     assert message in result.err
 
 
-def test_paths_that_are_no_runs_and_runs_without_context_are_refused(chain: Chain, tmp_path: Path) -> None:
+def test_paths_that_are_no_runs_are_refused(chain: Chain, tmp_path: Path) -> None:
     for run, message in (
         (tmp_path / "absent", "no such run"),
         (tmp_path, "not a run directory"),
-        (chain.sentence, "looks at no earlier sentence, so there is no use of context to diagnose"),
     ):
         result = docaps("diagnose", run)
         assert result.code == 1

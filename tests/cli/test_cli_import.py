@@ -5,11 +5,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file
 from tests.cli.calling import docaps, succeed
 from tests.unit.exchange.published import ENGLISH, GERMAN, Both, both, make_folder, sentences
 
+import docaps as docaps_library
 from docaps.corpus.store import open_store
+from docaps.runs.diagnosis_results import parse_diagnosis
 from docaps.runs.directory import Run
 
 
@@ -54,20 +57,57 @@ def test_unknown_characters_are_copied(run: Path) -> None:
     assert found.splitlines()[-1].startswith("☃")
 
 
-def test_other_commands_work_on_an_imported_run(run: Path, tmp_path: Path) -> None:
-    source, target = tmp_path / "story.en", tmp_path / "story.de"
-    source.write_text("\n".join(["<d>", *sentences(ENGLISH, 12)]), encoding="utf-8")
-    target.write_text("\n".join(["<d>", *sentences(GERMAN, 12)]), encoding="utf-8")
-    found = json.loads(succeed("score", run, source, target, "--json").out)
-    assert len(found["documents"][0]["sentences"]) == 12
-    assert set(json.loads(succeed("precision", run, source, target, "--json").out)) == {"float32", "bfloat16", "int8"}
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two documents and their translations."""
+    folder = tmp_path_factory.mktemp("story")
+    for name, words in (("story.en", ENGLISH), ("story.de", GERMAN)):
+        lines = sentences(words, 12)
+        (folder / name).write_text("\n".join(["<d>", *lines[:6], "<d>", *lines[6:]]), encoding="utf-8")
+    return folder / "story.en", folder / "story.de"
+
+
+@torch.inference_mode()
+def test_scores_are_those_of_its_own_library(published: Both, run: Path, story: tuple[Path, Path]) -> None:
+    found = json.loads(succeed("score", run, *story, "--json").out)["documents"]
+    for one in (sentence for document in found for sentence in document["sentences"]):
+        given = published.tokenizer(one["source"], text_target=one["target"], return_tensors="pt")
+        expected = -published.theirs(**given).loss * given["labels"].shape[1]
+        assert one["tokens"] == given["labels"].shape[1]
+        assert one["log_probability"] == pytest.approx(float(expected), abs=1e-4)
+
+
+def test_precisions_and_choices_of_an_imported_run(run: Path, story: tuple[Path, Path], tmp_path: Path) -> None:
+    assert set(json.loads(succeed("precision", run, *story, "--json").out)) == {"float32", "bfloat16", "int8"}
     for precision in ("int8", "bfloat16"):
-        text = succeed("translate", run, source, "--precision", precision).out
-        assert len(text.splitlines()) == 13
+        text = succeed("translate", run, story[0], "--precision", precision).out
+        assert len(text.splitlines()) == 14
     items = tmp_path / "items.jsonl"
     item = {"history": ["The cat."], "source": "The dog saw.", "right": "Der Hund sah.", "wrong": ["Die Hund sah."]}
     items.write_text(json.dumps({**item, "phenomenon": "pronoun", "distance": 1}) + "\n", encoding="utf-8")
     assert "pronoun" in succeed("contrast", run, items).out
+
+
+def test_an_imported_run_is_diagnosed(run: Path, story: tuple[Path, Path], tmp_path: Path) -> None:
+    """It reads sentences one by one, and the diagnosis says so."""
+    options = ["--source", story[0], "--reference", story[1], "--draws", "100", "--no-bleu"]
+    shown = succeed("diagnose", run, *options, "--out", tmp_path / "diagnosis.json")
+    assert shown.out.startswith("Verdict: context not used.\n  this model sees one sentence at a time")
+    kept = json.loads((tmp_path / "diagnosis.json").read_text(encoding="utf-8"))
+    assert (kept["verdict_code"], kept["reason"], kept["documents"]) == ("not_used", "no_history", 2)
+    assert parse_diagnosis(kept).change("true") == 0
+
+
+def test_an_imported_run_is_served(run: Path) -> None:
+    pytest.importorskip("fastapi", reason="fastapi is not installed (docaps[serve])")
+    from tests.unit.web.serving import serving
+
+    lines = sentences(ENGLISH, 3, seed=4)
+    with serving([run]) as service:
+        answer = service.post({"sentences": lines, "beam": 1})
+    assert answer.status_code == 200
+    expected = docaps_library.load(run).translate(lines, beam=1).texts
+    assert [one["translation"] for one in answer.json()["translations"]] == expected
 
 
 def test_a_bad_folder_leaves_nothing(published: Both, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ TITLES = {"true": "true", "shuffled": "another document's", "none": "none"}
 JsonObject = Mapping[str, Any]
 
 RunArgument = Annotated[
-    Path, typer.Argument(help="A finished run directory of a model that looks at earlier sentences.")
+    Path, typer.Argument(help="A finished run directory; a model without context does the same with every history.")
 ]
 AgainstOption = Annotated[
     Path | None, typer.Option(help="The run to compare with (default: the sentence model it started from).")

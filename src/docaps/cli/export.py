@@ -28,7 +28,7 @@ def export(
     """Make a model of another program of a run whose system is a plain Transformer: sentence models and concat.
 
     hf needs norms after sub-layers and SentencePiece. A concat model expects earlier sentences in front of the
-    sentence, each followed by <s>.
+    sentence, each followed by <s>, and earlier translations likewise in front of its translation.
 
     Example: docaps export runs/opus --to ctranslate2 --out opus-ct2
     """

@@ -23,7 +23,17 @@ from docaps.evaluation.intervals import Scorer, Table
 from docaps.evaluation.significance import compare, score_of
 
 PERPLEXITY, BLEU, ACCURACY, BITS, EXCESS = "perplexity", "bleu", "accuracy", "bits", "excess"
-Reason = Literal["content", "ignored", "noise", "no_gain", "harmful", "untrained", "too_few_documents", "unspecific"]
+Reason = Literal[
+    "content",
+    "ignored",
+    "noise",
+    "no_gain",
+    "harmful",
+    "untrained",
+    "too_few_documents",
+    "unspecific",
+    "no_history",
+]
 Likelihoods = Mapping[str, Table]
 """For each history, the negative log-probability and the number of tokens of each document."""
 

@@ -21,6 +21,7 @@ REASONS: Mapping[Reason, str] = {
     "harmful": "the true history is worse than none",
     "no_gain": "another document's history hurts, but the true one brings nothing",
     "unspecific": "the true history helps these tokens, but no more than the others of their sentences",
+    "no_history": "the model sees one sentence at a time",
     "ignored": "no difference between the histories was found",
     "too_few_documents": "the true history is better, but there are too few documents to exclude chance",
 }
@@ -34,7 +35,7 @@ def judge_phenomena(phenomena: Sequence[PhenomenonEvidence], overall: Evidence, 
 
 def _judge(one: PhenomenonEvidence, overall: Evidence, tokens: int) -> dict[str, Any]:
     """Judge a phenomenon."""
-    reason: Reason = "untrained" if overall.is_untrained else _find_reason(one)
+    reason = _find_reason(one, overall)
     code = CODES.get(reason, "not_used")
     found = {"tokens": _describe_tokens(one, overall, tokens), "choices": _describe_choices(one)}
     return {
@@ -49,8 +50,12 @@ def _judge(one: PhenomenonEvidence, overall: Evidence, tokens: int) -> dict[str,
     }
 
 
-def _find_reason(one: PhenomenonEvidence) -> Reason:
+def _find_reason(one: PhenomenonEvidence, overall: Evidence) -> Reason:
     """Find the reason for a verdict: gains count only if the other tokens of the sentences gain less."""
+    if not overall.history:
+        return "no_history"
+    if overall.is_untrained:
+        return "untrained"
     reason, choices = find_reason(one.evidence), one.measure(ACCURACY)
     by_choices = choices is not None and one.evidence.shows_use(choices)
     return "unspecific" if reason == "content" and not by_choices and not one.is_specific else reason

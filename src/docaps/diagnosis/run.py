@@ -4,7 +4,7 @@ The development part (or any documents) and a contrastive set are run through th
 and through the model it is compared with.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from docaps.diagnosis.evidence import Evidence, compare_all, cxmi, gains_by_dist
 from docaps.diagnosis.phenomenon_evidence import collect_phenomena
 from docaps.diagnosis.phenomenon_verdict import judge_phenomena
 from docaps.diagnosis.verdict import judge
-from docaps.errors import CorpusError, RunError
+from docaps.errors import CorpusError
 from docaps.files import sha256
 from docaps.runs.directory import Run, open_run
 from docaps.translation.trained_model import TrainedModel, describe_precision, load_trained
@@ -38,17 +38,16 @@ def diagnose_run(
     beam: int | None = None,
     precision: TranslationPrecision = "float32",
 ) -> dict[str, Any]:
-    """Diagnose a finished run; by default, against the sentence model it started from."""
+    """Diagnose a finished run; by default, against the sentence model it started from.
+
+    A sentence model can be diagnosed as well, for example one that was imported: it does the same with every history.
+    """
     run, trained = open_run(path), load_trained(path, precision)
     if not trained.model.history:
-        raise RunError(
-            "the run looks at no earlier sentence, so there is no use of context to diagnose: name a document model, "
-            "and this one with --against",
-            path=path,
-        )
+        options = replace(options, shuffles=1)  # all draws would be the same
     data = read_data(run, trained, data_options)
     other = against or find_sentence_model(run)
-    if other is None:
+    if other is None and trained.model.history:
         progress.say(f"{run.path}: the sentence model it started from is not beside it; name one with --against RUN")
     decoding = trained.decoding.model_copy(update={"beam": beam} if beam else {})
     # In the same precision: models compared in two would differ by it.

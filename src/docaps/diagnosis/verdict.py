@@ -21,10 +21,11 @@ class DiagnosisVerdict:
 
 def judge(evidence: Evidence) -> DiagnosisVerdict:
     """Decide whether context is used, and explain why."""
-    reason = find_reason(evidence)
+    reason: Reason = find_reason(evidence) if evidence.history else "no_history"
     if reason == "content":
         return DiagnosisVerdict("; ".join(state_use(evidence)), "used", reason, state_against(evidence))
-    scores = [_list_scores(evidence, measure) for measure in evidence.deciding]
+    # Of a model without a history, the tests compare equal scores.
+    scores = [_list_scores(evidence, measure) for measure in evidence.deciding] if evidence.history else []
     why = [explain(evidence, reason), *scores, *state_against(evidence)]
     if reason == "too_few_documents":
         return DiagnosisVerdict(UNCLEAR, "unclear", reason, why)
@@ -85,6 +86,8 @@ def explain(evidence: Evidence, reason: Reason) -> str:
         "noise": "a history helps, but another document's does as well: it is not read, it serves as noise",
         "harmful": "the true history makes the model worse than none",
         "no_gain": "another document's history hurts, so the history is looked at, but the true one brings nothing",
+        "no_history": "this model sees one sentence at a time, so every history is the same to it; docaps train "
+        "--init-from puts a context system on top of it",
         "ignored": "with the true history, with another document's and with none the model does the same",
         "too_few_documents": f"the true history is better than none and than another's, but {perplexity.documents} "
         f"documents are too few to exclude chance: at least {evidence.thresholds.documents} are needed",

@@ -26,6 +26,8 @@ class ExportedModel:
     decoding: DecodingSettings
     codec: Codec
     weights: Mapping[str, Tensor]
+    joins_sentences: bool = False
+    """Whether it reads earlier sentences in front of a sentence, each followed by the begin mark."""
 
     def refuse(self, form: str, what: str) -> RunError:
         """Return the error that says why a run cannot have another form."""
@@ -53,7 +55,8 @@ def read_run(path: Path, form: str) -> ExportedModel:
     expected = {name: tuple(weight.shape) for name, weight in sketch}
     if expected != {name: tuple(found[name].shape) for name in expected if name in found}:
         raise RunError("the weights belong to another model than the settings in run.json", path=run.weights)
-    return ExportedModel(run, system.model, decoding, codec, {name: found[name].float() for name in expected})
+    weights, joins = {name: found[name].float() for name in expected}, SYSTEMS[system.name].context != "none"
+    return ExportedModel(run, system.model, decoding, codec, weights, joins)
 
 
 def _reason_against(system: SystemSettings) -> str:

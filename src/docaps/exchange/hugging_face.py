@@ -15,13 +15,12 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from docaps import progress
 from docaps.config import DecodingSettings
 from docaps.config.model_settings import Activation, ModelSettings, Tables
 from docaps.corpus.text.codec import Codec, Language
 from docaps.corpus.text.sentencepieces import PublishedPieces
 from docaps.errors import CheckpointError, RunError
-from docaps.exchange.importing import PublishedModel, choose_language
+from docaps.exchange.importing import PublishedModel, build_settings, choose_language, name_ignored
 from docaps.exchange.marian_weights import arrange_weights, read_published
 from docaps.exchange.vocabulary_rows import Marks, VocabularyRows, names_by_number, order_vocabulary
 from docaps.files import read_json
@@ -34,14 +33,17 @@ GENERATION, TOKENIZER = "generation_config.json", "tokenizer_config.json"
 ACTIVATIONS: Mapping[str, Activation] = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
 UNTOLD = {"<unk>": "unk_token", "</s>": "eos_token", "<pad>": "pad_token"}
 """Default entries of the tokenizer that are not text, and the keys that name others."""
-NEUTRAL = {
-    "no_repeat_ngram_size": 0,
-    "repetition_penalty": 1.0,
-    "num_beam_groups": 1,
-    "do_sample": False,
-    "min_length": 0,
+NEUTRAL: Mapping[str, Any] = {
+    **dict.fromkeys(("no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "min_length", "min_new_tokens"), 0),
+    **dict.fromkeys(("repetition_penalty", "encoder_repetition_penalty"), 1),
+    **dict.fromkeys(("forced_bos_token_id", "suppress_tokens", "begin_suppress_tokens", "sequence_bias")),
+    **dict.fromkeys(("do_sample", "early_stopping"), False),
+    **{"num_beam_groups": 1, "diversity_penalty": 0, "exponential_decay_length_penalty": None, "length_penalty": 0},
 }
-"""Settings of a search that docaps does not have, and the values with which they do nothing."""
+"""Settings of a search that docaps does not have, and the values with which they do nothing.
+
+A search that stops early may miss what a longer one finds; a length penalty here is GNMT's, not a division by a power.
+"""
 NO_FACTOR, LONGEST_MARGIN = 1e-6, 10_000
 """The longest translation is then a number of tokens, whatever the length of the source."""
 Count = Annotated[int, Field(ge=1, lt=2**31)]
@@ -82,18 +84,29 @@ class _Folder:
 
     path: Path
     name: str
-    values: Mapping[str, Any]
     config: MarianConfig
+    search: Mapping[str, Any]
+    """What the folder says of the search; older ones say it in config.json."""
+
+    @property
+    def forbidden(self) -> list[Any]:
+        """What no translation has, as lists of entries."""
+        found = self.search.get("bad_words_ids")
+        return found if isinstance(found, list) else []
 
     def json(self, name: str, *, needed: bool = True) -> dict[str, Any]:
         """Read one of the folder's JSON objects."""
-        path = self.path / name
-        if not needed and not path.exists():
-            return {}
-        found = read_json(path, error=RunError)
-        if not isinstance(found, dict):
-            raise RunError("not in the expected form: expected a JSON object", path=path)
-        return found
+        return _read_object(self.path / name, needed=needed)
+
+
+def _read_object(path: Path, *, needed: bool = True) -> dict[str, Any]:
+    """Read a JSON object; an empty one if it is missing and not needed."""
+    if not needed and not path.exists():
+        return {}
+    found = read_json(path, error=RunError)
+    if not isinstance(found, dict):
+        raise RunError("not in the expected form: expected a JSON object", path=path)
+    return found
 
 
 def is_marian_folder(path: Path) -> bool:
@@ -105,12 +118,11 @@ def read_folder(
     path: Path, *, name: str | None = None, languages: Sequence[str | None] = (None, None)
 ) -> PublishedModel:
     """Read a folder; `languages` are those of source and target, if the folder does not say them."""
-    values = read_json(path / CONFIG, error=RunError)
-    if not isinstance(values, dict):
-        raise RunError("not in the expected form: expected a JSON object", path=path / CONFIG)
+    values = _read_object(path / CONFIG)
     _refuse_other_models(values, path / CONFIG)
     check_form(values, MarianConfig, path / CONFIG, error=RunError)
-    folder = _Folder(path, name or path.resolve().name, values, MarianConfig.model_validate(values))
+    search = {**values, **_read_object(path / GENERATION, needed=False)}
+    folder = _Folder(path, name or path.resolve().name, MarianConfig.model_validate(values), search)
     settings = _model_settings(folder)
     codec, rows = _read_codec(folder, languages)
     file = _weights_file(path)
@@ -148,21 +160,19 @@ def _model_settings(folder: _Folder) -> ModelSettings:
         raise RunError("learned positions (static_position_embeddings = false) are not supported", path=path)
     if config.normalize_embedding:
         raise RunError("a norm of the word vectors (normalize_embedding = true) is not supported", path=path)
-    try:
-        return ModelSettings(
-            encoder_layers=config.encoder_layers,
-            decoder_layers=config.decoder_layers,
-            size=config.d_model,
-            feed_forward=config.encoder_ffn_dim,
-            heads=config.encoder_attention_heads,
-            norm="pre" if config.normalize_before else "post",
-            activation=ACTIVATIONS[config.activation_function],
-            embeddings=_tables(config),
-            scale_embeddings=config.scale_embedding,
-            output_bias=True,
-        )
-    except ValueError as fault:
-        raise RunError(f"the model cannot be built: {fault}", path=path) from None
+    values = {
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+        "size": config.d_model,
+        "feed_forward": config.encoder_ffn_dim,
+        "heads": config.encoder_attention_heads,
+        "norm": "pre" if config.normalize_before else "post",
+        "activation": ACTIVATIONS[config.activation_function],
+        "embeddings": _tables(config),
+        "scale_embeddings": config.scale_embedding,
+        "output_bias": True,
+    }
+    return build_settings(ModelSettings, values, path)
 
 
 def _tables(config: MarianConfig) -> Tables:
@@ -184,6 +194,8 @@ def _read_codec(folder: _Folder, languages: Sequence[str | None]) -> tuple[Codec
         rows = order_vocabulary(names_by_number(numbers, folder.config.vocab_size), _marks(folder, numbers))
     except (RunError, ValueError) as fault:
         raise RunError(str(fault), path=path) from None
+    if folder.search.get("renormalize_logits") is True and [folder.config.pad_token_id] in folder.forbidden:
+        rows = rows.silence(folder.config.pad_token_id)  # its probability is shared out among the other entries
     source, target = (PublishedPieces.load(folder.path / name) for name in (SOURCE, TARGET))
     codes = [
         choose_language(given, said.get(f"{side}_lang"), folder.name, side)
@@ -197,8 +209,9 @@ def _read_codec(folder: _Folder, languages: Sequence[str | None]) -> tuple[Codec
 def _marks(folder: _Folder, numbers: Mapping[str, int]) -> Marks:
     """Return the entries that are not text; the numbers in config.json must be in the vocabulary."""
     config, said = folder.config, folder.json(TOKENIZER, needed=False)
-    name = said.get(UNTOLD["<unk>"], "<unk>")
-    unknown = numbers.get(name if isinstance(name, str) else str(name.get("content")))
+    told = said.get(UNTOLD["<unk>"]) or "<unk>"
+    name = told.get("content") if isinstance(told, dict) else told
+    unknown = numbers.get(name) if isinstance(name, str) else None
     if unknown is None:
         raise RunError(f"the vocabulary does not fit: it has no entry {name!r} for unknown words")
     for key in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
@@ -218,20 +231,41 @@ def _weights_file(folder: Path) -> Path:
 
 
 def _decoding(folder: _Folder) -> DecodingSettings:
-    """Return the settings of the search, as far as they mean the same here; older folders have them in config.json."""
-    said = {**folder.values, **folder.json(GENERATION, needed=False)}
+    """Return the settings of the search, as far as they mean the same here; name the others."""
+    said = folder.search
     changes: dict[str, Any] = {"longest_source": max(10, min(300, folder.config.max_position_embeddings - 1))}
-    beam, longest, exponent = (said.get(key) for key in ("num_beams", "max_length", "length_penalty"))
-    if isinstance(beam, int) and beam > 1:
+    if _is_count(beam := said.get("num_beams")):
         changes["beam"] = beam
-    if isinstance(longest, int) and longest > 1:  # it counts the mark that the decoder starts with
-        changes |= {"length_factor": NO_FACTOR, "length_margin": min(longest - 1, LONGEST_MARGIN)}
-    if exponent == 0:
+    longest = _longest(said)
+    if longest is not None:
+        changes |= {"length_factor": NO_FACTOR, "length_margin": min(longest, LONGEST_MARGIN)}
+    if said.get("length_penalty") == 0:
         changes["length_penalty"] = 0.0
-    ignored = [key for key, neutral in NEUTRAL.items() if said.get(key, neutral) not in (neutral, None)]
-    if ignored:
-        progress.say(f"settings of the search that docaps does not have, left out: {', '.join(ignored)}")
-    try:
-        return DecodingSettings(**changes)
-    except ValueError as fault:
-        raise RunError(f"the settings of the search cannot be used: {fault}", path=folder.path) from None
+    name_ignored([*_ignored(said), *_ignored_words(folder)])
+    return build_settings(DecodingSettings, changes, folder.path)
+
+
+def _is_count(value: object) -> bool:
+    """Return whether something is a whole number above 1."""
+    return isinstance(value, int) and value > 1
+
+
+def _longest(said: Mapping[str, Any]) -> int | None:
+    """Return how many tokens a translation may have, if the folder says it; what counts the start mark is one more."""
+    new, whole = said.get("max_new_tokens"), said.get("max_length")
+    if isinstance(new, int) and new > 0:
+        return new
+    return whole - 1 if isinstance(whole, int) and whole > 1 else None
+
+
+def _ignored(said: Mapping[str, Any]) -> list[str]:
+    """Describe the settings that docaps does not have, unless their values do nothing."""
+    alone = {"early_stopping", "length_penalty"} if not _is_count(said.get("num_beams", 1)) else set()
+    found = {key: said.get(key) for key in NEUTRAL if key not in alone}
+    return [f"{key} = {value}" for key, value in found.items() if value not in (NEUTRAL[key], None, [], {}, "never")]
+
+
+def _ignored_words(folder: _Folder) -> list[str]:
+    """Describe the entries other than padding that no translation has there; here padding never is in one."""
+    others = [one for one in folder.forbidden if one != [folder.config.pad_token_id]]
+    return [f"bad_words_ids = {others}"] if others else []

@@ -55,7 +55,8 @@ def write_folder(path: Path, directory: Path) -> None:
     write_json(directory / GENERATION, {**_generation(found), **numbers, "bad_words_ids": _never_written(rows)})
     codes = {"source_lang": found.codec.source.code, "target_lang": found.codec.target.code}
     limits = {"model_max_length": _positions(found), "tokenizer_class": "MarianTokenizer", "separate_vocabs": False}
-    write_json(directory / TOKENIZER, {**codes, **limits})
+    marks = [SPECIALS[BOS]] if SPECIALS[BOS] in names else []  # read between sentences, and left out of texts
+    write_json(directory / TOKENIZER, {**codes, **limits, "additional_special_tokens": marks})
     _write_weights(found, rows, directory / SAFE_WEIGHTS)
 
 
@@ -79,11 +80,12 @@ def _refuse_other_forms(found: ExportedModel) -> None:
 def _rows(found: ExportedModel) -> list[int]:
     """Return our entries in their order: end, unknown, text, and padding last.
 
-    Padding starts translations there if our own padding is never predicted, as in an imported model.
+    Padding starts translations there if our own padding is never predicted, as in an imported model; but between
+    sentences it would not be read: a model that reads several has the begin mark as an entry of its own.
     """
     first, text = [EOS, UNK], range(len(SPECIALS), len(found.codec.vocabulary))
     bias = found.weights.get("embeddings.bias")
-    if bias is not None and float(bias[PAD]) <= SILENT / 2:
+    if bias is not None and float(bias[PAD]) <= SILENT / 2 and not found.joins_sentences:
         return [*first, *text, BOS]
     return [*first, *text, BOS, PAD]
 

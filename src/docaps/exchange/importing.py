@@ -1,15 +1,18 @@
 """Importing: a published model becomes a run directory like any other."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
 from torch import Tensor
 
+from docaps import progress
 from docaps.config import DecodingSettings, SystemSettings
-from docaps.config.model_settings import ModelSettings
+from docaps.config.faults import describe_faults
+from docaps.config.model_settings import ModelSettings, Settings
 from docaps.corpus.text.codec import Codec
 from docaps.corpus.text.languages import check_language
 from docaps.errors import CheckpointError, ConfigError, RunError
@@ -21,6 +24,7 @@ from docaps.runs.directory import FINISHED, RUN_FILES, Run, now, versions
 SYSTEM = "transformer"
 _PAIR = re.compile(r"(?:^|-)([a-z]{2,3})-([a-z]{2,3})$")
 _CODE = re.compile(r"[a-z]{2,3}")
+Built = TypeVar("Built", bound=Settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,21 @@ class PublishedModel:
     def parameters(self) -> int:
         """The number of weights."""
         return sum(tensor.numel() for tensor in self.weights.values())
+
+
+def build_settings(kind: type[Built], values: Mapping[str, Any], path: Path) -> Built:
+    """Return the settings that a published model needs, or say which of them docaps cannot have."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as fault:
+        faults = describe_faults(fault, kind).replace("\n", "; ")
+        raise RunError(f"its settings do not fit docaps: {faults}", path=path) from None
+
+
+def name_ignored(settings: Sequence[str]) -> None:
+    """Say which settings of the search were left out."""
+    if settings:
+        progress.say(f"settings of the search that docaps does not have, left out: {', '.join(settings)}")
 
 
 def choose_language(given: str | None, said: object, name: str, side: str) -> str:

@@ -7,7 +7,6 @@ these, text must be split into words already.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -17,8 +16,8 @@ from docaps.corpus.text.bpe import WholeWords
 from docaps.corpus.text.codec import Codec, Language
 from docaps.corpus.text.sentencepieces import PublishedPieces
 from docaps.errors import CheckpointError, RunError
-from docaps.exchange.importing import PublishedModel, choose_language
-from docaps.exchange.marian_files import Settings, read_arrays, read_numbers, read_settings
+from docaps.exchange.importing import PublishedModel, build_settings, choose_language, name_ignored
+from docaps.exchange.marian_files import Settings, as_number, read_arrays, read_numbers, read_settings
 from docaps.exchange.vocabulary_rows import VocabularyRows, names_by_number, order_without_padding
 from docaps.model.builders import sketch_model
 
@@ -51,6 +50,20 @@ SUPPORTED = {
 """Settings of models, and the values that docaps has."""
 PLACES = {"preprocess": ("", "d"), "postprocess": ("dan",), "postprocess-top": ("", "d")}
 """What comes before sub-layers, after them, and after the last layer: d dropout, a addition, n norm."""
+DEFAULTS: Settings = {"beam-size": 12, "max-length-factor": 3, "normalize": 0}
+"""What Marian's decoder does unless decoder.yml says otherwise."""
+IGNORED = (
+    "normalize",
+    "word-penalty",
+    "shortlist",
+    "output-sampling",
+    "force-decode",
+    "skip-cost",
+    "output-approx-knn",
+)
+"""Settings of its search that docaps does not have; it has a length penalty, but GNMT's, not a division by a power."""
+NOTHING = (0, "", "false", "no", [])
+"""Their values that do nothing."""
 _MAPS = {"query": "q", "key": "k", "value": "v", "output": "o"}
 _PARTS = {
     **{f"attention.{name}": ("self_W", "self_b", letter) for name, letter in _MAPS.items()},
@@ -94,7 +107,7 @@ def read_model(
     read = [weights.name, *dict.fromkeys(file.name for file in files)]
     read += [file for file in (DECODER, "source.spm", "target.spm") if (folder / file).exists() and file not in read]
     found = _arrange(arrays, settings, rows, weights)
-    return PublishedModel(FORM, known, folder, tuple(read), settings, _decoding(search), codec, found)
+    return PublishedModel(FORM, known, folder, tuple(read), settings, _decoding(search, folder), codec, found)
 
 
 def _model_settings(described: Settings, path: Path) -> ModelSettings:
@@ -105,33 +118,27 @@ def _model_settings(described: Settings, path: Path) -> ModelSettings:
             raise RunError(f"{key} = {value}{hint} is not supported", path=path)
     for key, values in PLACES.items():
         if (value := described.get(f"transformer-{key}", "")) not in values:
-            hint = " (norms before sub-layers)" if "n" in value and key == "preprocess" else ""
+            hint = " (norms before sub-layers)" if key == "preprocess" and "n" in value else ""
             raise RunError(f"transformer-{key} = {value}{hint} is not supported", path=path)
     activation = described.get("transformer-ffn-activation", "swish")
-    if activation not in ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise RunError(f"transformer-ffn-activation = {activation} is not supported", path=path)
     if (own := described.get("transformer-decoder-dim-ffn", "0")) not in ("0", described.get("transformer-dim-ffn")):
         raise RunError(f"transformer-decoder-dim-ffn = {own} is not supported", path=path)
-    try:
-        return ModelSettings.model_validate(
-            {
-                "encoder_layers": int(described["enc-depth"]),
-                "decoder_layers": int(described["dec-depth"]),
-                "size": int(described["dim-emb"]),
-                "feed_forward": int(described["transformer-dim-ffn"]),
-                "heads": int(described["transformer-heads"]),
-                "norm": "post",
-                "activation": ACTIVATIONS[activation],
-                "embeddings": _tables(described),
-                "positions": "marian",
-                "norm_epsilon": 1e-6,
-                "output_bias": True,
-            }
-        )
-    except KeyError as missing:
-        raise RunError(f"special:model.yml lacks {missing}", path=path) from None
-    except (TypeError, ValueError) as fault:
-        raise RunError(f"the model cannot be built: {fault}", path=path) from None
+    sizes = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "size": "dim-emb"}
+    sizes |= {"feed_forward": "transformer-dim-ffn", "heads": "transformer-heads"}
+    if missing := [key for key in sizes.values() if key not in described]:
+        raise RunError(f"special:model.yml lacks {', '.join(missing)}", path=path)
+    values = {
+        **{name: as_number(described[key]) for name, key in sizes.items()},
+        "norm": "post",
+        "activation": ACTIVATIONS[activation],
+        "embeddings": _tables(described),
+        "positions": "marian",
+        "norm_epsilon": 1e-6,
+        "output_bias": True,
+    }
+    return build_settings(ModelSettings, values, path)
 
 
 def _tables(described: Settings) -> Tables:
@@ -146,7 +153,7 @@ def _tables(described: Settings) -> Tables:
 def _size(described: Settings, path: Path) -> int:
     """Return the size of the vocabulary; it must be one for both sides."""
     sizes = described.get("dim-vocabs")
-    if not isinstance(sizes, list) or not sizes or not all(str(size).isdigit() for size in sizes):
+    if not isinstance(sizes, list) or not sizes or not all(isinstance(as_number(size), int) for size in sizes):
         raise RunError(f"special:model.yml has no sizes of vocabularies (dim-vocabs: {sizes})", path=path)
     if len(set(sizes)) > 1:
         raise RunError(f"a vocabulary for each side (dim-vocabs: {', '.join(sizes)}) is not supported", path=path)
@@ -203,13 +210,14 @@ def _read_codec(
     return Codec(source=here, target=there, subwords=target, vocabulary=rows.vocabulary, source_subwords=source), rows
 
 
-def _decoding(search: Settings) -> DecodingSettings:
-    """Return the settings of the search, as far as they mean the same."""
-    beam = str(search.get("beam-size", "12"))
-    changes: dict[str, Any] = {"beam": int(beam)} if beam.isdigit() and int(beam) else {}
-    if str(search.get("normalize", "0")) in ("0", "false"):
+def _decoding(search: Settings, path: Path) -> DecodingSettings:
+    """Return the settings of the search, as far as they mean the same; name the others."""
+    found = {**DEFAULTS, **{key: as_number(value) for key, value in search.items()}}
+    changes = {"beam": found["beam-size"], "length_factor": found["max-length-factor"]}
+    if found["normalize"] in NOTHING:
         changes["length_penalty"] = 0.0
-    return DecodingSettings(**changes)
+    name_ignored([f"{key} = {search[key]}" for key in IGNORED if found.get(key, 0) not in NOTHING])
+    return build_settings(DecodingSettings, changes, path)
 
 
 def _arrange(arrays: dict[str, Tensor], settings: ModelSettings, rows: VocabularyRows, path: Path) -> dict[str, Tensor]:

@@ -4,7 +4,6 @@ Only as much of YAML is read as Marian writes: `key: value` and lists of plain v
 """
 
 import re
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,11 @@ from docaps.errors import CheckpointError, RunError
 from docaps.files import open_regular, read_text
 
 SETTINGS = "special:model.yml"
-_ENTRY = re.compile(r"""(?P<key>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#-][^#]*?|-[^\s][^#]*?): +(?P<value>.*?)""")
+_QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')"""
+_ENTRY = re.compile(rf"""(?P<key>{_QUOTED}|(?:[^\s#-]|-\S)(?:[^#]|(?<=\S)#)*?): +(?P<value>.*?)""")
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_ITEM = re.compile(rf"(?:{_QUOTED}|[^,])+")
+_NUMBER = re.compile(r"\d{1,9}(\.\d{0,9})?", re.ASCII)
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 _NAMED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _NAMED |= {"N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029"}
@@ -31,8 +34,8 @@ def read_arrays(path: Path) -> tuple[dict[str, Tensor], Settings]:
             arrays = {name: found[name] for name in found.files}
     except FileNotFoundError:
         raise CheckpointError("no weights here", path=path) from None
-    except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile, MemoryError) as fault:
-        raise CheckpointError(f"the weights are damaged: {fault}", path=path) from None
+    except Exception as fault:  # of damaged files NumPy, zipfile and zlib raise whatever their parts do
+        raise CheckpointError(f"the weights are damaged: {str(fault) or type(fault).__name__}", path=path) from None
     text = arrays.pop(SETTINGS, None)
     if text is None:
         raise CheckpointError(f"no model of Marian: it has no {SETTINGS}", path=path)
@@ -52,14 +55,36 @@ def parse_settings(text: str, path: Path) -> dict[str, Any]:
         if not content or content.startswith("#") or content == "[]":
             continue
         if content.startswith("- ") and isinstance(found.get(key), list):
-            found[key].append(_unquoted(content[2:].strip()))
+            found[key].append(_parse_value(content[2:]))
             continue
         key, colon, value = content.partition(":")
         if not colon:
             raise RunError(f"expected 'key: value', found {content[:60]!r}", path=path, line=number)
         key = key.strip()
-        found[key] = _unquoted(value.strip()) if value.strip() else []
+        found[key] = _parse_value(value) if _without_comment(value) else []
     return found
+
+
+def _parse_value(text: str) -> str | list[str]:
+    """Return a plain value, or the values of a list in brackets."""
+    value = _without_comment(text)
+    if value.startswith("[") and value.endswith("]"):
+        return [_unquoted(one.strip()) for one in _ITEM.findall(value[1:-1]) if one.strip()]
+    return _unquoted(value)
+
+
+def _without_comment(text: str) -> str:
+    """Return a value without the comment behind it."""
+    value = text.strip()
+    quoted = re.match(rf"({_QUOTED})\s*(?:#.*)?$", value)
+    return quoted[1] if quoted else _COMMENT.sub("", value).strip()
+
+
+def as_number(value: Any) -> Any:
+    """Return what a text says if it is a number; anything else as it is."""
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+        return value
+    return int(value) if value.isdecimal() else float(value)
 
 
 def read_settings(path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ an entry for it. An entry that is not there has a vector of zeros here and is ne
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -41,6 +41,11 @@ class VocabularyRows:
     """Those that have no row: their vectors are zero."""
     published: int
     """The number of entries there."""
+
+    def silence(self, number: int) -> "VocabularyRows":
+        """Return rows with which an entry of the published vocabulary is never predicted."""
+        ours = [place for place, row in enumerate(self.rows) if row == number]
+        return replace(self, silent=tuple(sorted({*self.silent, *ours})))
 
     def arrange(self, table: Float[Tensor, "V D"]) -> Float[Tensor, "W D"]:
         """Return a published table in our order."""

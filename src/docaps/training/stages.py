@@ -14,7 +14,7 @@ from docaps.batches.sampling import Sampler, make_sampler
 from docaps.batches.stage_signals import count_signals, describe_signals, hash_annotations, read_signals
 from docaps.config import SYSTEMS, Recipe, StageSettings, SystemSettings, leave_out
 from docaps.corpus.store import Split, Store
-from docaps.corpus.text.codec import load_codec
+from docaps.corpus.text.codec import PUBLISHED, load_codec
 from docaps.errors import ConfigError, CorpusError
 from docaps.model.builders import build_model, count_parameters, dropout_rates
 from docaps.model.checkpoint import fill, read_weights, write_tensors
@@ -265,7 +265,7 @@ class Stage:
         if not run.text.exists():
             return
         codec = load_codec(run.text)
-        if codec.kind == "marian" and codec.vocabulary.pieces != self.store.codec.vocabulary.pieces:
+        if codec.kind in PUBLISHED and codec.vocabulary.pieces != self.store.codec.vocabulary.pieces:
             raise CorpusError(
                 f"the corpus was not prepared with the codec of {path}: prepare it with --codec {path}",
                 path=self.store.path,

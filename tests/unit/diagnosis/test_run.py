@@ -17,7 +17,6 @@ from docaps.diagnosis import DiagnosisOptions, ablation
 from docaps.diagnosis.choices import answer_items
 from docaps.diagnosis.data import DataOptions, DiagnosisData, find_sentence_model
 from docaps.diagnosis.run import diagnose, diagnose_run
-from docaps.errors import RunError
 from docaps.evaluation.translation_metrics import bleu
 from docaps.runs.directory import Run
 from docaps.training.stages import train_recipe
@@ -211,9 +210,17 @@ def test_both_models_of_a_diagnosis_compute_in_the_same_precision(runs: Path, mo
     assert "|precision:int8|" in found["signature"]
 
 
-def test_a_sentence_model_is_refused(runs: Path) -> None:
-    with pytest.raises(RunError, match="looks at no earlier sentence"):
-        diagnose_run(runs / "sentence", DataOptions(), QUICK)
+def test_a_sentence_model_does_the_same_with_every_history(runs: Path) -> None:
+    found = diagnose_run(runs / "sentence", DataOptions(), QUICK)
+    assert (found["verdict_code"], found["reason"], found["history"]) == ("not_used", "no_history", 0)
+    assert found["explanation"][0].startswith("this model sees one sentence at a time")
+    measured = [one for one in found["conditions"] if one["condition"] != "against"]
+    assert [one["condition"] for one in measured] == ["true", "shuffled", "none"]
+    assert {(one["perplexity"], one["bleu"]) for one in measured} == {
+        (row(found, "true")["perplexity"], row(found, "true")["bleu"])
+    }
+    assert all(one["reason"] == "no_history" for one in found["phenomena"])
+    assert found["cxmi"]["per_token"] == 0
 
 
 @pytest.mark.parametrize("shown", ["reference", "own"])

@@ -24,6 +24,13 @@ def test_every_reason_is_found(reason: str) -> None:
     assert (verdict.verdict == NOT_USED) is (code == "not_used")
 
 
+def test_a_model_without_a_history_uses_none() -> None:
+    verdict = judge(evidence([likelihoods(CASES["ignored"][0])], history=0))
+    assert (verdict.verdict, verdict.verdict_code, verdict.reason) == (NOT_USED, "not_used", "no_history")
+    (reason,) = verdict.explanation
+    assert reason.startswith("this model sees one sentence at a time")
+
+
 def test_a_model_above_the_unigram_perplexity_uses_no_context() -> None:
     measure = likelihoods(CASES["content"][0])
     verdict = judge(evidence([measure], frequencies=2.0))

@@ -4,13 +4,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import torch
 from tests.unit.exchange.published import ENGLISH, GERMAN, Both, both, make_folder, sentences
 
 from docaps.config import DecodingSettings, SystemSettings
 from docaps.config.model_settings import ModelSettings
 from docaps.corpus.text.codec import Codec, Language
 from docaps.corpus.text.sentencepieces import learn_sentencepieces
-from docaps.corpus.text.vocabulary import Vocabulary
+from docaps.corpus.text.vocabulary import EOS, Vocabulary
 from docaps.exchange.importing import PublishedModel, write_run
 from docaps.model.builders import build_model
 from docaps.model.checkpoint import weights_of
@@ -39,6 +40,12 @@ def sentencepiece_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         output_bias=True,
     )
     model = build_model(SystemSettings(name="transformer", model=settings), vocabulary=len(vocabulary), seed=3)
+    drawn = torch.Generator().manual_seed(3)
+    with torch.no_grad():  # so that translations differ, and end
+        for weight in model.parameters():
+            if weight.ndim > 1:
+                weight.normal_(std=0.5, generator=drawn)
+        model.get_parameter("embeddings.bias")[EOS] += 5
     codec = Codec(source=here, target=there, subwords=pieces, vocabulary=vocabulary)
     folder = tmp_path_factory.mktemp("trained")
     found = PublishedModel("docaps", "run", folder, (), settings, DecodingSettings(), codec, weights_of(model))

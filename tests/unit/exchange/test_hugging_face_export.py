@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.unit.exchange.published import ENGLISH, Both, both, make_folder, sentences
+from tests.unit.exchange.published import ENGLISH, Both, both, make_folder, sentences, transformers
 
+from docaps.batches.windows import Window
+from docaps.config import DecodingSettings
 from docaps.errors import DocapsError
 from docaps.exchange.hugging_face import read_folder
 from docaps.exchange.hugging_face_export import write_folder
 from docaps.model.checkpoint import read_weights, write_tensors
+from docaps.translation.search import search_windows
 from docaps.translation.trained_model import load_trained
 
 SHAPES = [{}, {"share_encoder_decoder_embeddings": False}, {"tie_word_embeddings": False}]
@@ -43,6 +46,31 @@ def test_a_trained_run_with_sentencepiece_is_exported(sentencepiece_run: Path, t
     original, imported = load_trained(sentencepiece_run).model, found.ours.model
     for name, weight in original.named_parameters():
         assert torch.equal(weight, imported.get_parameter(name)), name
+
+
+def test_an_exported_trained_run_reads_and_writes_alike(sentencepiece_run: Path, tmp_path: Path) -> None:
+    """Its tokenizer makes the same tokens, of odd text as well, and its model the same translations."""
+    write_folder(sentencepiece_run, tmp_path)
+    theirs = transformers.MarianMTModel.from_pretrained(tmp_path).eval()
+    tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path)
+    ours = load_trained(sentencepiece_run)
+    codec, numbers = ours.codec, tokenizer.convert_tokens_to_ids(list(ours.codec.vocabulary.pieces))
+    lines = [*sentences(ENGLISH, 40, seed=3), "ﬁ 漢字 ☃ e\u0301", "  two  blanks ", "<s> &amp; >>x", ""]
+    for line in lines:
+        source = tokenizer(line, split_special_tokens=True)["input_ids"]
+        target = tokenizer(text_target=line, split_special_tokens=True)["input_ids"]
+        assert source == [numbers[token] for token in codec.encode_source(line)], line
+        assert target == [numbers[token] for token in codec.encode_target(line)], line
+    marks = {tokenizer.pad_token_id, tokenizer.eos_token_id, (start := theirs.config.decoder_start_token_id)}
+    given = tokenizer(lines[:40], return_tensors="pt", padding=True)
+    written = theirs.generate(**given, num_beams=1, max_length=21).tolist()
+    decoding = DecodingSettings(beam=1, length_factor=1e-6, length_margin=20)
+    windows = [Window(codec.encode_source(line), ()) for line in lines[:40]]
+    for places, found in search_windows(ours, windows, decoding):
+        for place, (best, *_) in zip(places, found, strict=True):
+            assert [numbers[token] for token in best.tokens] == [word for word in written[place] if word not in marks]
+    tokens = tokenizer(text_target="Die alte Katze.")["input_ids"]
+    assert tokenizer.decode([start, *tokens], skip_special_tokens=True).strip() == "Die alte Katze."
 
 
 @pytest.mark.parametrize(

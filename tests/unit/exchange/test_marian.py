@@ -12,6 +12,7 @@ from tests.cli.calling import succeed
 from tests.fixtures.marian.make import BEAM, sentences, train, translate
 
 from docaps.batches.windows import Window
+from docaps.config import DecodingSettings
 from docaps.errors import DocapsError
 from docaps.exchange.importing import write_run
 from docaps.exchange.marian import find_model, read_model
@@ -89,6 +90,32 @@ def test_a_folder_is_imported_by_the_command(folder: Path, tmp_path: Path) -> No
     succeed("import", folder / "model.npz", "--out", tmp_path / "other")
 
 
+SEARCH = "models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", (12, 3.0, 0.0)),
+        ("beam-size: 6\nnormalize: 0.0\nmax-length-factor: 1.5 # short\n", (6, 1.5, 0.0)),
+        ("normalize: 1\nbeam-size: 1\n", (1, 3.0, DecodingSettings().length_penalty)),
+    ],
+)
+def test_settings_of_the_search_come_along(folder: Path, text: str, expected: tuple[int, float, float]) -> None:
+    (folder / "decoder.yml").write_text(SEARCH + text, encoding="utf-8")
+    found = read_model(folder / "model.npz").decoding
+    assert (found.beam, found.length_factor, found.length_penalty) == expected
+
+
+def test_settings_that_docaps_does_not_have_are_named(folder: Path, tmp_path: Path) -> None:
+    text = "normalize: 0.6\nword-penalty: -0.2\nshortlist: [lex.s2t, 100, 75]\nallow-unk: false\n"
+    (folder / "decoder.yml").write_text(SEARCH + text, encoding="utf-8")
+    named = "normalize = 0.6, word-penalty = -0.2, shortlist = ['lex.s2t', '100', '75']"
+    assert f"left out: {named}\n" in succeed("import", folder, "--out", tmp_path / "out").err
+    (folder / "decoder.yml").write_text(SEARCH + "normalize: 0\nword-penalty: 0\n", encoding="utf-8")
+    assert "left out" not in succeed("import", folder, "--out", tmp_path / "other").err
+
+
 def change_settings(folder: Path, before: str, after: str) -> None:
     with np.load(folder / "model.npz") as found:
         arrays = dict(found)
@@ -113,7 +140,7 @@ def change_settings(folder: Path, before: str, after: str) -> None:
         ("enc-depth: 2", "enc-depth: 3", "lack 'encoder_l3_self_Wq'"),
         ("enc-depth: 2", "enc-depth: 1", "belong to no part of the model: encoder_l2"),
         ("dim-emb: 16", "dim-emb: 32", "has the shape"),
-        ("dim-emb: 16", "dim-emb: sixteen", "the model cannot be built"),
+        ("dim-emb: 16", "dim-emb: sixteen", "size: Input should be a valid integer .found .sixteen."),
         ("transformer-heads: 2", "transformer-heads: 3", "divisible by the number of heads"),
     ],
 )

@@ -1,11 +1,12 @@
-"""The YAML that Marian and others write for it: quotes, escapes, odd words."""
+"""The YAML that Marian and others write for it: quotes, escapes, odd words, comments, lists in brackets."""
 
+import random
 from pathlib import Path
 
 import pytest
 
 from docaps.errors import DocapsError
-from docaps.exchange.marian_files import parse_settings, read_numbers
+from docaps.exchange.marian_files import as_number, parse_settings, read_numbers
 
 LINES = r"""# a vocabulary
 "</s>": 0
@@ -50,3 +51,54 @@ def test_settings_are_texts_and_lists() -> None:
         "lemma": "",
         "separator": "[eos]",
     }
+
+
+SETTINGS = """# made by hand
+dim-vocabs: [37, "38"]  # of both sides
+type: transformer # as published
+separator: "[eos] # no comment" # a comment
+shape: 'it''s'
+words: C#
+vocabs: # a list
+  - a.yml # the first
+  - "b # c.yml"
+empty: []
+nothing: # to see
+odd: [ "a, b", 'c', d ]
+"""
+
+
+def test_comments_and_lists_in_brackets_are_read_as_yaml_says() -> None:
+    found = parse_settings(SETTINGS, Path("x"))
+    assert found == {
+        "dim-vocabs": ["37", "38"],
+        "type": "transformer",
+        "separator": "[eos] # no comment",
+        "shape": "it's",
+        "words": "C#",
+        "vocabs": ["a.yml", "b # c.yml"],
+        "empty": [],
+        "nothing": [],
+        "odd": ["a, b", "c", "d"],
+    }
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (docaps[dev])")
+    expected = yaml.load(SETTINGS, yaml.BaseLoader)  # every value is text
+    assert found == {**expected, "nothing": []}
+
+
+def test_odd_words_are_those_that_a_yaml_library_writes(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (docaps[dev])")
+    draw, path = random.Random(1), tmp_path / "vocab.yml"
+    words = {"".join(draw.choices("ab#-:'\"\\ ?!&*%@,[]{}|>~\u2581é中0=", k=draw.randint(1, 5))) for _ in range(600)}
+    numbers = {word: number for number, word in enumerate(sorted(words))}
+    for unicode in (True, False):
+        text = yaml.dump(numbers, allow_unicode=unicode, sort_keys=False, width=200)
+        path.write_text(text, encoding="utf-8")
+        assert read_numbers(path) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("12", 12), ("0.6", 0.6), ("-1", "-1"), ("1e3", "1e3"), ("²", "²"), ([], [])]
+)
+def test_numbers_are_told_from_texts(text: object, value: object) -> None:
+    assert as_number(text) == value

@@ -38,6 +38,14 @@ def test_text_cannot_have_the_name_of_a_mark() -> None:
     assert found.vocabulary.pieces == (*SPECIALS, "<s>*", "▁b")
 
 
+def test_an_entry_can_be_silenced_wherever_it_is_ours() -> None:
+    found = order_vocabulary(NAMES, Marks(pad=4, end=0, unknown=1, start=4)).silence(4)
+    assert found.arrange_bias(TABLE.flatten()).tolist() == [SILENT, SILENT, 1, 2, 3, 4]
+    found = order_vocabulary(NAMES, Marks(pad=4, end=0, unknown=1, start=0)).silence(4)
+    assert found.arrange_bias(TABLE.flatten()).tolist() == [SILENT, SILENT, 1, 2, 3, 4]
+    assert found.silence(3).arrange_bias(TABLE.flatten()).tolist()[-1] == SILENT
+
+
 @pytest.mark.parametrize("numbers", [{"a": 0, "b": 2}, {"a": 1, "b": 1}, {"a": 0, "b": -1}])
 def test_numbers_are_those_of_the_rows(numbers: dict[str, int]) -> None:
     with pytest.raises(RunError, match="its numbers are not those from 0 to 1, each once"):

@@ -34,6 +34,8 @@ MODELS: dict[str, type[SubwordModel]] = {
     "marian": PublishedPieces,
     "words": WholeWords,
 }
+PUBLISHED = ("marian", "words")
+"""Those of imported models; no corpus is prepared with others of these kinds."""
 FILES = {"bpe": CODES, "sentencepiece": PIECES, "marian": TARGET_PIECES, "words": ""}
 
 
