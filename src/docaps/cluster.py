@@ -62,7 +62,7 @@ class RayWorker:
 
 
 def call_pickled(work: bytes, task: Any) -> Any:
-    """Call a pickled function; a process that is given it for many tasks unpickles it once, with all that it carries."""
+    """Call a pickled function; a process that is given it for many tasks unpickles it once, with what it carries."""
     return _unpickle(work)(task)
 
 

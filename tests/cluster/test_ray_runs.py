@@ -15,8 +15,8 @@ from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
 from docaps.experiments import minicorpus
 from docaps.experiments.grid import Cell, write_request
-from docaps.experiments.ray_runs import RayRuns, RunResources, run_there
-from docaps.experiments.run_processes import CellAddress
+from docaps.experiments.ray_runs import RayRuns, RunResources
+from docaps.experiments.run_processes import CellAddress, run_elsewhere
 from docaps.experiments.scheduling import run_grid
 from tests.cli.calling import docaps
 from tests.cluster.conftest import STORE
@@ -96,7 +96,7 @@ def test_without_a_cluster_the_address_is_named(tmp_path: Path) -> None:
 def test_a_machine_that_does_not_see_the_folder_is_named(made: Path, tmp_path: Path) -> None:
     address = CellAddress(str(tmp_path / "grid"), "table2", 1, "san", None)
     with pytest.raises(RunError, match=r"grid: the machine \S+ does not see this folder: put it on storage"):
-        run_there(address, tmp_path / "grid" / "logs" / "x.log", 1)
+        run_elsewhere(address, tmp_path / "grid" / "logs" / "x.log", 1)
     assert not (tmp_path / "grid").exists()
 
 

@@ -39,7 +39,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> CorpusFiles:
 @pytest.fixture(scope="module")
 def alone(inputs: CorpusFiles, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the hash of the corpus that one process makes."""
-    return prepare(inputs, PreparationSettings(merges=300), tmp_path_factory.mktemp("alone") / "store", workers=1)[0].hash
+    out = tmp_path_factory.mktemp("alone") / "store"
+    return prepare(inputs, PreparationSettings(merges=300), out, workers=1)[0].hash
 
 
 def sentences(inputs: CorpusFiles, name: str, side: int) -> list[str]:
