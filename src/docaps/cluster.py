@@ -1,14 +1,16 @@
 """Ray, for work on several machines: connect to a cluster, or start one on this machine."""
 
 import os
+import pickle
 import socket
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from docaps import __version__, interruption, progress
 from docaps.errors import DocapsError, RunError
@@ -18,7 +20,7 @@ Result = TypeVar("Result")
 PATIENCE = 10.0
 """Seconds in which a cluster must answer."""
 RESTARTS = 3
-"""How often a task is repeated whose machine or process died."""
+"""How often a task is repeated, and a worker started, whose machine or process died."""
 HELD = 3
 """Tasks and results that are held at a time for each worker: results may wait for an earlier, slower one."""
 
@@ -54,9 +56,19 @@ class RayWorker:
         """Return the name of the machine and the version of docaps there."""
         return socket.gethostname(), __version__
 
-    def call(self, work: Callable[[Task], Result], task: Task) -> Result:
+    def call(self, work: bytes, task: Any) -> Any:
         """Do a task."""
-        return work(task)
+        return call_pickled(work, task)
+
+
+def call_pickled(work: bytes, task: Any) -> Any:
+    """Call a pickled function; a process that is given it for many tasks unpickles it once, with what it carries."""
+    return _unpickle(work)(task)
+
+
+@lru_cache(maxsize=1)
+def _unpickle(work: bytes) -> Callable[[Any], Any]:
+    return cast("Callable[[Any], Any]", pickle.loads(work))
 
 
 @dataclass(slots=True)
@@ -79,11 +91,10 @@ class _Flow:
         self.running: dict[Any, _Attempt] = {}
         self.results: dict[int, Any] = {}
 
-    def has_next(self) -> bool:
-        """Return whether there is a task to do; one is drawn to see."""
-        if not self.waiting:
-            self.waiting.extend(islice(self._fresh, 1))
-        return bool(self.waiting)
+    def draw(self, count: int) -> int:
+        """Return how many of the next `count` tasks there are to do; they are drawn to see."""
+        self.waiting.extend(islice(self._fresh, max(0, count - len(self.waiting))))
+        return min(count, len(self.waiting))
 
     def pop_results(self) -> Iterator[Any]:
         """Yield the results that are next in order."""
@@ -106,6 +117,7 @@ class RayPool(AbstractContextManager["RayPool"]):
         self._kind = ray.remote(num_cpus=cpus, num_gpus=gpus, max_restarts=0)(RayWorker)
         self._starting: dict[Any, Any] = {}
         self._free: deque[Any] = deque()
+        self._failed_starts = 0
         self.machines: Counter[str] = Counter()
         """The machines that workers were started on."""
 
@@ -116,8 +128,8 @@ class RayPool(AbstractContextManager["RayPool"]):
         """Yield the results of the tasks in order; messages name a task by its `name`, if it has one."""
         flow, shared = _Flow(tasks), None
         try:
-            while flow.has_next() or flow.running:
-                shared = shared or self._ray.put(work)
+            while flow.draw(1) or flow.running:
+                shared = shared or self._ray.put(pickle.dumps(work))
                 self._give_out(flow, shared)
                 self._wait(flow)
                 self._give_out(flow, shared)
@@ -135,10 +147,12 @@ class RayPool(AbstractContextManager["RayPool"]):
 
     def _give_out(self, flow: _Flow, work: Any) -> None:
         """Give a task to each free worker, unless too many results wait for earlier ones; start missing workers."""
-        for _ in range(self.count - len(self._free) - len(self._starting) - len(flow.running)):
+        idle = len(self._free) + len(self._starting)
+        places = self.count - len(flow.running)
+        for _ in range(flow.draw(places) - idle if idle < places else 0):
             worker = self._kind.remote()
             self._starting[worker.introduce.remote()] = worker
-        while self._free and len(flow.running) + len(flow.results) < HELD * self.count and flow.has_next():
+        while self._free and len(flow.running) + len(flow.results) < HELD * self.count and flow.draw(1):
             attempt = flow.waiting.popleft()
             attempt.worker = self._free.popleft()
             flow.running[attempt.worker.call.remote(work, attempt.task)] = attempt
@@ -156,7 +170,7 @@ class RayPool(AbstractContextManager["RayPool"]):
                 self._end(flow, reference)
 
     def _welcome(self, reference: Any) -> None:
-        """Take in a worker that has started; one that is lost is replaced later."""
+        """Take in a worker that has started; one that is lost is replaced, unless several were lost in a row."""
         worker = self._starting.pop(reference)
         errors = self._ray.exceptions
         try:
@@ -164,7 +178,12 @@ class RayPool(AbstractContextManager["RayPool"]):
         except errors.RayError as fault:
             if "No module named" in str(fault):
                 raise DocapsError("a machine of the cluster lacks docaps: install the same version on all") from None
+            self._failed_starts += 1
+            if self._failed_starts > RESTARTS:
+                cause = "; ".join(line.strip() for line in str(fault).splitlines() if line.strip())
+                raise DocapsError(f"{self._failed_starts} workers in a row ended as they started: {cause}") from None
             return
+        self._failed_starts = 0
         if version != __version__:
             raise DocapsError(f"the machine {machine} has docaps {version}, this one {__version__}: install the same")
         self.machines[machine] += 1
@@ -203,8 +222,8 @@ def _check_reachable(address: str) -> None:
 
 
 def _import_ray() -> Any:
-    """Import ray with its usage statistics off."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    """Import ray; a Ray that is started here sends no usage statistics, whatever the environment says."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         import ray
     except ImportError:

@@ -50,6 +50,16 @@ FAULTS = [
     (f"{PREPARE} --out good.en", "good.en: exists and is not a prepared corpus: choose another --out"),
     (f"{PREPARE} --out good.en/x", "good.en: cannot be written: File exists. good.en/x was not created; fix that"),
     (f"{PREPARE} --out .", ".: exists and is not a prepared corpus"),
+    (f"{PREPARE} --out new --address x:1", "--address: for a Ray cluster: give --engine ray too"),
+    ("experiment table2 --dir new --address x:1", "--address: for a Ray cluster: give --engine ray too"),
+    (
+        "experiment table2 --dir new --cpus-per-run 2 --gpus-per-run 0",
+        "--cpus-per-run and --gpus-per-run: for a Ray cluster: give --engine ray too",
+    ),
+    (
+        "experiment table2 --dir new --engine ray --jobs 1",
+        "--jobs is about processes of this machine: with --engine ray, give --cpus-per-run",
+    ),
     ("train absent --corpus {corpus} --out new", "absent: no such recipe. Bundled recipes: "),
     ("train bad.toml --corpus {corpus} --out new", "bad.toml:2: model.sizes: unknown key; did you mean 'size'?"),
     ("train bad.toml --corpus {corpus} --out new", "bad.toml:3: model.heads: Input should be greater than or equal"),

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from docaps import cluster as docaps_cluster
-from docaps.cluster import RayPool, connected
+from docaps.cluster import RayPool, RayWorker, connected
 from docaps.config import load_recipe
 from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.errors import DocapsError
 from tests.cli.calling import listing, start, succeed
 from tests.cluster.conftest import STORE
+from tests.unit.corpus.test_processes import Counted
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,6 +119,38 @@ def wait_for(path: Path) -> bool:
         assert time.monotonic() < end
         time.sleep(0.05)
     return True
+
+
+class Crashing(RayWorker):
+    """A worker that cannot start, for want of something on its machine."""
+
+    def introduce(self) -> tuple[str, str]:
+        raise OSError("libfast.so: cannot open shared object file")
+
+
+@pytest.mark.stress
+def test_workers_that_never_start_are_an_error_with_its_cause(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docaps_cluster, "RayWorker", Crashing)
+    refused = pytest.raises(DocapsError, match=r"4 workers in a row ended as they started: (?s:.*)libfast\.so: cannot")
+    with connected(cluster.address) as ray, RayPool(ray, workers=2) as workers, refused:
+        list(workers.map(slow_first, range(5)))
+
+
+def test_one_task_starts_one_worker_which_unpickles_a_function_once(cluster: Any, tmp_path: Path) -> None:
+    with connected(cluster.address) as ray, RayPool(ray, workers=2) as workers:
+        assert list(workers.map(Counted(tmp_path), [1])) == [2]
+        assert workers.machines.total() == 1
+        assert list(workers.map(Counted(tmp_path), range(9))) == [*range(1, 10)]
+    assert 1 <= len(list(tmp_path.iterdir())) <= 2
+
+
+def test_a_ray_that_is_started_here_sends_no_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = pytest.importorskip("ray._common.usage.usage_lib")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
+    assert usage.usage_stats_enabled()
+    with contextlib.suppress(DocapsError), connected("127.0.0.1:1"):
+        pass
+    assert not usage.usage_stats_enabled()
 
 
 def test_a_machine_with_another_version_is_named(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Grids on Ray: the same results as on one machine, errors returned, nothing left running."""
 
+import json
+import os
 import re
 import shutil
 import threading
@@ -13,12 +15,12 @@ import pytest
 
 from docaps.corpus.minidocs import generate_corpus
 from docaps.errors import RunError
-from docaps.experiments import minicorpus
+from docaps.experiments import minicorpus, ray_runs
 from docaps.experiments.grid import Cell, write_request
-from docaps.experiments.ray_runs import RayRuns, RunResources, run_there
-from docaps.experiments.run_processes import CellAddress
+from docaps.experiments.ray_runs import RayRuns, RunResources
+from docaps.experiments.run_processes import CellAddress, run_elsewhere
 from docaps.experiments.scheduling import run_grid
-from tests.cli.calling import docaps
+from tests.cli.calling import docaps, succeed
 from tests.cluster.conftest import STORE
 from tests.unit.experiments.toy_grid import read, toy, work
 
@@ -35,6 +37,7 @@ def scores(folder: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.stress
 def test_runs_on_ray_have_the_results_of_one_machine_and_errors_come_back(made: Path, copy: Path, cluster: Any) -> None:
     grid = toy(copy, seeds=(1,))
     again, foreign = (Cell(1, grid.layout.rows[name]) for name in ("san", "qcn+reg"))
@@ -57,6 +60,33 @@ def test_runs_on_ray_have_the_results_of_one_machine_and_errors_come_back(made: 
     del expected["seed-1/qcn+reg/results.json"]
     assert scores(copy) == expected
     assert "seed-1.san: started" in (copy / "logs" / "seed-1.san.log").read_text(encoding="utf-8")
+
+
+def test_the_command_has_the_results_of_one_machine(made: Path, copy: Path, cluster: Any) -> None:
+    rows = ("qcn+reg", "san")
+    shutil.rmtree(copy / "seed-1" / "san")
+    (copy / "seed-1" / "qcn+reg" / "results.json").unlink()
+    words = ["experiment", "table2", "--dir", copy, *(word for row in rows for word in ("--only", row)), "--json"]
+    result = succeed(*words, "--engine", "ray", "--address", cluster.address)
+    assert scores(copy) == scores(made)
+    assert [row["row"] for row in json.loads(result.out)["rows"]] == [*rows]
+    assert all("started" in (copy / "logs" / f"seed-1.{row}.log").read_text(encoding="utf-8") for row in rows)
+
+
+def test_each_run_has_a_process_of_its_own(copy: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = toy(copy, seeds=(1,))
+    cells = [Cell(1, row) for row in grid.rows]
+    monkeypatch.setattr(ray_runs, "run_elsewhere", note_process)
+    with RayRuns(cluster.address, RunResources()) as engine:
+        for cell in cells:
+            engine.begin(grid, cell)
+            while not engine.ended(1):
+                pass
+    assert len({grid.log(cell).read_text(encoding="utf-8") for cell in cells}) == len(cells) > 1
+
+
+def note_process(_: CellAddress, log: Path, __: int) -> None:
+    log.write_text(str(os.getpid()), encoding="utf-8")
 
 
 @pytest.mark.stress
@@ -97,7 +127,7 @@ def test_without_a_cluster_the_address_is_named(tmp_path: Path) -> None:
 def test_a_machine_that_does_not_see_the_folder_is_named(made: Path, tmp_path: Path) -> None:
     address = CellAddress(str(tmp_path / "grid"), "table2", 1, "san", None)
     with pytest.raises(RunError, match=r"grid: the machine \S+ does not see this folder: put it on storage"):
-        run_there(address, tmp_path / "grid" / "logs" / "x.log", 1)
+        run_elsewhere(address, tmp_path / "grid" / "logs" / "x.log", 1)
     assert not (tmp_path / "grid").exists()
 
 

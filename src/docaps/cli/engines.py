@@ -1,6 +1,6 @@
 """Where commands do work that can be shared out: processes of this machine, or the workers of a Ray cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -21,6 +21,15 @@ WorkersOption = Annotated[
 GpusPerWorkerOption = Annotated[float, typer.Option(min=0, help="Ray: GPUs that a worker takes.")]
 
 
+def check_engine(engine: Engine, ray: Mapping[str, object], jobs: int | None, instead: str) -> None:
+    """Refuse options of the engine that is not used: None where an option was not given."""
+    given = [name for name, value in ray.items() if value is not None]
+    if engine == "local" and given:
+        raise ConfigError(f"{' and '.join(given)}: for a Ray cluster: give --engine ray too")
+    if engine == "ray" and jobs is not None:
+        raise ConfigError(f"--jobs is about processes of this machine: with --engine ray, give {instead}")
+
+
 @dataclass(frozen=True, slots=True)
 class Workers:
     """How many workers do the work, and where."""
@@ -35,11 +44,7 @@ class Workers:
     def check(self) -> None:
         """Refuse options of the engine that is not used."""
         ray = {"--address": self.address, "--workers": self.workers, "--gpus-per-worker": self.gpus or None}
-        given = [name for name, value in ray.items() if value is not None]
-        if self.engine == "local" and given:
-            raise ConfigError(f"{' and '.join(given)}: for a Ray cluster: give --engine ray too")
-        if self.engine == "ray" and self.jobs is not None:
-            raise ConfigError("--jobs is about processes of this machine: with --engine ray, give --workers")
+        check_engine(self.engine, ray, self.jobs, "--workers")
 
     @contextmanager
     def pool(self, purpose: str) -> "Iterator[TaskPool | None]":

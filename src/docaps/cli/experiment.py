@@ -24,6 +24,7 @@ from docaps.cli.console import (
     stop_after,
     typed,
 )
+from docaps.cli.engines import check_engine
 from docaps.experiments import DOCUMENTS, RECIPE
 from docaps.memory import keep_pages
 from docaps.progress import in_words
@@ -61,6 +62,9 @@ ProfileOption = Annotated[
 BudgetOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Time for the whole grid, such as 30m: chooses the steps, once.")
 ]
+JobsOption = Annotated[
+    int | None, typer.Option(min=1, help="Runs at a time, each with its share of the cores.", show_default="1")
+]
 ListOption = Annotated[bool, typer.Option("--list", help="Print a command for each run, for any scheduler, and stop.")]
 DocumentsOption = Annotated[
     int | None, typer.Option(min=1, help="Training documents, of mini-documents.", show_default=str(DOCUMENTS))
@@ -93,11 +97,11 @@ def experiment(
     profile: ProfileOption = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of each stage, instead of the recipe's.")] = None,
     budget: BudgetOption = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each with its share of the cores.")] = 1,
+    jobs: JobsOption = None,
     engine: EngineOption = "local",
     address: AddressOption = None,
-    cpus_per_run: Annotated[float, typer.Option(min=0, help="Ray: cores that a run takes.")] = 1,
-    gpus_per_run: Annotated[float, typer.Option(min=0, help="Ray: GPUs that a run takes.")] = 0,
+    cpus_per_run: Annotated[float | None, typer.Option(min=0, help="Ray: cores for a run.", show_default="1")] = None,
+    gpus_per_run: Annotated[float | None, typer.Option(min=0, help="Ray: GPUs for a run.", show_default="0")] = None,
     list_: ListOption = False,
     documents: DocumentsOption = None,
     phenomena: PhenomenaOption = None,
@@ -120,30 +124,33 @@ def experiment(
     keep_pages()  # before torch is imported
     from docaps.cli.grid_options import GridOptions, build_grid, check_mode, parse_seeds
 
+    ray = {"--address": address, "--cpus-per-run": cpus_per_run, "--gpus-per-run": gpus_per_run}
+    check_engine(engine, ray, jobs, "--cpus-per-run")
     check_mode(name, {"--list": list_, "--dry-run": dry_run, "--estimate": estimate})
     folder, numbers = dir or Path("runs") / name, parse_seeds(seeds)
     options = GridOptions(name, folder, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget)
-    grid = build_grid(replace(options, jobs=jobs, measures=not dry_run))
+    grid = build_grid(replace(options, jobs=jobs or 1, measures=not dry_run))
     place = None if into is None else (into, block or (f"{name}-estimate" if estimate else name))
     if place is not None:
         replace_generated(*place)  # report an error now, not after hours of training
     if list_:
         _print_commands(grid)
     elif dry_run or estimate:
-        _print_plan(grid, jobs, place, measured=estimate, json=json)
+        _print_plan(grid, jobs or 1, place, measured=estimate, json=json)
     else:
         stop_after(stop)
-        _run(grid, _engine(engine, address, (cpus_per_run, gpus_per_run), jobs), place, json=json)
+        _run(grid, _engine(engine, address, (cpus_per_run, gpus_per_run), jobs or 1), place, json=json)
 
 
-def _engine(name: str, address: str | None, resources: tuple[float, float], jobs: int) -> "RunEngine":
+def _engine(name: str, address: str | None, resources: tuple[float | None, float | None], jobs: int) -> "RunEngine":
     """Return where runs are made."""
     from docaps.experiments.ray_runs import RayRuns, RunResources
     from docaps.experiments.run_processes import RunProcesses
     from docaps.experiments.scheduling import ThisProcess
 
     if name == "ray":
-        return RayRuns(address, RunResources(*resources))
+        cpus, gpus = resources
+        return RayRuns(address, RunResources(1 if cpus is None else cpus, gpus or 0))
     return ThisProcess() if jobs == 1 else RunProcesses(jobs)
 
 
@@ -178,8 +185,20 @@ def write_tables(directory: Path) -> None:
 
 
 def write_table(directory: Path, results: Mapping[str, Any]) -> str:
-    """Write the Markdown table of an experiment, and return it."""
-    from docaps.files import write_text_atomically
+    """Write the Markdown table of an experiment, and return it: that of its file of numbers, which may be newer."""
+    from docaps.errors import RunError
+    from docaps.experiments.grid import lock_folder
+    from docaps.files import read_json, write_text_atomically
+
+    path = directory / f"{results['experiment']}.json"
+    with lock_folder(directory, "numbers"):
+        text = _as_table(directory, read_json(path, error=RunError))
+        write_text_atomically(path.with_suffix(".md"), text)
+    return text
+
+
+def _as_table(directory: Path, results: Mapping[str, Any]) -> str:
+    """Format the numbers of an experiment, with those of its runs."""
     from docaps.report.grid_tables import as_markdown
     from docaps.report.markdown import runs_table
     from docaps.runs.results import read_results
@@ -188,7 +207,6 @@ def write_table(directory: Path, results: Mapping[str, Any]) -> str:
     if "chance" not in results:
         read = [read_results(directory / run["path"]) for row in results["rows"] for run in row["runs"]]
         text += f"\n{runs_table(read)}\n" if read else ""
-    write_text_atomically(directory / f"{results['experiment']}.md", text)
     return text
 
 

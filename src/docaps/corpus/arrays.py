@@ -3,7 +3,7 @@
 Apart from `store`, so that the workers of a preparation import nothing of the file formats.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,6 +33,12 @@ class TokenArray:
         """Return a view of the first sentences."""
         starts = self.starts[: count + 1]
         return TokenArray(self.tokens[: starts[-1]], starts)
+
+    def chunks(self, size: int) -> Iterator["TokenArray"]:
+        """Iterate over views of so many sentences at a time."""
+        for first in range(0, len(self), size):
+            starts = self.starts[first : first + size + 1]
+            yield TokenArray(self.tokens[starts[0] : starts[-1]], starts - starts[0])
 
 
 def join_sentences(sentences: Sequence[Sequence[int]]) -> TokenArray:

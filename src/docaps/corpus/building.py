@@ -1,10 +1,13 @@
 """Building a prepared corpus: from documents to token ids, stage by stage.
 
-1. tokenise: read each part, tokenise it, number the word forms (several processes)
+1. tokenise: read each part, tokenise it, number the word forms
 2. truecase: learn the usual case of words on the training part; renumber
 3. clean: mark the training pairs that are not trained on; such a pair stays in its document as history
 4. learn: subwords and vocabulary, on the training part, both languages together; or use those of a trained model
 5. write: token ids, as arrays
+
+Workers tokenise, truecase and encode, a chunk of sentences or of word forms at a time. This process reads, sums their
+counts, cleans, learns the merges, and holds the corpus as numbers between the stages.
 """
 
 from collections import Counter
@@ -25,7 +28,15 @@ from docaps.config.settings import CleaningSettings
 from docaps.corpus.arrays import TokenArray, concatenate, expand, join_sentences, starts_of
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
-from docaps.corpus.numbering import CHUNK_SENTENCES, NumberedWords, number_documents
+from docaps.corpus.numbering import (
+    CHUNK_SENTENCES,
+    CaseTable,
+    NumberedWords,
+    number_documents,
+    spell_forms,
+    truecase_chunk,
+    truecase_forms,
+)
 from docaps.corpus.processes import TaskPool, WorkerPool
 from docaps.corpus.store import write_arrays
 from docaps.corpus.text.bpe import Subwords, format_codes, learn_merges
@@ -70,12 +81,12 @@ def build(
         with_words = settings.subwords == "bpe" and codec is None
         tokenised = _tokenise_parts(parts, settings, directory, pool, with_words=with_words)
         with progress.start("learn the case of words") as task:
-            languages, forms, numbered = _truecase(tokenised, settings, with_words=with_words)
+            languages, forms, numbered = _truecase(tokenised, settings, pool, with_words=with_words)
             task.advance(len(forms))
         cleaned, filters = _clean_parts(numbered, settings)
         encode: Encode
         if codec is None:
-            subwords, vocabulary, table = _learn(cleaned, forms, settings)
+            subwords, vocabulary, table = _learn(cleaned, forms, settings, pool)
             codec = Codec(
                 source=languages[0],
                 target=languages[1],
@@ -83,7 +94,7 @@ def build(
                 vocabulary=vocabulary,
                 known_words=KnownWords.from_forms(forms, _count_forms(cleaned, len(forms), sides=1).tolist()),
             )
-            encode = partial(_expand_words, table)
+            encode = partial(_expand_words, table, pool)
         else:
             encode = partial(_encode_sentences, codec, forms, pool)
         codec.save(directory / "text")
@@ -93,17 +104,16 @@ def build(
     return {"counts": counts, "filters": filters, "vocabulary": len(codec.vocabulary)}
 
 
-def _expand_words(table: TokenArray, words: TokenArray, _side: int) -> TokenArray:
+def _expand_words(table: TokenArray, pool: TaskPool, words: TokenArray, _side: int) -> TokenArray:
     """Return the token ids of sentences of numbered words, given those of each word."""
-    return expand(words, table, end=EOS)
+    return concatenate([*pool.map(partial(expand, table=table, end=EOS), words.chunks(CHUNK_SENTENCES))])
 
 
 def _encode_sentences(codec: Codec, forms: Sequence[str], pool: TaskPool, words: TokenArray, side: int) -> TokenArray:
     """Return the token ids of sentences of numbered words, as a trained model's codec writes them."""
     texts = (" ".join([forms[number] for number in words[sentence]]) for sentence in range(len(words)))
     chunks = iter(lambda: [*islice(texts, CHUNK_SENTENCES)], [])
-    parts = [*pool.map(partial(_encode_chunk, codec, side), chunks)]
-    return concatenate(parts) if parts else join_sentences([])
+    return concatenate([*pool.map(partial(_encode_chunk, codec, side), chunks)])
 
 
 def _encode_chunk(codec: Codec, side: int, texts: Sequence[str]) -> TokenArray:
@@ -139,17 +149,19 @@ def _tokenise_parts(
 
 
 def _truecase(
-    tokenised: Mapping[str, TokenisedPart], settings: PreparationSettings, *, with_words: bool
+    tokenised: Mapping[str, TokenisedPart], settings: PreparationSettings, pool: TaskPool, *, with_words: bool
 ) -> tuple[tuple[Language, Language], list[str], dict[str, NumberedPart]]:
     """Learn the usual case of words on the training part, and number the forms of both languages together."""
     joint: dict[str, int] = {}
     languages, sides = [], []
     for side, code in enumerate((settings.source_language, settings.target_language)):
         words = {name: both[side] for name, (both, _) in tokenised.items()}
-        cases = sum((words[name].cases for name in (TRAIN, EXTRA) if name in words), Counter[str]())
-        truecaser = Truecaser(cases) if settings.truecase and with_words else None
+        counts = sum((words[name].cases for name in (TRAIN, EXTRA) if name in words), Counter[str]())
+        truecaser = Truecaser(counts) if settings.truecase and with_words else None
         languages.append(Language(code, tokenize=with_words, truecaser=truecaser))
-        sides.append({name: _renumber(part, truecaser, joint) for name, part in words.items()})
+        forms = next(iter(words.values())).forms  # all parts share them
+        cases = truecase_forms(forms, truecaser, joint, pool)
+        sides.append({name: _renumber(part, cases, pool) for name, part in words.items()})
     numbered = {
         name: NumberedPart((sides[0][name], sides[1][name]), documents, np.ones(int(documents.sum()), np.bool_))
         for name, (_, documents) in tokenised.items()
@@ -157,16 +169,9 @@ def _truecase(
     return (languages[0], languages[1]), list(joint), numbered
 
 
-def _renumber(words: NumberedWords, truecaser: Truecaser | None, joint: dict[str, int]) -> TokenArray:
-    """Give words the numbers of their truecased forms."""
-    as_written = concatenate(words.chunks)
-    inside = [joint.setdefault(truecaser.inside[form] if truecaser else form, len(joint)) for form in words.forms]
-    tokens = np.array(inside, np.int32)[as_written.tokens]
-    if truecaser is not None:
-        at_start = np.concatenate([np.zeros(0, np.bool_), *words.at_start])
-        beginning = [joint.setdefault(truecaser.at_start[form], len(joint)) for form in words.forms]
-        tokens[at_start] = np.array(beginning, np.int32)[as_written.tokens[at_start]]
-    return TokenArray(tokens, as_written.starts)
+def _renumber(words: NumberedWords, cases: CaseTable, pool: TaskPool) -> TokenArray:
+    """Give words the numbers of their truecased forms; the numbers as written are given up."""
+    return concatenate([*pool.map(partial(truecase_chunk, cases), words.pop_chunks())])
 
 
 def _clean_parts(
@@ -227,7 +232,7 @@ def _duplicates(source: TokenArray, target: TokenArray) -> Flags:
 
 
 def _learn(
-    parts: Mapping[str, NumberedPart], forms: Sequence[str], settings: PreparationSettings
+    parts: Mapping[str, NumberedPart], forms: Sequence[str], settings: PreparationSettings, pool: TaskPool
 ) -> tuple[SubwordModel, Vocabulary, TokenArray]:
     """Learn subwords and vocabulary; return them and the subword ids of each word form."""
     counts = _count_forms(parts, len(forms))
@@ -241,7 +246,7 @@ def _learn(
     else:
         subwords, pieces = _learn_bpe(forms, counts, settings), Counter()
     with progress.start("split word forms into subwords") as task:
-        spelt = [subwords.split([form]) for form in forms]
+        spelt = [*spell_forms(forms, subwords, pool)]
         task.advance(len(forms))
     for count, spelling in zip(counts.tolist(), spelt, strict=True):
         for piece in spelling if count else ():

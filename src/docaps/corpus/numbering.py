@@ -1,13 +1,14 @@
-"""Numbering: tokenise a corpus in several processes and store its words as numbers, one array for each side.
+"""Numbering: tokenise and truecase a corpus in several processes and store its words as numbers, one array a side.
 
 Text is read one document at a time and tokenised in chunks; from then on a corpus is numbers: 4 bytes a word, and
 everything that depends on a word alone (case, subwords, ids) is computed once for each word form.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 from docaps.corpus.arrays import TokenArray, starts_of
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.processes import TaskPool
+from docaps.corpus.text.codec import SubwordModel
 from docaps.corpus.text.tokenization import Tokenizer
-from docaps.corpus.text.truecasing import count_cases, sentence_starts
+from docaps.corpus.text.truecasing import Truecaser, count_cases, sentence_starts
 
 CHUNK_SENTENCES = 4000
+CHUNK_FORMS = 20_000
 SentencePairs = tuple[list[str], list[str]]
 Languages = tuple[str | None, str | None]  # None: words are separated by blanks
 
@@ -60,6 +63,17 @@ def _number_side(lines: list[list[str]], truecase: bool) -> NumberedSide:
     return NumberedSide(list(numbers), words, at_start, count_cases(lines) if truecase else Counter())
 
 
+NumberedChunk = tuple[TokenArray, NDArray[np.bool_]]
+"""Sentences of numbered words, and which of the words begin a sentence."""
+
+
+class CaseTable(NamedTuple):
+    """For each word form as written, the number of its truecased form, in a sentence and at its start."""
+
+    inside: NDArray[np.int32]
+    at_start: NDArray[np.int32] | None
+
+
 @dataclass(slots=True)
 class NumberedWords:
     """One side of a corpus part, extended chunk by chunk; the parts of a corpus share the forms of their side."""
@@ -76,6 +90,13 @@ class NumberedWords:
         self.chunks.append(TokenArray(renumber[side.words.tokens], side.words.starts))
         self.at_start.append(side.at_start)
         self.cases.update(side.cases)
+
+    def pop_chunks(self) -> Iterator[NumberedChunk]:
+        """Yield the chunks in order; each is given up here."""
+        self.chunks.reverse()
+        self.at_start.reverse()
+        while self.chunks:
+            yield self.chunks.pop(), self.at_start.pop()
 
 
 def number_documents(
@@ -110,3 +131,48 @@ def _chunks(documents: Iterable[ParallelDocument], lengths: list[int]) -> Iterat
             source, target = [], []
     if source:
         yield source, target
+
+
+def truecase_forms(
+    forms: Iterable[str], truecaser: Truecaser | None, joint: dict[str, int], workers: TaskPool
+) -> CaseTable:
+    """Give all word forms their usual case, and number the truecased forms: `joint` is extended."""
+    if truecaser is None:
+        return CaseTable(_number(forms, joint), None)
+    found = [*workers.map(partial(_truecase_some, truecaser), _some(forms))]
+    inside, at_start = (_number(chain.from_iterable(chunk[place] for chunk in found), joint) for place in (0, 1))
+    return CaseTable(inside, at_start)
+
+
+def _number(forms: Iterable[str], joint: dict[str, int]) -> NDArray[np.int32]:
+    return np.array([joint.setdefault(form, len(joint)) for form in forms], np.int32)
+
+
+def _some(forms: Iterable[str]) -> Iterator[list[str]]:
+    """Collect word forms into tasks."""
+    rest = iter(forms)
+    return iter(lambda: [*islice(rest, CHUNK_FORMS)], [])
+
+
+def _truecase_some(truecaser: Truecaser, forms: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Truecase some word forms, in a sentence and at its start, the task of one worker."""
+    return [truecaser.inside[form] for form in forms], [truecaser.at_start[form] for form in forms]
+
+
+def truecase_chunk(cases: CaseTable, chunk: NumberedChunk) -> TokenArray:
+    """Truecase a chunk of numbered words, the task of one worker."""
+    words, at_start = chunk
+    tokens = cases.inside[words.tokens]
+    if cases.at_start is not None:
+        tokens[at_start] = cases.at_start[words.tokens[at_start]]
+    return TokenArray(tokens, words.starts)
+
+
+def spell_forms(forms: Iterable[str], subwords: SubwordModel, workers: TaskPool) -> Iterator[list[str]]:
+    """Split each word form into subwords."""
+    return chain.from_iterable(workers.map(partial(_spell_some, subwords), _some(forms)))
+
+
+def _spell_some(subwords: SubwordModel, forms: Sequence[str]) -> list[list[str]]:
+    """Split some word forms, the task of one worker."""
+    return [subwords.split([form]) for form in forms]

@@ -1,10 +1,12 @@
 """A process pool with results in order, bounded memory, and no process left behind.
 
-The workers end with this process, however it ends: by Ctrl-C or SIGTERM, by an exception, or by SIGKILL.
+The workers end with this process, however it ends: by Ctrl-C or SIGTERM, by an exception, or by SIGKILL. If one of them
+is killed, all are replaced, and what was under way is repeated.
 """
 
 import contextlib
 import os
+import pickle
 import signal
 import threading
 from collections import deque
@@ -13,14 +15,16 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from multiprocessing import active_children, get_context, parent_process
-from types import TracebackType
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from docaps import interruption
-from docaps.errors import CorpusError
+from docaps.cluster import RESTARTS, call_pickled
+from docaps.errors import DocapsError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+_Submitted = tuple[Any, Future[Any]]
+"""A task and its future result."""
 
 INLINE_TASKS = 4
 """Fewer tasks than this run in this process: starting workers would take longer."""
@@ -36,7 +40,10 @@ class TaskPool(Protocol):
     """Something that maps a function over tasks: processes of this machine, or a cluster."""
 
     def map(self, work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield the results of the tasks in order; only a few are held at a time."""
+        """Yield the results of the tasks in order; only a few are held at a time.
+
+        A worker unpickles the function once, so it may carry large tables.
+        """
 
 
 class WorkerPool:
@@ -53,16 +60,13 @@ class WorkerPool:
     def __enter__(self) -> "WorkerPool":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._pool is None:
             return
         if kind is not None:
             for process in {*active_children()} - self._others:
                 process.terminate()
         self._pool.shutdown(cancel_futures=True)
-        if isinstance(fault, BrokenProcessPool):
-            message = f"a process that {self._purpose} was killed, perhaps because memory ran out: free some memory"
-            raise CorpusError(message) from None
 
     def map(self, work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield the results of the tasks in order; only a few are held at a time."""
@@ -71,16 +75,44 @@ class WorkerPool:
         if self._inline and (len(first) < self._inline or self._count < 2):
             yield from map(work, chain(first, rest))
             return
+        pending: deque[_Submitted] = deque()
+        pickled = pickle.dumps(work)
+        for task in chain(first, rest):
+            pending.append((task, self._submit(pickled, task)))
+            if len(pending) > 2 * self._count:
+                yield self._next_result(pickled, pending)
+        while pending:
+            yield self._next_result(pickled, pending)
+
+    def _submit(self, work: bytes, task: Any) -> Future[Any]:
+        """Give a task to the processes, which are started for the first one."""
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self._count, mp_context=get_context("spawn"), initializer=_follow_parent)
-        pending: deque[Future[Result]] = deque()
-        for task in chain(first, rest):
+        try:
             with interruption.shielded(), _sigint_blocked():
-                pending.append(self._pool.submit(work, task))
-            if len(pending) > 2 * self._count:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
+                return self._pool.submit(call_pickled, work, task)
+        except BrokenProcessPool as fault:
+            lost: Future[Any] = Future()
+            lost.set_exception(fault)
+            return lost
+
+    def _next_result(self, work: bytes, pending: deque[_Submitted]) -> Any:
+        """Return the result of the first task; where a process was lost, repeat what was lost with it."""
+        for _ in range(RESTARTS + 1):
+            try:
+                result = pending[0][1].result()
+            except BrokenProcessPool:
+                if self._pool is not None:
+                    self._pool.shutdown()
+                self._pool = None
+                for number, (task, future) in enumerate(pending):
+                    if isinstance(future.exception(), BrokenProcessPool):
+                        pending[number] = task, self._submit(work, task)
+            else:
+                pending.popleft()
+                return result
+        reason = "perhaps because memory ran out: free some memory"
+        raise DocapsError(f"processes that {self._purpose} were killed {RESTARTS + 1} times, {reason}")
 
 
 @contextlib.contextmanager

@@ -6,12 +6,13 @@ seed-S/sentence            the sentence model of a seed; of `series`, one for al
 seed-S/ROW                 one run for each row
 locks/                     a file for each run, locked by the process that works on it
 attempts/                  attempts that failed, and why
-logs/                      output of the processes
+logs/                      output of the processes; a run that failed has a copy, failed.log
 EXPERIMENT.json, .md       the numbers of all rows, and the same as a table
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from json import dumps, loads
 from pathlib import Path
@@ -100,10 +101,9 @@ class Grid:
         """Path of the locks."""
         return self.directory / "locks"
 
-    def lock(self, name: str) -> AbstractContextManager[bool]:
-        """Wait for a lock of the folder and hold it; the system frees it when the process ends, however that ends."""
-        self.locks.mkdir(parents=True, exist_ok=True)
-        return locking(self.locks / f"{name}.lock")
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """Wait for a lock of the folder and hold it."""
+        return lock_folder(self.directory, name)
 
     def is_running(self, cell: "Cell") -> bool:
         """Return whether a process works on a cell."""
@@ -151,6 +151,10 @@ class Grid:
     def run(self, cell: Cell) -> Run:
         """Return the run directory of a cell."""
         return Run(self.directory / f"seed-{cell.seed}" / cell.name)
+
+    def log(self, cell: Cell) -> Path:
+        """Return the path of what a cell's process prints."""
+        return self.directory.resolve() / "logs" / f"{cell.key}.log"
 
     def attempts(self, cell: Cell) -> Path:
         """Return the path of a cell's unfinished attempts."""
@@ -209,6 +213,19 @@ class Grid:
         recipe = self.recipe.model_copy(update={"seed": 0}).model_dump(mode="json")
         shared = {ONE_MODEL: True} if self.layout.shared_seed is not None else {}
         return {"version": VERSION, "recipe": recipe, "corpus": self.describe_corpus(), **shared}
+
+
+@contextmanager
+def lock_folder(directory: Path, name: str) -> Iterator[None]:
+    """Wait for a lock of a grid's folder and hold it; the system frees it when the process ends, however that ends."""
+    path = directory / "locks" / f"{name}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locking(path) as held:
+        if not held and os.name == "posix":
+            what = "cannot be locked, so that two processes might train the same run"
+            remedy = "put the folder on storage with file locks (NFS: mounted without nolock)"
+            raise RunError(f"{what}: {remedy}", path=path)
+        yield
 
 
 def shape(recipe: Recipe, steps: int | None, check_every: int | None = None) -> Recipe:

@@ -3,17 +3,15 @@
 A run whose machine or process died is repeated elsewhere; it goes on from its last saved state.
 """
 
-import socket
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docaps.cluster import RESTARTS, check_shared, connected
+from docaps.cluster import RESTARTS, connected
 from docaps.errors import RunError
 from docaps.experiments.grid import Cell, Grid
-from docaps.experiments.run_processes import CellAddress, log_of, run_with_log
-from docaps.experiments.runner import describe_fault
+from docaps.experiments.run_processes import CellAddress, run_elsewhere
 
 FAREWELL = 60.0
 """Seconds in which cancelled runs save their states."""
@@ -34,24 +32,25 @@ class RayRuns(AbstractContextManager["RayRuns"]):
 
     def __init__(self, address: str | None, resources: RunResources) -> None:
         self._resources = resources
-        self._tasks: dict[Any, tuple[Cell, str]] = {}
+        self._tasks: dict[Any, tuple[Cell, Path]] = {}
         self._stack = ExitStack()
         self._ray = self._stack.enter_context(connected(address))
 
     def begin(self, grid: Grid, cell: Cell) -> None:
-        """Submit a task for a cell."""
-        cpus, gpus = self._resources.cpus, self._resources.gpus
-        options = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": RESTARTS, "name": cell.key}
-        log = log_of(grid, cell)
-        task = self._ray.remote(**options)(run_there)
-        self._tasks[task.remote(CellAddress.of(grid, cell), log, max(1, int(cpus)))] = (cell, str(log))
+        """Submit a task for a cell; `max_calls`: in a process that no other run was in, or will be."""
+        cpus, log = self._resources.cpus, grid.log(cell)
+        remote = self._ray.remote(
+            num_cpus=cpus, num_gpus=self._resources.gpus, max_retries=RESTARTS, max_calls=1, name=cell.key
+        )
+        task = remote(run_elsewhere).remote(CellAddress.of(grid, cell), log, max(1, int(cpus)))
+        self._tasks[task] = cell, log
 
     def ended(self, seconds: float) -> list[tuple[Cell, str | None]]:
         """Wait for at most some seconds; return the cells whose tasks ended, each with its error."""
         done, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=seconds)
         return [(self._tasks[task][0], self._error(task, self._tasks.pop(task)[1])) for task in done]
 
-    def _error(self, task: Any, log: str) -> str | None:
+    def _error(self, task: Any, log: Path) -> str | None:
         """Return why a task failed; None if it did not."""
         errors = self._ray.exceptions
         try:
@@ -70,13 +69,3 @@ class RayRuns(AbstractContextManager["RayRuns"]):
             if self._tasks:
                 self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=FAREWELL)
             self._tasks.clear()
-
-
-def run_there(address: CellAddress, log: Path, threads: int) -> None:
-    """Run a cell on a machine of the cluster; an error names the machine and what the run printed."""
-    check_shared(Path(address.folder), "folder")
-    try:
-        run_with_log(address, log, threads)
-    except Exception as fault:
-        where = f"on the machine {socket.gethostname()}, output in {log}"
-        raise RunError(f"{where}: {describe_fault(fault)}") from None

@@ -1,20 +1,25 @@
-"""Runs of a grid as processes of this machine: several at a time, each with its share of the cores and a log."""
+"""Runs of a grid as processes of this machine: several at a time, each with its share of the cores and a log.
 
-import contextlib
+Each run has an executor of one process: in a pool that runs share, one that is killed would end all others.
+"""
+
 import multiprocessing
 import os
 import signal
-import sys
+import socket
 import threading
 import time
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 from docaps import interruption, progress
+from docaps.cluster import check_shared
+from docaps.corpus.processes import available_workers
+from docaps.errors import RunError
 from docaps.experiments.grid import Cell, CorpusSource, Grid, read_request
 from docaps.experiments.rows import LAYOUTS, SENTENCE
 from docaps.experiments.runner import describe_fault, run_cell
@@ -50,38 +55,15 @@ class CellAddress:
         return grid, Cell(self.seed, None if self.name == SENTENCE else layout.rows[self.name])
 
 
-def log_of(grid: Grid, cell: Cell) -> Path:
-    """Return the path of what a cell's process prints."""
-    return grid.directory.resolve() / "logs" / f"{cell.key}.log"
-
-
-@dataclass(frozen=True, slots=True)
-class RunProcess:
-    """A process that runs a cell."""
-
-    cell: Cell
-    process: BaseProcess
-    errors: Connection
-    log: Path
-
-    def error(self) -> str | None:
-        """Return why the run failed, once its process has ended; None if it did not."""
-        self.process.join()
-        with contextlib.suppress(EOFError):
-            if self.errors.poll():
-                return str(self.errors.recv())
-        code = self.process.exitcode
-        return None if code == 0 else f"ended without notice (exit code {code}), see {self.log}"
-
-
 class RunProcesses(AbstractContextManager["RunProcesses"]):
-    """Runs several cells at a time, each in a process of its own: one that is killed takes no other with it."""
+    """Runs several cells at a time, each in a process of its own."""
 
     shows = False
 
     def __init__(self, jobs: int) -> None:
         self.slots = jobs
-        self._running: list[RunProcess] = []
+        self._running: dict[Future[None], tuple[Cell, Path, ProcessPoolExecutor]] = {}
+        self._others = {*multiprocessing.active_children()}
         # Where they can, processes are forked from one that has imported torch and started no threads.
         known = multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context("forkserver" if "forkserver" in known else "spawn")
@@ -92,51 +74,60 @@ class RunProcesses(AbstractContextManager["RunProcesses"]):
         # Rows wait for sentence models: while there are fewer of these than slots, they share all cores.
         first = len({grid.layout.model_seed(seed) for seed in grid.seeds})
         models = min(self.slots, first) if cell.row is None else self.slots
-        log = log_of(grid, cell)
-        receiver, sender = self._context.Pipe(duplex=False)
-        arguments = (CellAddress.of(grid, cell), str(log), max(1, (os.cpu_count() or 1) // models), sender)
-        process = self._context.Process(target=run_in_process, args=arguments, name=cell.key)
-        process.start()
-        sender.close()
-        self._running.append(RunProcess(cell, process, receiver, log))
+        log, threads = grid.log(cell), max(1, available_workers() // models)
+        executor = ProcessPoolExecutor(1, mp_context=self._context, initializer=_follow_parent)
+        future = executor.submit(run_in_process, CellAddress.of(grid, cell), log, threads)
+        self._running[future] = cell, log, executor
 
     def ended(self, seconds: float) -> list[tuple[Cell, str | None]]:
         """Wait for at most some seconds; return the cells whose processes ended, each with its error."""
-        over = wait([run.process.sentinel for run in self._running], timeout=seconds)
-        done = [run for run in self._running if run.process.sentinel in over]
-        self._running = [run for run in self._running if run not in done]
-        return [(run.cell, run.error()) for run in done]
+        done, _ = wait(self._running, timeout=seconds, return_when=FIRST_COMPLETED)
+        return [self._end(future) for future in done]
+
+    def _end(self, future: Future[None]) -> tuple[Cell, str | None]:
+        cell, log, executor = self._running.pop(future)
+        executor.shutdown()
+        fault = future.exception()
+        if isinstance(fault, BrokenProcessPool):
+            return cell, f"ended without notice, perhaps because memory ran out: see {log}"
+        return cell, None if fault is None else str(fault)
 
     def __exit__(self, *_: object) -> None:
         """Ask all processes to stop, which saves their state, and wait for them."""
-        for run in self._running:
-            run.process.terminate()
-        for run in self._running:
-            run.process.join()
+        for process in {*multiprocessing.active_children()} - self._others:
+            process.terminate()
+        for _, _, executor in self._running.values():
+            executor.shutdown()
 
 
-def run_in_process(address: CellAddress, log: str, threads: int, errors: Any) -> None:
-    """Run a cell in a process of its own, which ends when the one that started it does."""
-    if hasattr(os, "setpgid"):
-        os.setpgid(0, 0)  # Ctrl-C on the terminal is for the main process, which stops this one
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def run_in_process(address: CellAddress, log: Path, threads: int) -> None:
+    """Run a cell in a process that ends with it, if it is asked to."""
     try:
-        run_with_log(address, Path(log), threads)
+        run_elsewhere(address, log, threads)
     except interruption.Interrupted as stop:
-        sys.exit(stop.exit_code)
-    except Exception as fault:
-        errors.send(describe_fault(fault))
-        sys.exit(1)
+        os._exit(stop.exit_code)
 
 
-def run_with_log(address: CellAddress, log: Path, threads: int) -> None:
-    """Run a cell with some threads; what it prints goes to a log."""
+def run_elsewhere(address: CellAddress, log: Path, threads: int) -> None:
+    """Run a cell with some threads; what it prints goes to a log, which an error names, with the machine."""
     import torch
 
+    check_shared(Path(address.folder), "folder")
     keep_pages()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", threads)))
-    with progress.printing_to(log), interruption.caught():
-        run_cell(*address.open())
+    try:
+        with progress.printing_to(log), interruption.caught():
+            run_cell(*address.open())
+    except Exception as fault:
+        where = f"on the machine {socket.gethostname()}, output in {log}"
+        raise RunError(f"{where}: {describe_fault(fault)}") from None
+
+
+def _follow_parent() -> None:
+    """Let a process end when the one that started it does, and leave Ctrl-C on the terminal to that one."""
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:

@@ -1,6 +1,7 @@
 """One cell of a grid: its state, its failed attempts, and how it is trained and measured."""
 
 import shlex
+import shutil
 import traceback
 from dataclasses import replace
 from enum import StrEnum
@@ -15,7 +16,7 @@ from docaps.errors import DocapsError, RunError
 from docaps.experiments.grid import Cell, Grid
 from docaps.experiments.measure import measure, relative_speed, watch_bleu, watch_choices
 from docaps.experiments.minicorpus import provide_corpora, read_labels
-from docaps.files import read_json, write_json
+from docaps.files import read_json, replacing, write_json
 from docaps.runs.card import write_card
 from docaps.runs.directory import now
 from docaps.training.objective import Probe
@@ -61,8 +62,12 @@ def read_attempts(grid: Grid, cell: Cell) -> list[dict[str, str]]:
 
 
 def note_attempt(grid: Grid, cell: Cell, error: str) -> None:
-    """Record an attempt that failed."""
+    """Record an attempt that failed, and copy its log to the run."""
     write_json(grid.attempts(cell), [*read_attempts(grid, cell), {"at": now(), "error": error}])
+    log, run = grid.log(cell), grid.run(cell)
+    if log.exists() and run.description.exists():
+        with replacing(run.failure) as copy:
+            shutil.copyfile(log, copy)
     progress.say(f"{cell.key}: failed: {error}")
 
 
@@ -80,6 +85,7 @@ def run_cell(grid: Grid, cell: Cell) -> None:
         if not grid.is_done(cell):
             progress.say(f"{cell.key}: started")
             train_and_measure(grid, cell, provide_corpora(replace(grid, seeds=(cell.seed,)))[cell.seed])
+            grid.run(cell).failure.unlink(missing_ok=True)
 
 
 def describe_fault(fault: BaseException) -> str:

@@ -18,6 +18,7 @@ endpoints/          `docaps endpoints`: PART/ with translations, scores and coun
                     SET.items.json, answers to contrastive items; STEP.checkpoint.json
 held-out/dev/       translations, counts and, with each history, likelihoods of the documents of the development part
 MODEL_CARD.md       a summary for readers
+failed.log          what the run of a grid printed whose last attempt failed
 """
 
 import contextlib
@@ -63,6 +64,7 @@ _TEXT_FILES = (
 )
 RUN_FILES = (
     *("run.json", "metrics.jsonl", "model.safetensors", "MODEL_CARD.md", "precision.json", "ranges.safetensors"),
+    "failed.log",
     *("diagnosis.json", "results.json", "counts.json", *TRAINING_FILES, "tensorboard/events.out.tfevents.*"),
     *(f"contrast/*.{history}.json" for history in ("own", "none", "shuffled")),
     *("checkpoints/step-*.safetensors", *(f"text/{name}" for name in _TEXT_FILES)),
@@ -107,6 +109,7 @@ class Run:
     held_out_dev = PathInside("held-out/dev")
     likelihoods = PathInside("held-out/dev/likelihoods.json")
     card = PathInside("MODEL_CARD.md")
+    failure = PathInside("failed.log")
 
     tensorboard = PathInside("tensorboard")
     checkpoints = PathInside("checkpoints")

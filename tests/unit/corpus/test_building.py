@@ -1,5 +1,8 @@
 """The store holds the codec's encoding of each sentence, for every kind of subwords and any number of processes."""
 
+import pickle
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +10,7 @@ import numpy as np
 import pytest
 
 from docaps.config import PreparationSettings
-from docaps.corpus import numbering
+from docaps.corpus import building, numbering
 from docaps.corpus.documents import ParallelDocument
 from docaps.corpus.formats import write_parallel
 from docaps.corpus.minidocs import generate_documents
@@ -33,6 +36,13 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> CorpusFiles:
     return CorpusFiles(parts)
 
 
+@pytest.fixture(scope="module")
+def alone(inputs: CorpusFiles, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the hash of the corpus that one process makes."""
+    out = tmp_path_factory.mktemp("alone") / "store"
+    return prepare(inputs, PreparationSettings(merges=300), out, workers=1)[0].hash
+
+
 def sentences(inputs: CorpusFiles, name: str, side: int) -> list[str]:
     return [line for line in inputs.parts[name][side].read_text().splitlines() if line != "<d>"]
 
@@ -51,12 +61,40 @@ def test_ids_are_those_of_the_codec(inputs: CorpusFiles, tmp_path: Path, kind: s
 
 
 def test_several_processes_make_the_same_corpus(
-    inputs: CorpusFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    inputs: CorpusFiles, alone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "alone", workers=1)
-    monkeypatch.setattr(numbering, "CHUNK_SENTENCES", 50)
+    for module, name in ((numbering, "CHUNK_SENTENCES"), (building, "CHUNK_SENTENCES"), (numbering, "CHUNK_FORMS")):
+        monkeypatch.setattr(module, name, 50)
     together, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "together", workers=2)
-    assert together.hash == alone.hash
+    assert together.hash == alone
+
+
+class Workers:
+    """Does what it is given here, and notes what that is and on how many words or sentences."""
+
+    def __init__(self) -> None:
+        self.done: dict[str, list[int]] = defaultdict(list)
+
+    def map(self, work: Any, tasks: Iterable[Any]) -> Iterator[Any]:
+        for task in tasks:
+            self.done[work.func.__name__].append(len(task[0] if isinstance(task, tuple) else task))
+            yield pickle.loads(pickle.dumps(work))(task)
+
+
+def test_workers_tokenise_truecase_split_and_encode(
+    inputs: CorpusFiles, alone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((numbering, "CHUNK_SENTENCES"), (building, "CHUNK_SENTENCES"), (numbering, "CHUNK_FORMS")):
+        monkeypatch.setattr(module, name, 50)
+    workers = Workers()
+    together, _ = prepare(inputs, PreparationSettings(merges=300), tmp_path / "together", workers=workers)
+    assert together.hash == alone
+    pairs = sum(len(sentences(inputs, name, 0)) for name in inputs.parts)
+    done = {name: sum(sizes) for name, sizes in workers.done.items()}
+    assert (done["number_chunk"], done["truecase_chunk"], done["expand"]) == (pairs, 2 * pairs, 2 * pairs)
+    assert done["_truecase_some"] > 50
+    assert done["_spell_some"] > 50
+    assert max(max(workers.done[name]) for name in ("expand", "_truecase_some", "_spell_some")) == 50
 
 
 def test_extra_pairs_are_included_on_request_as_documents_of_one_sentence(inputs: CorpusFiles, tmp_path: Path) -> None:

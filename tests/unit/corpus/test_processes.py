@@ -1,14 +1,19 @@
 """Several processes: results in order, few items ahead, and none started for little work."""
 
+import os
 import signal
+import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from multiprocessing import active_children
+from pathlib import Path
 
 import pytest
 
 from docaps.corpus import processes
 from docaps.corpus.processes import WorkerPool, available_workers
+from docaps.errors import DocapsError
 
 
 def square(number: int) -> int:
@@ -17,7 +22,21 @@ def square(number: int) -> int:
     return number**2
 
 
-def test_results_come_in_order_and_few_items_are_held() -> None:
+class Counted:
+    """Adds 1, and counts in files how often it is unpickled."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, number: int) -> int:
+        return number + 1
+
+    def __setstate__(self, state: dict[str, Path]) -> None:
+        self.__dict__ |= state
+        tempfile.mkstemp(dir=self.folder)
+
+
+def test_results_come_in_order_and_few_items_are_held(tmp_path: Path) -> None:
     taken: list[int] = []
 
     def numbers() -> Iterator[int]:
@@ -30,7 +49,8 @@ def test_results_come_in_order_and_few_items_are_held() -> None:
         assert next(results) == 0
         assert len(taken) <= 6
         assert list(results) == [number**2 for number in range(1, 40)]
-        assert list(crew.map(square, range(9))) == [number**2 for number in range(9)]
+        assert list(crew.map(Counted(tmp_path), range(9))) == [*range(1, 10)]
+        assert 1 <= len(list(tmp_path.iterdir())) <= 2  # each process unpickles the function once
         assert len(active_children()) == 2
     assert active_children() == []
 
@@ -72,6 +92,31 @@ def test_workers_do_not_hear_ctrl_c_but_this_process_does() -> None:
 
 def hears(_: int) -> bool:
     return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def die(times: int, task: tuple[int, Path]) -> int:
+    """Kill this process the first `times` times that the third task is done."""
+    number, folder = task
+    if number == 2 and len(list(folder.iterdir())) < times:
+        tempfile.mkstemp(dir=folder)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_what_a_killed_process_did_is_done_again(tmp_path: Path) -> None:
+    with WorkerPool(1, inline=0) as crew:
+        assert list(crew.map(partial(die, 1), ((number, tmp_path) for number in range(6)))) == [*range(6)]
+    assert len(list(tmp_path.iterdir())) == 1
+    assert active_children() == []
+
+
+@pytest.mark.stress
+def test_processes_that_are_killed_again_and_again_are_reported(tmp_path: Path) -> None:
+    killed = pytest.raises(DocapsError, match="processes that translated were killed 4 times, perhaps because memory")
+    with killed, WorkerPool(1, inline=0, purpose="translated") as crew:
+        list(crew.map(partial(die, 1000), [(2, tmp_path)]))
+    assert len(list(tmp_path.iterdir())) == 4
+    assert active_children() == []
 
 
 def test_there_is_at_least_one_processor() -> None:

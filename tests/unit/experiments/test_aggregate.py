@@ -116,6 +116,13 @@ def test_the_whole_table_and_a_point_of_each_figure_are_made(copy: Path) -> None
     assert [model["seed"] for model in found["sentence_models"]] == [1, 2]
 
 
+def test_a_slow_command_does_not_write_the_table_of_older_numbers(copy: Path) -> None:
+    old = aggregate_grid(toy(copy))
+    write_json(copy / "table2.json", {**old, "title": "The numbers of another command"})
+    assert "The numbers of another command" in write_table(copy, old)
+    assert "The numbers of another command" in (copy / "table2.md").read_text(encoding="utf-8")
+
+
 def test_unfinished_runs_are_listed(copy: Path) -> None:
     (copy / "seed-1" / "san" / "results.json").unlink()
     (copy / "seed-1.bak").mkdir()

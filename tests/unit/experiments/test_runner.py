@@ -4,6 +4,7 @@ import errno
 import shutil
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.unit.experiments.toy_grid import ROWS, dates, read, toy, work
 
 from docaps import files
 from docaps.config import load_recipe, recipe_path
+from docaps.errors import RunError
 from docaps.evaluation import DRAWS, SEED
 from docaps.evaluation.intervals import score_interval
 from docaps.experiments import runner
@@ -125,17 +127,17 @@ def test_a_cell_that_another_process_runs_is_waited_for_and_not_run_again(
     assert state_of(grid, cell) is CellState.DONE
 
 
-def test_a_lock_is_no_link_and_nobody_has_one_where_the_system_has_none(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_no_run_is_begun(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cell = Cell(1, LAYOUTS["table2"].rows["san"])
     grid, path = toy(copy), copy / "locks" / f"{cell.key}.lock"
     precious = copy / "precious.txt"
     precious.write_text("mine", encoding="utf-8")
     path.unlink(missing_ok=True)
     path.symlink_to(precious)
-    with grid.lock(cell.key):
-        assert not grid.is_running(cell)
+    refused = partial(pytest.raises, RunError, match=r"san\.lock: cannot be locked, so that two processes might train")
+    with refused():  # a link is no lock
+        run_cell(grid, cell)
+    assert not grid.is_running(cell)
     assert precious.read_text(encoding="utf-8") == "mine"
     path.unlink()
 
@@ -143,5 +145,6 @@ def test_a_lock_is_no_link_and_nobody_has_one_where_the_system_has_none(
         raise OSError(errno.ENOSYS, "no locks")
 
     monkeypatch.setattr(files, "lock_descriptor", refuse)
-    with grid.lock(cell.key):
-        assert not grid.is_running(cell)
+    assert not grid.is_running(cell)
+    with refused():
+        run_cell(grid, cell)
