@@ -50,10 +50,18 @@ class Service:
         for worker in self.workers.values():
             worker.stop()
 
-    async def accept(self, request: TranslationRequest, start: float, *, promptly: bool = False) -> PendingTranslation:
+    async def accept(
+        self,
+        request: TranslationRequest,
+        start: float,
+        *,
+        promptly: bool = False,
+        context_only: frozenset[int] = frozenset(),
+    ) -> PendingTranslation:
         """Check a request against the limits and queue it; its time counts from `start` on the monotonic clock.
 
-        With `promptly`, each sentence is delivered as soon as it is finished, else all of them together.
+        With `promptly`, each sentence is delivered as soon as it is finished, else all of them together. The sentences
+        numbered in `context_only` are not translated.
         """
         worker = self._find_worker(request.model)
         self._check(request)
@@ -68,11 +76,19 @@ class Service:
         arrived: asyncio.Queue[PartialResult] = asyncio.Queue()
         deliver = partial(_deliver, asyncio.get_running_loop(), arrived)
         queued = QueuedRequest(
-            sources, tuple(request.history), settings, deliver, promptly, control, self.limits.routing
+            sources,
+            tuple(request.history),
+            settings,
+            deliver,
+            promptly,
+            control,
+            self.limits.routing,
+            context_only=context_only,
         )
         if sources and not worker.queue.put(queued, self.limits.queue):
             raise HttpError(429, "the queue is full", headers={"Retry-After": str(worker.delay)})
-        self.metrics.count_characters(worker.name, sum(map(len, sources)))
+        translated = sum(len(one) for number, one in enumerate(sources) if number not in context_only)
+        self.metrics.count_characters(worker.name, translated)
         deadline = start + self.limits.seconds
         return PendingTranslation(request, worker.name, sources, paragraphs, queued, arrived, deadline)
 
