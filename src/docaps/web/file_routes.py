@@ -23,7 +23,7 @@ from docaps.web.file_translation import FileTranslator
 from docaps.web.forms import describe_body, parse, read_upload
 from docaps.web.http_errors import HttpError, describe_errors
 from docaps.web.language_pairs import LanguagePairs
-from docaps.web.schemas import WARNING, Text, to_json
+from docaps.web.schemas import NOTES, WARNING, Text, to_json
 from docaps.web.service import read_terms
 
 REFUSALS = describe_errors(400, 401, 403, 404, 421)
@@ -87,9 +87,7 @@ class FileState(BaseModel):
     seconds_left: int | None = None
     result_name: str | None = Field(None, description="What to call the translation.")
     warning: str | None = Field(None, description=WARNING)
-    notes: list[str] | None = Field(
-        None, description="What is not as it should be, such as cues that are too long to be read, with their lines."
-    )
+    notes: list[str] | None = Field(None, description=NOTES)
     missing_terms: int = Field(0, description="How many terms of the glossary could not be written.")
     error: str | None = Field(None, description="Why the file cannot be translated.")
 

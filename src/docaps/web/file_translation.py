@@ -27,7 +27,7 @@ from docaps.web.model_worker import RequestError
 from docaps.web.schemas import ModelCard, SentenceTranslation, TranslationRequest
 from docaps.web.service import Service
 from docaps.web.streaming import TIMED_OUT, PendingTranslation
-from docaps.web.text_translation import as_alignment
+from docaps.web.text_translation import as_alignment, count_missing
 
 LOG = logging.getLogger("docaps.web")
 AT_A_TIME = 4
@@ -136,7 +136,7 @@ class FileTranslator:
                     if sentence is not None:
                         file.translated += len(found) not in document.context_only
                         found.append(sentence)
-                        file.missing_terms += sum(term.state == "missing" for term in sentence.terms or ())
+                        file.missing_terms += count_missing(sentence)
                     if file not in self.store:
                         raise HttpError(404, "the file was deleted")
             finally:

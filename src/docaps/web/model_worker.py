@@ -101,7 +101,8 @@ class ModelWorker:
             return
         self._translate(batch)
         seconds, count = time.monotonic() - start, sum(map(len, batch.values()))
-        self._metrics.count_batch(self.name, count, seconds)
+        read = sum(len(one.context_only.intersection(numbers)) for one, numbers in batch.items())
+        self._metrics.count_batch(self.name, count - read, seconds)
         self._speed = self.queue.workers * count / max(seconds, 1e-3)
 
     def _translate(self, batch: RequestBatch) -> None:

@@ -59,6 +59,7 @@ RequestGlossary = Annotated[
 ]
 RoutingMap = list[list[list[float | None]]]
 WARNING = "If the document is far from what the model was trained on: how many of its words are rare or unknown."
+NOTES = "What is not as it should be, such as cues that are too long to be read, with their lines."
 REQUEST_EXAMPLE: dict[str, JsonValue] = {
     "sentences": ["It was surrounded by a high wall."],
     "history": ["David stopped in front of a famous church."],

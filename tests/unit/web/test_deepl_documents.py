@@ -55,6 +55,20 @@ def test_a_bad_document_has_an_error(client: deepl.DeepLClient) -> None:
         client.translate_document_download(handle, io.BytesIO())
 
 
+def test_doubts_are_part_of_the_status(client: deepl.DeepLClient, served: Served) -> None:
+    glossary = client.create_glossary("one", "EN", "DE", {"zebras": "漢字"})
+    content = "1\n00:00:01,000 --> 00:00:01,100\nGrazing zebras never hesitate. It was old.\n"
+    handle = client.translate_document_upload(
+        content, target_lang="DE", source_lang="EN", filename="a.srt", glossary=glossary
+    )
+    assert finished(client, handle).done
+    client.delete_glossary(glossary)
+    state = served.post({"document_key": handle.document_key}, f"/v2/document/{handle.document_id}").json()
+    assert state["warning"] == "43% of the words are rare or unknown to this model (3 of 7); see its card"
+    assert state["missing_terms"] == 1
+    assert "more than 17 characters per second" in state["notes"][0]
+
+
 def test_the_name_of_a_stream_tells_its_format(client: deepl.DeepLClient) -> None:
     given = {"filename": "../a.yaml"}
     content = io.BytesIO(b"a: It ran.\n")

@@ -97,6 +97,25 @@ def test_glossaries_are_used(client: deepl.DeepLClient, asked: list[TranslationR
         client.translate_text(text, source_lang="EN", target_lang="DE", glossary=one)
 
 
+def test_doubts_are_said_beside_what_the_client_reads(client: deepl.DeepLClient, served: Served) -> None:
+    far = "Grazing zebras never hesitate. It was old."
+    found = post(served, {"text": ["It was old.", far]}).json()
+    assert found["warning"] == "30% of the words are rare or unknown to this model (3 of 10); see its card"
+    confidences = [[one["rare_words"] for one in text["confidence"]] for text in found["translations"]]
+    assert confidences == [[0], [3, 0]]
+    near = post(served, {"text": "It was old."}).json()
+    assert "warning" not in near
+    assert "missing_terms" not in near["translations"][0]
+    glossary = client.create_glossary("one", "EN", "DE", {"it": "漢字"})
+    asked = {"text": far, "source_lang": "EN", "glossary_id": glossary.glossary_id}
+    assert post(served, asked).json()["translations"][0]["missing_terms"] == 1
+    client.delete_glossary(glossary)
+    assert (
+        client.translate_text(far, target_lang="DE").text
+        == post(served, {"text": far}).json()["translations"][0]["text"]
+    )
+
+
 def test_formality_is_refused_or_preferred(client: deepl.DeepLClient, asked: list[TranslationRequest]) -> None:
     assert not any(one.supports_formality for one in client.get_target_languages())
     for wish in ("default", "prefer_more", "prefer_less"):

@@ -140,9 +140,7 @@ def test_only_what_has_no_translation_is_translated(served: Served) -> None:
     assert (done["status"], done["sentences"], "error" in done) == ("done", 0, False)
 
 
-def test_files_are_read_with_the_target_language_of_the_model(
-    tiny_demo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_read_with_the_target_language_of_the_model(tiny_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     describe = service._describe_model
 
     def into_french(*given: Any, **options: Any) -> ModelCard:
