@@ -154,10 +154,11 @@ class FileRoutes:
         """Upload a file to be translated in the background; its format is told by its content and name."""
         async with receive_form(request, self.store) as (upload, fields):
             asked = parse(FileOptions, fields)
+            card = self.pairs.card(asked.model)
             if asked.glossary:
                 # In a thread: a large glossary must not block other requests.
-                await asyncio.to_thread(read_terms, asked.glossary, self.translator.service.limits)
-            card = self.pairs.card(asked.model)
+                limits, codes = self.translator.service.limits, (card.source_language, card.target_language)
+                await asyncio.to_thread(read_terms, asked.glossary, limits, source=codes[0], target=codes[1])
             file = upload.finish(FileRequest(card.name, options=asked.fields, choices=asked.choices), name=asked.name)
         self.translator.begin(file)
         return Response(to_json(describe_file(file)), 202, media_type=JSON_TYPE)

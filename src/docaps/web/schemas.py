@@ -96,7 +96,7 @@ class TranslationRequest(BaseModel):
     glossary: RequestGlossary | None = Field(
         None,
         description="Terms that the translation must keep to: a list of pairs `[source, target]`, where either may be "
-        "a list of forms, or tab-separated text as in a glossary file.",
+        "a list of forms, or the text of a glossary file: tab-separated, or TBX.",
         examples=[[["wall", "Mauer"], [["church", "churches"], ["Kirche", "Kirchen"]]]],
     )
     formality: Literal["formal", "informal"] | None = Field(

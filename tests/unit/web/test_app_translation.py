@@ -23,16 +23,24 @@ def document(tiny_demo: Path) -> Any:
     return docaps.load(models(tiny_demo)[0])
 
 
+TBX = """<martif><text><body>
+<termEntry><langSet xml:lang="en"><tig><term>church</term></tig></langSet>
+<langSet xml:lang="de"><tig><term>Kirche</term></tig></langSet></termEntry>
+<termEntry><langSet xml:lang="en"><tig><term>film</term></tig><tig><term>films</term></tig></langSet>
+<langSet xml:lang="de"><tig><term>Film</term></tig><tig><term>Filme</term></tig></langSet></termEntry>
+</body></text></martif>"""
+
+
 def translations(answer: Any) -> list[str]:
     return [one["translation"] for one in answer["translations"]]
 
 
 @pytest.mark.filterwarnings("ignore:.*could not be written|.*was forced")
 def test_a_glossary_is_kept_to_in_any_of_its_forms(served: Served, document: Any) -> None:
-    """As pairs, with lists of forms, and as text; requests with different ones share the service."""
+    """As pairs, with lists of forms, and as text of either kind; requests with different ones share the service."""
     pairs = [["church", "Kirche"], [["film", "films"], ["Film", "Filme"]]]
     expected = document.translate(STORY, glossary=[tuple(pair) for pair in pairs])
-    for glossary in (pairs, "church\tKirche\nfilm|films\tFilm\tFilme"):
+    for glossary in (pairs, "church\tKirche\nfilm|films\tFilm\tFilme", TBX):
         body = served.post({"sentences": STORY, "glossary": glossary}).json()
         assert translations(body) == expected.texts
         uses = [use for one in body["translations"] for use in one.get("terms", [])]

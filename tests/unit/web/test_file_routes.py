@@ -87,6 +87,8 @@ def test_a_file_keeps_to_a_glossary(served: Served) -> None:
     long = "".join(f"word{number}\t{'x' * 80}\n" for number in range(1000)) + terms
     state = finish(served, send(served, "<d>\nIt was old.\n", glossary=long))
     assert served.get(f"/v1/files/{state['id']}/result").text == f"<d>\n{expected}\n"
+    foreign = send(served, "It was old.", glossary="<martif></martif>")
+    assert (foreign.status_code, "no concept has terms in both en and de" in foreign.text) == (422, True)
     bad = send(served, "It was old.", glossary="a\tb\nc")
     assert (bad.status_code, "line 2" in bad.text) == (422, True)
     state = finish(served, send(served, "It was old.", formality="formal"))
