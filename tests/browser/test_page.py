@@ -46,7 +46,9 @@ def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
     """Open the page with given browser settings; fail at the end on console errors and external requests."""
     contexts, requests = [], []
 
-    def open_with(path: str = "/", *, prepared: Callable[[], None] = lambda: None, **settings: Any) -> Any:
+    def open_with(
+        path: str = "/", *, url: str = url, prepared: Callable[[], None] = lambda: None, **settings: Any
+    ) -> Any:
         prepared()
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **settings})
         context.set_default_timeout(60_000)
@@ -55,7 +57,7 @@ def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
         page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
-        page.on("request", lambda request: requests.append(request.url))
+        page.on("request", lambda request: requests.append((request.url, url)))
         page.goto(f"{url}{path}")
         if path == "/":
             finished(page)
@@ -65,7 +67,7 @@ def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
     for context in contexts:
         context.close()
     assert complaints == []
-    assert [one for one in requests if not one.startswith((url, "blob:", "data:"))] == []
+    assert [one for one, own in requests if not one.startswith((own, "blob:", "data:"))] == []
 
 
 def finished(page: Any) -> None:
@@ -254,6 +256,21 @@ def test_strings_are_translated_again_if_asked(open_page: Any) -> None:
     page.get_by_label("Translate again what has a translation").check()
     page.locator("#chooser").set_input_files(files)
     page.get_by_text("a.po is translated: 2 sentences.").wait_for()
+
+
+def test_the_form_of_address_is_chosen(open_page: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    from tests.unit.web.serving import model_with_tags, serving
+
+    with serving([model_with_tags(tmp_path_factory.mktemp("tags"))]) as running:
+        page = open_page(url=running.url)
+        found = []
+        for label, formality in (("as the model chooses", None), ("formal", "formal")):
+            page.get_by_label("Address").select_option(label)
+            translate(page, "It was old.")
+            found.append(page.locator("tr.sentence .text").first.inner_text())
+            (own,) = running.post({"text": "It was old.", "formality": formality}).json()["translations"]
+            assert found[-1] == own["translation"]
+        assert found[0] != found[1]
 
 
 def test_doubts_are_shown(open_page: Any) -> None:

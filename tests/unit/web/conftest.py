@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.unit.web.serving import TOKEN, Served, gated, models, serving
+from tests.unit.web.serving import TOKEN, Served, gated, model_with_tags, models, serving
 
 from docaps.web.schemas import Limits
 
@@ -26,6 +26,13 @@ def strict(tiny_demo: Path) -> Iterator[Served]:
     """A service with small limits and a token."""
     limits = Limits(body=1000, sentences=4, characters=30, beam=3, queue=6, routing=20, terms=2, term=10, seconds=30.0)
     with serving(models(tiny_demo)[:1], limits, token=TOKEN) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def with_tags(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service whose model can choose the form of address."""
+    with serving([model_with_tags(tmp_path_factory.mktemp("tags"))]) as running:
         yield running
 
 

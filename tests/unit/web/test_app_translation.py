@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tests.unit.web.serving import Served, models
 
 import docaps
+from docaps.corpus.documents import Document
+from docaps.translation.translator import Control, Translator
 from docaps.web.client import Client
 from docaps.web.request_queue import RequestSettings
 from docaps.web.service import Service
@@ -23,6 +25,7 @@ def document(tiny_demo: Path) -> Any:
     return docaps.load(models(tiny_demo)[0])
 
 
+ADDRESSES = ("the dog came here", "it was old")
 TBX = """<martif><text><body>
 <termEntry><langSet xml:lang="en"><tig><term>church</term></tig></langSet>
 <langSet xml:lang="de"><tig><term>Kirche</term></tig></langSet></termEntry>
@@ -53,6 +56,21 @@ def test_a_glossary_is_kept_to_in_any_of_its_forms(served: Served, document: Any
 
 def test_models_say_whether_requests_may_name_a_formality(served: Served) -> None:
     assert [one["formality"] for one in served.get("/v1/models").json()["models"]] == [False, False]
+
+
+def test_the_form_of_address_is_chosen(with_tags: Served) -> None:
+    (card,) = with_tags.get("/v1/models").json()["models"]
+    assert card["formality"] is True
+    trained = next(iter(with_tags.service.workers.values())).trained
+    scores = []
+    for formality in (None, "formal", "informal"):
+        translator = Translator(trained, control=Control(formality=formality), warn=lambda _: None)
+        ((_, expected),) = translator.stream([Document(ADDRESSES)])
+        found = with_tags.post({"sentences": ADDRESSES, "formality": formality}).json()["translations"]
+        assert [one["translation"] for one in found] == [one.text for one in expected]
+        assert [one["score"] for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
+        scores.append(round(found[0]["score"], 3))
+    assert len(set(scores)) == 3
 
 
 def test_words_are_aligned_whatever_else_is_translated(served: Served) -> None:

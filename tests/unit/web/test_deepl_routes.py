@@ -129,6 +129,16 @@ def test_formality_is_refused_or_preferred(client: deepl.DeepLClient, asked: lis
     assert asked[-1].formality == "informal"
 
 
+def test_formality_is_chosen(with_tags: Served) -> None:
+    client = deepl.DeepLClient("any", server_url=with_tags.url)
+    assert [one.supports_formality for one in client.get_target_languages()] == [True]
+    for wish, formality in (("more", "formal"), ("prefer_more", "formal"), ("less", "informal"), ("default", None)):
+        found = client.translate_text("it was old", target_lang="DE", formality=wish).text
+        (own,) = with_tags.post({"sentences": ["it was old"], "formality": formality}).json()["translations"]
+        (raw,) = post(with_tags, {"text": "it was old", "formality": wish}).json()["translations"]
+        assert (found, raw["confidence"]) == (own["translation"], [own["confidence"]])
+
+
 def test_languages_and_regions(client: deepl.DeepLClient, served: Served) -> None:
     assert [(one.code, one.name) for one in client.get_source_languages()] == [("EN", "English")]
     assert [(one.code, one.name) for one in client.get_target_languages()] == [("DE", "German")]

@@ -96,6 +96,16 @@ def test_a_file_keeps_to_a_glossary(served: Served) -> None:
     assert send(served, "It was old.", formality="more").status_code == 422
 
 
+def test_the_form_of_address_of_a_file_is_chosen(with_tags: Served) -> None:
+    found = []
+    for formality in ({}, {"formality": "formal"}):
+        state = finish(with_tags, send(with_tags, "<d>\nit was old\n", **formality))
+        found.append(with_tags.get(f"/v1/files/{state['id']}/result").text)
+        (own,) = with_tags.post({"sentences": ["it was old"], **formality}).json()["translations"]
+        assert found[-1] == f"<d>\n{own['translation']}\n"
+    assert found[0] != found[1]
+
+
 def test_the_encoding_of_subtitles_is_chosen(served: Served) -> None:
     content = "1\n00:00:01,000 --> 00:00:02,000\nThe caf\xe9 was old.\n".encode("latin-1")
     state = finish(served, send(served, content, "a.srt"))
