@@ -34,6 +34,8 @@ AT_A_TIME = 4
 """Files that are held in memory and translated at the same time."""
 PART = 500
 """Sentences that are queued at once."""
+PART_CHARACTERS = 200_000
+"""Characters of them, but for a longer sentence."""
 MOST_SENTENCES = 100_000
 LONGEST = 3600.0
 """Seconds for the translation of a file."""
@@ -123,8 +125,8 @@ class FileTranslator:
         found: list[SentenceTranslation] = []
         options = {**asked.options, "alignment": any(document.marks)}
         limit = self.service.limits.sentences
-        for start in range(0, len(document.sentences), min(PART, limit)):
-            part = document.sentences[start : start + min(PART, limit)]
+        for start, end in _parts(document.sentences, min(PART, limit)):
+            part = document.sentences[start:end]
             context = frozenset(one for one in range(len(part)) if start + one in document.context_only)
             if len(context) == len(part):
                 found += [SentenceTranslation(source=one, translation="", score=0, log_probability=0) for one in part]
@@ -164,6 +166,18 @@ class FileTranslator:
                 if error.status_code != 429:
                     raise
                 await asyncio.sleep(float((error.headers or {}).get("Retry-After", 1)))
+
+
+def _parts(sentences: Sequence[str], most: int) -> Iterator[tuple[int, int]]:
+    """Yield where each part begins and ends: it has at most so many sentences, and no more text than a part may."""
+    start = characters = 0
+    for number, sentence in enumerate(sentences):
+        characters += len(sentence)
+        if number > start and (number - start == most or characters > PART_CHARACTERS):
+            yield start, number
+            start, characters = number, len(sentence)
+    if start < len(sentences):
+        yield start, len(sentences)
 
 
 def _to_translate(document: Document) -> Iterator[str]:

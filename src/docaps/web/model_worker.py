@@ -10,12 +10,14 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, islice
 
 import torch
 
 from docaps.errors import DocapsError
 from docaps.translation.ordering import EncodedDocument, HistorySentence
+from docaps.translation.routing_traces import count_numbers
 from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 from docaps.web.batcher import Batcher, RequestBatch
@@ -56,6 +58,11 @@ class ModelWorker:
         """Start the threads."""
         for thread in self._threads:
             thread.start()
+
+    @cached_property
+    def routing_numbers(self) -> int:
+        """How many numbers the routing has for each word of the history."""
+        return count_numbers(self.trained)
 
     @property
     def alive(self) -> bool:

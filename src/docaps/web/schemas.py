@@ -24,11 +24,12 @@ class Limits:
     characters: int = 5_000  # per sentence
     beam: int = 16  # width
     queue: int = 20_000  # sentences of all requests that wait for one model
-    routing: int = 5_000  # history words in the routing of all sentences of a request
+    routing: int = 200_000  # numbers in the routing of all sentences of a request
     seconds: float = 120.0  # per request, from its first byte to its last translation
     connections: int = 1_000  # open at the same time
     terms: int = 5_000  # in the glossary of a request
     term: int = 200  # characters of a form of a term
+    answer: int = 10_000_000  # characters of a response with n-best lists or alignments, estimated from its request
 
 
 def _check_text(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.unit.web.serving import TOKEN, Served, gated, model_with_tags, models, serving
+from tests.unit.web.serving import ROUTING_NUMBERS, TOKEN, Served, gated, model_with_tags, models, serving
 
 from docaps.web.schemas import Limits
 
@@ -24,7 +24,18 @@ def served(tiny_demo: Path) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def strict(tiny_demo: Path) -> Iterator[Served]:
     """A service with small limits and a token."""
-    limits = Limits(body=1000, sentences=4, characters=30, beam=3, queue=6, routing=20, terms=2, term=10, seconds=30.0)
+    limits = Limits(
+        body=1000,
+        sentences=4,
+        characters=30,
+        beam=3,
+        queue=6,
+        routing=20 * ROUTING_NUMBERS + 1,
+        terms=2,
+        term=10,
+        seconds=30.0,
+        answer=400,
+    )
     with serving(models(tiny_demo)[:1], limits, token=TOKEN) as running:
         yield running
 

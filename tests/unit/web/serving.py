@@ -24,6 +24,8 @@ from docaps.web.service import Service, load_service
 
 TOKEN = "open sesame"
 """The token of the fixture `strict`."""
+ROUTING_NUMBERS = 8
+"""Of each history word: in both tables, 2 rounds and 2 capsules."""
 POISON = "poison"
 """A sentence on which the models of the fixture `gate` fail."""
 

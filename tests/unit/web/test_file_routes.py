@@ -167,15 +167,25 @@ def test_files_are_read_with_the_target_language_of_the_model(tiny_demo: Path, m
     assert "<seg>Vieux.</seg>" in result
 
 
-def test_parts_see_the_sentences_before_them(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "value"), [("PART", 1), ("PART_CHARACTERS", 20)])
+def test_parts_see_the_sentences_before_them(
+    served: Served, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
     text = "\n".join(f"It was {word}." for word in ["old", "cold", "warm", "new"])
     whole = finish(served, send(served, text))
-    monkeypatch.setattr(file_translation, "PART", 1)
+    monkeypatch.setattr(file_translation, limit, value)
     parts = finish(served, send(served, text))
     both = [served.get(f"/v1/files/{state['id']}/result").text for state in (whole, parts)]
     assert both[0] == both[1]
     alone = finish(served, send(served, text, context="false"))
     assert alone["translated"] == 4
+
+
+def test_a_part_has_few_sentences_and_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_translation, "PART_CHARACTERS", 10)
+    sentences = ["aaaa", "aaaa", "aaaa", "a" * 30, "", "", "", "a", "a" * 10]
+    assert [*file_translation._parts(sentences, 3)] == [(0, 2), (2, 3), (3, 4), (4, 7), (7, 8), (8, 9)]
+    assert [*file_translation._parts([], 3)] == []
 
 
 @pytest.mark.parametrize(
