@@ -1,6 +1,7 @@
 """The client of DeepL uploads documents and downloads their translations."""
 
 import io
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,26 @@ def test_a_document_is_translated_once(client: deepl.DeepLClient, served: Served
         return False
 
     wait_until(gone)
+
+
+def test_a_document_is_translated_in_one_call(
+    client: deepl.DeepLClient, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As most users do, from file to file or from stream to stream; the client asks again after 5 seconds."""
+    monkeypatch.setattr(deepl.translator.time, "sleep", lambda _, wait=time.sleep: wait(0.01))
+    words = [one["translation"] for one in served.post({"text": STORY}).json()["translations"]]
+    expected = f"{words[0]} {words[1]}\n\n{words[2]}\n"
+    (tmp_path / "story.txt").write_text(STORY, encoding="utf-8")
+    out = tmp_path / "story.de.txt"
+    status = client.translate_document_from_filepath(tmp_path / "story.txt", out, target_lang="DE", source_lang="EN")
+    assert status.done
+    assert out.read_text(encoding="utf-8") == expected
+    with (tmp_path / "story.txt").open("rb") as source:
+        client.translate_document(source, output := io.BytesIO(), target_lang="DE")
+    assert output.getvalue().decode() == expected
+    (tmp_path / "story.txt").write_bytes(b"a\0b")
+    with pytest.raises(deepl.DocumentTranslationException, match=r"story\.txt"):
+        client.translate_document_from_filepath(tmp_path / "story.txt", out, target_lang="DE")
 
 
 def test_a_bad_document_has_an_error(client: deepl.DeepLClient) -> None:
