@@ -7,6 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -32,6 +33,8 @@ class Reporter:
 
 
 REPORTER = Reporter()
+LISTENER: ContextVar[list[str] | None] = ContextVar("listener", default=None)
+"""Where messages of a thread or task go instead."""
 
 
 @dataclass
@@ -144,7 +147,24 @@ def in_words(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+@contextlib.contextmanager
+def listening() -> Iterator[list[str]]:
+    """Collect what is said in the block, one line each, instead of printing it; other threads and tasks print theirs.
+
+    In a generator this must not be around a `yield`.
+    """
+    heard: list[str] = []
+    token = LISTENER.set(heard)
+    try:
+        yield heard
+    finally:
+        LISTENER.reset(token)
+
+
 def say(message: str) -> None:
     """Print a message on stderr."""
-    if REPORTER.enabled:
+    heard = LISTENER.get()
+    if heard is not None:
+        heard.append(printable(message, one_line=True))
+    elif REPORTER.enabled:
         REPORTER.console.print(printable(message), highlight=False, markup=False, soft_wrap=True)

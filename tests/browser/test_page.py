@@ -8,11 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-pytest.importorskip("fastapi", reason="fastapi is not installed (docaps[serve])")
 sys.path.append(str(Path(__file__).parents[1] / "unit" / "web"))
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +46,9 @@ def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
     """Open the page with given browser settings; fail at the end on console errors and external requests."""
     contexts, requests = [], []
 
-    def open_with(path: str = "/", *, prepared: Callable[[], None] = lambda: None, **settings: Any) -> Any:
+    def open_with(
+        path: str = "/", *, url: str = url, prepared: Callable[[], None] = lambda: None, **settings: Any
+    ) -> Any:
         prepared()
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **settings})
         context.set_default_timeout(60_000)
@@ -57,7 +57,7 @@ def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
         page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
-        page.on("request", lambda request: requests.append(request.url))
+        page.on("request", lambda request: requests.append((request.url, url)))
         page.goto(f"{url}{path}")
         if path == "/":
             finished(page)
@@ -67,7 +67,7 @@ def open_page(browser: Any, url: str, complaints: list[str]) -> Iterator[Any]:
     for context in contexts:
         context.close()
     assert complaints == []
-    assert [one for one in requests if not one.startswith((url, "blob:", "data:"))] == []
+    assert [one for one, own in requests if not one.startswith((own, "blob:", "data:"))] == []
 
 
 def finished(page: Any) -> None:
@@ -218,10 +218,59 @@ def test_a_file_keeps_to_the_glossary(open_page: Any) -> None:
     page.locator("#chooser").set_input_files(files)
     page.get_by_text("Glossary, line 3: expected a term").wait_for()
     page.locator("#glossary").fill("\nIt was | # = sie war")
-    with page.expect_request("**/v1/files?*") as request:
-        page.locator("#chooser").set_input_files(files)
-    assert parse_qs(urlsplit(request.value.url).query)["glossary"] == ["It was|\\#\tsie war"]
+    page.locator("#chooser").set_input_files(files)
     page.get_by_text("a.html is translated: 2 sentences.").wait_for()
+    with page.expect_download() as download:
+        page.locator("#file-save").click()
+    assert "sie war" in Path(download.value.path()).read_text(encoding="utf-8").lower()
+
+
+def test_the_options_of_subtitles_are_chosen(open_page: Any, complaints: list[str]) -> None:
+    page = open_page()
+    content = "1\n00:00:01,000 --> 00:00:01,100\nThe caf\xe9 was old.\n".encode("latin-1")
+    files = {"name": "a.srt", "mimeType": "text/plain", "buffer": content}
+    page.locator("#chooser").set_input_files(files)
+    page.get_by_text("a.srt:3: not UTF-8: byte 0xe9; name its encoding, such as encoding=windows-1252").wait_for()
+    page.get_by_text("Subtitles and strings", exact=True).click()
+    page.get_by_label("Encoding").fill("windows-1252")
+    page.get_by_label("Lines of a cue").fill("0")
+    page.locator("#chooser").set_input_files(files)
+    page.get_by_text("lines: Input should be greater than or equal to 1").wait_for()
+    complaints.clear()  # of the browser: the service answered with 422
+    page.get_by_label("Lines of a cue").fill("1")
+    page.get_by_label("Characters of a line").fill("3")
+    page.locator("#chooser").set_input_files(files)
+    page.get_by_text("a.srt is translated: 1 sentence.").wait_for()
+    doubts = page.locator("#file-warning").inner_text()
+    assert "1 of 1 cues do not fit into 1 line of 3 characters" in doubts
+    assert "more than 17 characters per second" in doubts
+
+
+def test_strings_are_translated_again_if_asked(open_page: Any) -> None:
+    page = open_page()
+    content = b'msgid "It was old."\nmsgstr "Alt."\n\nmsgid "It ran."\nmsgstr ""\n'
+    files = {"name": "a.po", "mimeType": "text/plain", "buffer": content}
+    page.locator("#chooser").set_input_files(files)
+    page.get_by_text("a.po is translated: 1 sentence.").wait_for()
+    page.get_by_text("Subtitles and strings", exact=True).click()
+    page.get_by_label("Translate again what has a translation").check()
+    page.locator("#chooser").set_input_files(files)
+    page.get_by_text("a.po is translated: 2 sentences.").wait_for()
+
+
+def test_the_form_of_address_is_chosen(open_page: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    from tests.unit.web.serving import model_with_tags, serving
+
+    with serving([model_with_tags(tmp_path_factory.mktemp("tags"))]) as running:
+        page = open_page(url=running.url)
+        found = []
+        for label, formality in (("as the model chooses", None), ("formal", "formal")):
+            page.get_by_label("Address").select_option(label)
+            translate(page, "It was old.")
+            found.append(page.locator("tr.sentence .text").first.inner_text())
+            (own,) = running.post({"text": "It was old.", "formality": formality}).json()["translations"]
+            assert found[-1] == own["translation"]
+        assert found[0] != found[1]
 
 
 def test_doubts_are_shown(open_page: Any) -> None:
@@ -364,7 +413,7 @@ def test_the_api_can_be_browsed_and_tried(open_page: Any) -> None:
     page.get_by_label("Find").fill("post /v1/files")
     page.locator("summary", has_text="/v1/files").first.click()
     upload = page.get_by_role("form", name="POST /v1/files")
-    upload.locator("[name=name]").fill("a.txt")
+    upload.get_by_label("Fields, as JSON").fill('{"name": "a.txt", "context": false}')
     upload.locator("[type=file]").set_input_files({"name": "a", "mimeType": "text/plain", "buffer": b"It rained."})
     upload.get_by_role("button", name="Send").click()
     upload.get_by_text("202 Accepted").wait_for()

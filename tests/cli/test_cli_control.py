@@ -7,6 +7,8 @@ import pytest
 from tests.cli.calling import docaps, succeed
 from tests.cli.conftest import Chain
 
+from docaps import load
+
 STORY = "<d>\nAnna bought a coat in Rostock.\nIt was warm.\nThe bank in Rostock was steep.\n"
 
 
@@ -23,8 +25,10 @@ def test_a_glossary_is_kept_to_and_what_is_missing_is_said(chain: Chain, terms: 
     uses = [[(use["source"], use["target"]) for use in one.get("terms", [])] for one in document["sentences"]]
     assert uses[1:] == [[], [("bank", "漢字")]]
     assert [source for source, _ in uses[0]] == ["Anna", "coat"]
-    for one in document["sentences"]:
-        assert all(use["target"] in one["translation"] for use in one.get("terms", []) if use["state"] != "missing")
+    states = [use["state"] for one in document["sentences"] for use in one.get("terms", [])]
+    assert "missing" not in states[:2]
+    assert states[2] == "missing"
+    assert all(use["target"] in document["sentences"][0]["translation"] for use in document["sentences"][0]["terms"])
     assert "document 1, sentence 3: the translation of 'bank' could not be written as '漢字'" in result.err
     text = succeed("translate", chain.document, "--glossary", terms, stdin=STORY).out
     assert text.splitlines()[1:] == [one["translation"] for one in document["sentences"]]
@@ -40,6 +44,20 @@ def test_a_glossary_without_terms_in_the_text_changes_nothing(chain: Chain, tmp_
     empty = succeed(*options, "--glossary", path, stdin=STORY)
     assert empty.out == plain
     assert f"{path}: no terms: the glossary changes nothing" in empty.err
+
+
+@pytest.mark.filterwarnings("ignore:.*was forced|.*were missing or forced")
+def test_sentences_without_terms_are_translated_as_without_a_glossary(chain: Chain) -> None:
+    """In the same documents as sentences with terms, which are searched in batches of their own."""
+    model = load(chain.document)
+    sentences = (chain.text / "test.en").read_text(encoding="utf-8").replace("<d>\n", "").splitlines()[:40]
+    plain = model.translate(sentences)
+    kept = model.translate(sentences, glossary={"it": "Katze", "was": "Hund"})
+    free = [number for number, one in enumerate(kept) if not one.terms]
+    assert 5 < len(free) < 35
+    assert [kept[number].text for number in free] == [plain[number].text for number in free]
+    assert [kept[number].score for number in free] == pytest.approx([plain[number].score for number in free], abs=1e-5)
+    assert any(one.text != other.text for one, other in zip(kept, plain, strict=True))
 
 
 @pytest.mark.parametrize(

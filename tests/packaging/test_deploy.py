@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from docaps.web.forms import MAX_FRAME_BYTES
 from docaps.web.schemas import Limits
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -33,6 +34,18 @@ def test_the_dockerfile_copies_what_exists() -> None:
     names = [name for line in lines for name in line.split()]
     assert {"pyproject.toml", "src", "recipes"} <= set(names)
     assert [name for name in names if not (DEPLOY.parent / name).exists()] == []
+
+
+def test_what_is_installed_reads_files_of_all_formats() -> None:
+    for path in (DEPLOY / "Dockerfile", DEPLOY.parent / "docs" / "how-to" / "deploy.md"):
+        (extras,) = re.findall(r"'(?:\.|docaps)\[(.+)\]'", path.read_text(encoding="utf-8"))
+        assert set(extras.split(",")) == {"serve", "files"}
+
+
+def test_the_proxy_accepts_what_the_service_accepts() -> None:
+    site = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    (megabytes,) = re.findall(r"client_max_body_size (\d+)m;", site)
+    assert int(megabytes) * 2**20 > Limits().file + MAX_FRAME_BYTES
 
 
 def test_compose_starts_what_the_dockerfile_builds() -> None:

@@ -35,7 +35,7 @@ def serve(
     max_file: Annotated[int, typer.Option(min=100, help="Maximum bytes of an uploaded file.")] = USUAL.file,
     max_queue: Annotated[int, typer.Option(min=1, help="Maximum queued sentences per model.")] = USUAL.queue,
     max_beam: Annotated[int, typer.Option(min=1, max=MAX_BEAM, help="Maximum beam width.")] = USUAL.beam,
-    max_routing: Annotated[int, typer.Option(min=1, help="Maximum history words per routing.")] = USUAL.routing,
+    max_routing: Annotated[int, typer.Option(min=1, help="Maximum numbers in a routing.")] = USUAL.routing,
     max_terms: Annotated[int, typer.Option(min=1, help="Maximum terms of a glossary.")] = USUAL.terms,
     timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = USUAL.seconds,
     precision: PrecisionOption = "auto",

@@ -176,6 +176,11 @@ class Transformer(TranslationModel):
         self.history_table: Tensor | None = None
         """Packed models only: the context network's map of each word of the vocabulary."""
 
+    def offsets(self, batch: Batch) -> tuple[Int[Tensor, " B"], Int[Tensor, " B"]]:
+        """Return how many words encoder and decoder read before those of each sentence and its translation."""
+        none = batch.source.new_zeros(len(batch.source))
+        return none, none
+
     def copy_attention(self, fresh: Collection[str]) -> int:
         """Start context sub-layers with `fresh` weights as copies of attention beside them; return their number."""
         count = 0

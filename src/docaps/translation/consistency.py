@@ -214,7 +214,7 @@ class ConsistentSession(Session):
         """Encode a sentence with terms; one without has nothing to translate, or the same as before."""
         if terms:
             return self._translator.segment(source, Glossary(terms))
-        return found.sentence if self._view.translations else SegmentedSentence(found.sentence.tokens, ())
+        return found.sentence if self._view.translations else found.sentence.as_context()
 
     def _report(self, document: int, usages: Sequence[Usage]) -> None:
         """Say which terms a document translates in different ways, and in which sentences."""

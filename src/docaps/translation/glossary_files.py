@@ -23,10 +23,10 @@ _STATUS = re.compile(r"preferred|deprecated|superseded|forbidden|obsolete|notRec
 
 
 def read_glossary(path: Path, *, source: str, target: str) -> Glossary:
-    """Read a glossary for a language pair; a file that begins with markup is TBX."""
+    """Read a glossary for a language pair."""
     text = read_text(path, error=CorpusError, regular=False)
     try:
-        return parse_tbx(text, source=source, target=target) if text.lstrip().startswith("<") else parse_tsv(text)
+        return parse_glossary(text, source=source, target=target)
     except LineError as fault:
         raise CorpusError(fault.reason, path=path, line=fault.line) from None
 
@@ -37,6 +37,11 @@ class LineError(DocapsError):
     def __init__(self, reason: str, line: int) -> None:
         super().__init__(f"line {line}: {reason}", line=None)
         self.reason, self.line = reason, line
+
+
+def parse_glossary(text: str, *, source: str, target: str) -> Glossary:
+    """Read the text of a glossary for a language pair; one that begins with markup is TBX."""
+    return parse_tbx(text, source=source, target=target) if text.lstrip().startswith("<") else parse_tsv(text)
 
 
 def parse_tsv(text: str) -> Glossary:
@@ -87,7 +92,7 @@ class _TbxReader:
         self.concepts: list[_Concept] = []
         self.languages: dict[str, None] = {}
         self._sides = {source.lower(): "source", target.lower(): "target"}
-        self._parser = expat.ParserCreate()
+        self._parser = expat.ParserCreate("utf-8")  # as `read` encodes it, whatever the file says
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._add_text

@@ -8,7 +8,7 @@ import torch
 
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
-from docaps.corpus.text.vocabulary import PAD
+from docaps.corpus.text.vocabulary import EOS, PAD, UNK
 from docaps.model.interface import Trace
 from docaps.translation.search import batch_by_length
 from docaps.translation.trained_model import TrainedModel
@@ -59,6 +59,15 @@ def trace_window(trained: TrainedModel, window: Window) -> tuple[HistoryTrace, .
         coupling, pcc = (_rounded(values, number, len(tokens)) for values in (context.coupling, context.correlation))
         traces.append(HistoryTrace(distance, tuple(trained.codec.pieces(tokens.tolist())), coupling, pcc, side))
     return tuple(traces)
+
+
+def count_numbers(trained: TrainedModel) -> int:
+    """Return how many numbers there are in the traces for each word of the history; 0 without routing."""
+    word = ((UNK,),)
+    window = Window((UNK, EOS), word, target_history=word if trained.model.view.translations else ())
+    traces = trace_window(trained, window)
+    maps = (values for one in traces for values in (one.coupling, one.pcc) if values is not None)
+    return sum(len(row) for values in maps for rows in values for row in rows)
 
 
 def trace_model(trained: TrainedModel, windows: Sequence[Window]) -> Iterator[tuple[Trace, ...]]:

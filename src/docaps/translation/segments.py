@@ -89,6 +89,10 @@ class SegmentedSentence:
         """The number of tokens of all segments."""
         return sum(len(segment.tokens) for segment in self.segments)
 
+    def as_context(self) -> "SegmentedSentence":
+        """Return the sentence as one that is only read as context: it has nothing to translate."""
+        return SegmentedSentence(self.tokens, ())
+
     def assemble(self, codec: Codec, hypotheses: Sequence[Hypothesis], alpha: float) -> RankedTranslation:
         """Join the translations of the segments; several are scored as one long translation."""
         pairs = list(zip(self.segments, hypotheses, strict=True))

@@ -374,7 +374,7 @@ class Session:
         self._position = self._position.after(1)
         found = self._translator.segment(sentence)
         if is_read_only:
-            return SegmentedSentence(found.tokens, ())
+            return found.as_context()
         if len(found.segments) > 1:
             limit = f"more than {self._translator.decoding.longest_source} tokens (decoding.longest_source)"
             self._warnings.note_split(f"{self._position}: {limit}: translated in {len(found.segments)} parts")

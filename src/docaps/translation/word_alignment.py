@@ -12,7 +12,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -29,7 +30,7 @@ from docaps.corpus.text.sentencepieces import SentencePieces
 from docaps.corpus.text.tokenization import unescape
 from docaps.corpus.text.vocabulary import EOS, SPECIALS, UNK
 from docaps.model.layers import Attention
-from docaps.model.transformer import Transformer
+from docaps.model.transformer import DecoderLayer, Transformer
 from docaps.translation.ordering import SearchedSentence
 from docaps.translation.search import batch_by_length
 from docaps.translation.trained_model import TrainedModel
@@ -58,10 +59,12 @@ def align_sentences(
         with _recording(trained.model) as layers:
             trained.model(batch)
         weights = attention_of(layers).cpu().numpy()
-        for row, number in zip(weights, batch_numbers, strict=True):
+        starts = zip(*(one.tolist() for one in trained.model.offsets(batch)), strict=True)
+        for row, (before, written), number in zip(weights, starts, batch_numbers, strict=True):
             source, searched, translation = sentences[whole[number]]
             tokens = searched.sentence.segments[0].tokens, searched.translation
-            found[whole[number]] = align_words(trained.codec, source, translation, tokens, row)
+            own = row[written:, before:]
+            found[whole[number]] = align_words(trained.codec, source, translation, tokens, own)
     return found
 
 
@@ -72,18 +75,22 @@ def _is_whole(sentence: SearchedSentence) -> bool:
 
 @contextmanager
 def _recording(model: Transformer) -> Iterator[list[Float[Tensor, "B H T S"]]]:
-    """Record the weights with which each decoder layer attends to the source, in this thread only."""
-    weights: list[Float[Tensor, "B H T S"]] = []
+    """Record the weights with which each decoder layer attends to the source, in this thread only.
+
+    A model that reads states of earlier translations runs its decoder over them first: the last pass counts.
+    """
+    layers = [cast(DecoderLayer, layer) for layer in model.decoder]
+    weights = [torch.empty(0)] * len(layers)
     thread = threading.get_ident()
 
-    def record(attention: Attention, inputs: tuple[Any, ...]) -> None:
+    def record(number: int, attention: Attention, inputs: tuple[Any, ...]) -> None:
         if threading.get_ident() != thread:  # others may use the model at the same time
             return
         states, memory, mask = inputs
         visible = torch.ones(states.shape[0], 1, memory.keys.shape[2], dtype=torch.bool) if mask is None else mask
-        weights.append(attention.weights(states, memory, visible))
+        weights[number] = attention.weights(states, memory, visible)
 
-    hooks = [layer.source.register_forward_pre_hook(record) for layer in model.decoder]  # type: ignore[union-attr]
+    hooks = [layer.source.register_forward_pre_hook(partial(record, number)) for number, layer in enumerate(layers)]
     try:
         yield weights
     finally:

@@ -56,7 +56,7 @@ PAGE_FILES: Mapping[str, tuple[str, str]] = {
 
 def build_app(service: Service, access: Access) -> FastAPI:
     """Build the application around a service."""
-    pairs, glossaries, store = LanguagePairs(service.cards), GlossaryStore(), FileStore()
+    pairs, glossaries, store = LanguagePairs(service.cards), GlossaryStore(), FileStore(service.limits.file)
     translator = FileTranslator(service, store, pairs)
 
     @asynccontextmanager

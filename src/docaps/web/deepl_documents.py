@@ -85,6 +85,9 @@ class DeepLDocuments:
                 seconds_remaining=state.seconds_left,
                 billed_characters=file.characters if state.status == "done" else None,
                 error_message=state.error,
+                warning=state.warning,
+                missing_terms=state.missing_terms or None,
+                notes=state.notes,
             )
         )
 

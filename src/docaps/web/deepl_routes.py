@@ -99,9 +99,16 @@ class DeepLTexts:
         return respond(
             DeepLResponse(
                 translations=[
-                    DeepLTranslation(detected_source_language=source, text=one.best, billed_characters=len(text))
-                    for text, one in zip(asked.text, found, strict=True)
-                ]
+                    DeepLTranslation(
+                        detected_source_language=source,
+                        text=one.best,
+                        billed_characters=len(text),
+                        confidence=one.confidence,
+                        missing_terms=one.missing_terms or None,
+                    )
+                    for text, one in zip(asked.text, found.texts, strict=True)
+                ],
+                warning=found.warning,
             )
         )
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from docaps.web.schemas import Text
+from docaps.web.schemas import NOTES, WARNING, SentenceConfidence, Text
 from docaps.web.text_translation import Split
 
 REFUSED = {
@@ -52,6 +52,10 @@ EXAMPLE: dict[str, Any] = {
     "source_lang": "EN",
     "target_lang": "DE",
 }
+
+
+CONFIDENCE = "Not of DeepL. How much each sentence can be trusted."
+MISSING_TERMS = "Not of DeepL. How many terms of the glossary could not be written."
 
 
 class DeepLOptions(BaseModel):
@@ -102,7 +106,9 @@ class DeepLRequest(DeepLOptions):
         None, description="What the texts are besides plain text; tags come back in place."
     )
     tag_handling_version: Literal["v1", "v2"] | None = Field(None, description="Without effect.")
-    outline_detection: bool | None = Field(None, description="Without effect.")
+    outline_detection: bool | None = Field(
+        None, description="XML: false: only `splitting_tags` separate sentences; by default others are found, too."
+    )
     non_splitting_tags: Names = Field(default_factory=list, description="Tags that do not separate sentences.")
     splitting_tags: Names = Field(default_factory=list, description="Tags that separate sentences.")
     ignore_tags: Names = Field(default_factory=list, description="Tags whose text is not translated.")
@@ -119,12 +125,15 @@ class DeepLTranslation(BaseModel):
     detected_source_language: str
     text: str
     billed_characters: int
+    confidence: list[SentenceConfidence] = Field(description=CONFIDENCE)
+    missing_terms: int | None = Field(None, description=MISSING_TERMS)
 
 
 class DeepLResponse(BaseModel):
     """All translated texts, in order."""
 
     translations: list[DeepLTranslation]
+    warning: str | None = Field(None, description=f"Not of DeepL. {WARNING}")
 
 
 class DeepLLanguage(BaseModel):
@@ -249,6 +258,9 @@ class DeepLDocumentStatus(BaseModel):
     seconds_remaining: int | None = None
     billed_characters: int | None = None
     error_message: str | None = None
+    warning: str | None = Field(None, description=f"Not of DeepL. {WARNING}")
+    missing_terms: int | None = Field(None, description=MISSING_TERMS)
+    notes: list[str] | None = Field(None, description=f"Not of DeepL. {NOTES}")
 
 
 class DeepLError(BaseModel):

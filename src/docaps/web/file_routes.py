@@ -1,39 +1,79 @@
 """The routes for whole files: upload one, ask how far its translation is, fetch the translation.
 
-curl --data-binary @story.srt -H 'Content-Type: application/octet-stream' http://127.0.0.1:8000/v1/files?name=story.srt
+curl --form file=@story.srt http://127.0.0.1:8000/v1/files
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.background import BackgroundTask
 
 from docaps.corpus.formats.encoded_text import is_encoding
-from docaps.web.dialects import FILE_TYPE, FILES_PATH, describe_error
+from docaps.corpus.formats.format import DEFAULT_CHOICES, FileChoices
+from docaps.web.dialects import FILE_TYPE, FILES_PATH, JSON_TYPE, MULTIPART_TYPE, describe_error
 from docaps.web.file_store import FileRequest, FileStore, FileUpload, StoredFile
 from docaps.web.file_translation import FileTranslator
-from docaps.web.forms import read_upload
-from docaps.web.http_errors import HttpError, describe_errors, invalid
+from docaps.web.forms import describe_body, parse, read_upload
+from docaps.web.http_errors import HttpError, describe_errors
 from docaps.web.language_pairs import LanguagePairs
-from docaps.web.schemas import to_json
+from docaps.web.schemas import NOTES, WARNING, Text, to_json
 from docaps.web.service import read_terms
 
 REFUSALS = describe_errors(400, 401, 403, 404, 421)
 UPLOAD_ERRORS = describe_errors(400, 401, 403, 408, 413, 415, 421, 422, 429, 503)
-FILE_BODY: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {FILE_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
-}
 FILE_CONTENT: dict[str, Any] = {
     "description": "The translated file.",
     "content": {FILE_TYPE: {"schema": {"type": "string", "format": "binary"}}},
 }
 DELETED: dict[str, Any] = {"description": "The file is deleted."}
+
+
+def _check_encoding(name: str) -> str:
+    if not is_encoding(name):
+        raise ValueError("no such encoding: expected a name such as windows-1252 or iso-8859-2")
+    return name
+
+
+class FileOptions(BaseModel):
+    """How to translate a file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Text | None = Field(None, description="The name of the file, if its part of the form has none.")
+    model: Text | None = Field(None, description="A model name from `/v1/models`; by default the first.")
+    context: bool = Field(True, description="Whether the model sees earlier sentences.")
+    formality: Literal["formal", "informal"] | None = Field(None, description="The form of address.")
+    glossary: Text | None = Field(None, description="Terms, as the text of a glossary file.")
+    encoding: Annotated[Text, AfterValidator(_check_encoding)] | None = Field(
+        None, description="Subtitles: encoding of a file that is not UTF-8, such as windows-1252."
+    )
+    everything: bool = Field(
+        False, alias="all", description="PO, XLIFF, TMX: whether to translate what has a translation already."
+    )
+    line_length: int = Field(
+        DEFAULT_CHOICES.line_length, ge=1, le=1000, description="Subtitles: characters of a line, at most."
+    )
+    lines: int = Field(DEFAULT_CHOICES.lines, ge=1, le=100, description="Subtitles: lines of a cue, at most.")
+    reading_speed: float = Field(
+        DEFAULT_CHOICES.reading_speed, ge=1, le=1000, description="Subtitles: characters per second, at most."
+    )
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The options that a translation request has too."""
+        return {"context": self.context, "formality": self.formality, "glossary": self.glossary}
+
+    @property
+    def choices(self) -> FileChoices:
+        """The options for subtitles and strings."""
+        return FileChoices(self.encoding, self.everything, self.line_length, self.lines, self.reading_speed)
 
 
 class FileState(BaseModel):
@@ -42,11 +82,12 @@ class FileState(BaseModel):
     id: str = Field(description="The number of the file: whoever knows it can fetch the translation.")
     name: str
     status: Literal["queued", "translating", "done", "downloaded", "error"]
-    sentences: int = Field(description="Number of sentences; 0 until the file is read.")
+    sentences: int = Field(description="Number of sentences to translate; 0 until the file is read.")
     translated: int = Field(description="How many of them are translated.")
     seconds_left: int | None = None
     result_name: str | None = Field(None, description="What to call the translation.")
-    warning: str | None = None
+    warning: str | None = Field(None, description=WARNING)
+    notes: list[str] | None = Field(None, description=NOTES)
     missing_terms: int = Field(0, description="How many terms of the glossary could not be written.")
     error: str | None = Field(None, description="Why the file cannot be translated.")
 
@@ -63,6 +104,7 @@ def describe_file(file: StoredFile) -> FileState:
         seconds_left=file.seconds_left,
         result_name=file.result_name or None,
         warning=file.warning,
+        notes=file.notes or None,
         missing_terms=file.missing_terms,
         error=file.error and describe_error(file.error.message()),
     )
@@ -99,7 +141,7 @@ class FileRoutes:
             methods=["POST"],
             status_code=202,
             responses=errors,
-            openapi_extra=FILE_BODY,
+            openapi_extra=describe_body(FileOptions, kinds=[MULTIPART_TYPE], file=True),
             **options,
         )
         app.add_api_route(one, self.state, responses={**REFUSALS, 200: {"model": FileState}}, **options)
@@ -108,30 +150,18 @@ class FileRoutes:
         deletions = {**REFUSALS, 204: DELETED}
         app.add_api_route(one, self.delete, methods=["DELETE"], status_code=204, responses=deletions, **options)
 
-    async def upload(
-        self,
-        request: Request,
-        name: Annotated[str, Query(description="The name of the file; its suffix helps to tell the format.")],
-        model: Annotated[str | None, Query(description="A model name from `/v1/models`; by default the first.")] = None,
-        context: Annotated[bool, Query(description="Whether the model sees earlier sentences.")] = True,
-        formality: Annotated[Literal["formal", "informal"] | None, Query(description="The form of address.")] = None,
-        glossary: Annotated[str | None, Query(description="Terms, tab-separated as in a glossary file.")] = None,
-        encoding: Annotated[str | None, Query(description="Of subtitles, such as windows-1252; else UTF-8.")] = None,
-    ) -> Response:
+    async def upload(self, request: Request) -> Response:
         """Upload a file to be translated in the background; its format is told by its content and name."""
-        options: dict[str, Any] = {"context": context, "formality": formality, "glossary": glossary}
-        if glossary:
-            read_terms(glossary, self.translator.service.limits)
-        if encoding and not is_encoding(encoding):
-            raise invalid("no such encoding", "encoding", "a name such as windows-1252 or iso-8859-2")
-        asked = FileRequest(self.pairs.card(model).name, options=options, encoding=encoding)
-        upload = self.store.create(name)
-        with upload:
-            async for piece in request.stream():
-                upload.write(piece)
-            file = upload.finish(asked)
+        async with receive_form(request, self.store) as (upload, fields):
+            asked = parse(FileOptions, fields)
+            card = self.pairs.card(asked.model)
+            if asked.glossary:
+                # In a thread: a large glossary must not block other requests.
+                limits, codes = self.translator.service.limits, (card.source_language, card.target_language)
+                await asyncio.to_thread(read_terms, asked.glossary, limits, source=codes[0], target=codes[1])
+            file = upload.finish(FileRequest(card.name, options=asked.fields, choices=asked.choices), name=asked.name)
         self.translator.begin(file)
-        return Response(to_json(describe_file(file)), 202, media_type="application/json")
+        return Response(to_json(describe_file(file)), 202, media_type=JSON_TYPE)
 
     async def state(self, number: str) -> Response:
         """Report how far the translation of a file is."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from docaps.corpus.formats.format import DEFAULT_CHOICES, FileChoices
 from docaps.errors import printable
 from docaps.web.http_errors import HttpError
 
@@ -41,8 +42,8 @@ class FileRequest:
     """The language to translate into from whatever language the file is in."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Fields of a translation request."""
-    encoding: str | None = None
-    """That of a file of subtitles which is not UTF-8."""
+    choices: FileChoices = DEFAULT_CHOICES
+    """How to read and write files of subtitles and strings."""
 
 
 @dataclass(eq=False)
@@ -60,14 +61,18 @@ class StoredFile:
     size: int = 0
     """Bytes on disk."""
     sentences: int = 0
+    """How many sentences are to be translated, without those that are only read as context."""
     translated: int = 0
     characters: int = 0
+    """Those of the sentences to be translated."""
     begun: float = 0.0
     """When the translation began, on the monotonic clock."""
     touched: float = field(default_factory=time.monotonic)
     """When it was uploaded or finished."""
     error: HttpError | None = None
     warning: str | None = None
+    notes: list[str] = field(default_factory=list)
+    """What its format says of it, such as how many cues are too long."""
     missing_terms: int = 0
     result_name: str = ""
     seen: bool = False
@@ -97,9 +102,10 @@ class StoredFile:
 
 
 class FileStore:
-    """All stored files by their numbers."""
+    """All stored files by their numbers; each has at most `largest` bytes when it is uploaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int) -> None:
+        self.largest = largest
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._files: dict[str, StoredFile] = {}
 
@@ -183,6 +189,8 @@ class FileUpload:
 
     def write(self, data: bytes) -> None:
         """Write the next piece."""
+        if self.file.size + len(data) > self.store.largest:
+            raise HttpError(413, f"the file is too large: at most {self.store.largest} bytes")
         self.store.grow(self.file, len(data))
         self._stream.write(data)
 

@@ -14,10 +14,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from docaps import progress
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import encode_translations, iterate_documents
-from docaps.corpus.formats.format import FileChoices
-from docaps.corpus.formats.writing import AlignedTranslation
+from docaps.corpus.formats.format import DEFAULT_CHOICES
+from docaps.corpus.formats.writing import AlignedTranslation, Languages
 from docaps.errors import DocapsError
 from docaps.web.file_store import FileRequest, FileStore, StoredFile, result_name
 from docaps.web.http_errors import HttpError, validation_error
@@ -26,13 +27,15 @@ from docaps.web.model_worker import RequestError
 from docaps.web.schemas import ModelCard, SentenceTranslation, TranslationRequest
 from docaps.web.service import Service
 from docaps.web.streaming import TIMED_OUT, PendingTranslation
-from docaps.web.text_translation import as_alignment
+from docaps.web.text_translation import as_alignment, count_missing
 
 LOG = logging.getLogger("docaps.web")
 AT_A_TIME = 4
 """Files that are held in memory and translated at the same time."""
 PART = 500
 """Sentences that are queued at once."""
+PART_CHARACTERS = 200_000
+"""Characters of them, but for a longer sentence."""
 MOST_SENTENCES = 100_000
 LONGEST = 3600.0
 """Seconds for the translation of a file."""
@@ -88,14 +91,14 @@ class FileTranslator:
 
     async def _run(self, file: StoredFile, request: FileRequest) -> None:
         documents, card = await self._read(file, request)
-        file.sentences = sum(len(document.sentences) for document in documents)
-        file.characters = sum(len(sentence) for document in documents for sentence in document.sentences)
+        due = [sentence for document in documents for sentence in _to_translate(document)]
+        file.sentences, file.characters = len(due), sum(map(len, due))
         translated: list[AlignedTranslation] = []
         for one in documents:
             sentences = await self._translate_document(file, card, request, one)
             alignments = [as_alignment(sentence) for sentence in sentences]
             translated.append((one, [sentence.translation for sentence in sentences], alignments))
-        content = await asyncio.to_thread(_write, translated, card)
+        content = await asyncio.to_thread(_write, file, translated, card)
         if file not in self.store:
             return
         self.store.grow(file, len(content))
@@ -106,32 +109,36 @@ class FileTranslator:
     async def _read(self, file: StoredFile, request: FileRequest) -> tuple[list[Document], ModelCard]:
         """Return the documents of a file, and the model to translate them with."""
         card = self.pairs.card(request.model)
-        documents = await asyncio.to_thread(_read, file, card, request.encoding)
+        documents = await asyncio.to_thread(_read, file, card)
         if request.detect is not None:
             start = " ".join(sentence for one in documents[:1] for sentence in one.sentences[:ENOUGH_SENTENCES])
             found = self.pairs.choose(None, request.detect, start, fields=("source", "target"))
             if found.source_language != card.source_language:  # it was split by the rules of another language
-                documents = await asyncio.to_thread(_read, file, found, request.encoding)
+                documents = await asyncio.to_thread(_read, file, found)
             card = found
         return documents, card
 
     async def _translate_document(
         self, file: StoredFile, card: ModelCard, asked: FileRequest, document: Document
     ) -> list[SentenceTranslation]:
-        """Translate a document part by part."""
+        """Translate a document part by part; what is only read as context has an empty translation."""
         found: list[SentenceTranslation] = []
         options = {**asked.options, "alignment": any(document.marks)}
         limit = self.service.limits.sentences
-        for start in range(0, len(document.sentences), min(PART, limit)):
-            part = document.sentences[start : start + min(PART, limit)]
+        for start, end in _parts(document.sentences, min(PART, limit)):
+            part = document.sentences[start:end]
+            context = frozenset(one for one in range(len(part)) if start + one in document.context_only)
+            if len(context) == len(part):
+                found += [SentenceTranslation(source=one, translation="", score=0, log_probability=0) for one in part]
+                continue
             history = document.sentences[max(0, start - min(card.history, limit)) : start]
-            pending = await self._queue(card, part, history, options)
+            pending = await self._queue(card, part, history, options, context)
             try:
                 async for sentence in pending.sentences():
                     if sentence is not None:
+                        file.translated += len(found) not in document.context_only
                         found.append(sentence)
-                        file.translated += 1
-                        file.missing_terms += sum(term.state == "missing" for term in sentence.terms or ())
+                        file.missing_terms += count_missing(sentence)
                     if file not in self.store:
                         raise HttpError(404, "the file was deleted")
             finally:
@@ -140,33 +147,53 @@ class FileTranslator:
         return found
 
     async def _queue(
-        self, card: ModelCard, part: Sequence[str], history: Sequence[str], options: Mapping[str, Any]
+        self,
+        card: ModelCard,
+        part: Sequence[str],
+        history: Sequence[str],
+        options: Mapping[str, Any],
+        context: frozenset[int],
     ) -> PendingTranslation:
-        """Queue a part; wait while the queue is full."""
+        """Queue a part, in which some sentences are only context; wait while the queue is full."""
         try:
             request = TranslationRequest(sentences=list(part), history=list(history), model=card.name, **options)
         except ValidationError as error:
             raise validation_error(error.errors(), skip=0) from None
         while True:
             try:
-                return await self.service.accept(request, time.monotonic(), promptly=True)
+                return await self.service.accept(request, time.monotonic(), promptly=True, context_only=context)
             except HttpError as error:
                 if error.status_code != 429:
                     raise
                 await asyncio.sleep(float((error.headers or {}).get("Retry-After", 1)))
 
 
-def _read(file: StoredFile, card: ModelCard, encoding: str | None) -> list[Document]:
+def _parts(sentences: Sequence[str], most: int) -> Iterator[tuple[int, int]]:
+    """Yield where each part begins and ends: it has at most so many sentences, and no more text than a part may."""
+    start = characters = 0
+    for number, sentence in enumerate(sentences):
+        characters += len(sentence)
+        if number > start and (number - start == most or characters > PART_CHARACTERS):
+            yield start, number
+            start, characters = number, len(sentence)
+    if start < len(sentences):
+        yield start, len(sentences)
+
+
+def _to_translate(document: Document) -> Iterator[str]:
+    """Yield the sentences of a document that are not only context."""
+    return (one for number, one in enumerate(document.sentences) if number not in document.context_only)
+
+
+def _read(file: StoredFile, card: ModelCard) -> list[Document]:
     """Read the documents of a file; an error names the file as the client does."""
     try:
-        documents = iterate_documents(
-            file.path, language=card.source_language, running_text=True, choices=FileChoices(encoding=encoding)
-        )
-        return list(_limited(documents))
+        with progress.listening() as heard:
+            documents = list(_limited(iterate_documents(file.path, running_text=True, **_codes(file, card))))
+        file.notes = [_as_client(note, file) for note in heard]
+        return documents
     except DocapsError as error:
-        # Options of the command are parameters of an upload here.
-        text = OPTION.sub(r"\1=\2", str(error).replace(str(file.path), file.name))
-        raise HttpError(422, text) from None
+        raise HttpError(422, _as_client(str(error), file)) from None
     except (OSError, MemoryError, RecursionError) as error:
         LOG.warning("an uploaded file could not be read: %r", error)
         raise HttpError(422, f"{file.name} cannot be read") from None
@@ -181,7 +208,20 @@ def _limited(documents: Iterator[Document]) -> Iterator[Document]:
         yield document
 
 
-def _write(translated: Sequence[AlignedTranslation], card: ModelCard) -> bytes:
+def _as_client(message: str, file: StoredFile) -> str:
+    """Return a message about a file with its name; options of the command are parameters of an upload here."""
+    return OPTION.sub(r"\1=\2", message.replace(str(file.path), file.name))
+
+
+def _write(file: StoredFile, translated: Sequence[AlignedTranslation], card: ModelCard) -> bytes:
     """Return the translation of a file in its format."""
-    pieces = encode_translations(translated, language=card.source_language, target_language=card.target_language)
-    return b"".join(pieces)
+    with progress.listening() as heard:
+        content = b"".join(encode_translations(translated, **_codes(file, card)))
+    file.notes += [_as_client(note, file) for note in heard]
+    return content
+
+
+def _codes(file: StoredFile, card: ModelCard) -> Languages:
+    """Return the languages and the client's choices, which reading and writing share."""
+    choices = file.request.choices if file.request else DEFAULT_CHOICES
+    return Languages(language=card.source_language, target_language=card.target_language, choices=choices)

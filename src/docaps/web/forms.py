@@ -20,8 +20,11 @@ MAX_FORM_FIELDS = 5_000
 """More than the sentences of a request: each may be a field of its own."""
 MAX_PARTS = 100
 """Of a multipart body."""
-MAX_FIELD_BYTES = 2**16
-"""Of all fields beside a file: the body may be as large as a file, and fields are kept in memory."""
+MAX_FIELD_BYTES = 2**20
+"""Of all fields beside a file, a glossary among them: the file goes to disk, but fields are kept in memory."""
+MAX_FRAME_BYTES = MAX_FIELD_BYTES + 2**16
+"""Of all that a multipart body may have beside a file."""
+FILE_NEEDED = "send the file as multipart/form-data, in the field `file`"
 MAX_PART_HEADERS = 4_096
 """Bytes of the headers of a part."""
 Model = TypeVar("Model", bound=BaseModel)
@@ -59,7 +62,7 @@ async def read_upload(request: Request, accept: Accept) -> dict[str, Any]:
     """
     kind, options = _content_type(request)
     if kind != MULTIPART_TYPE:
-        raise HttpError(415, "send the file as multipart/form-data, in the field `file`")
+        raise HttpError(415, FILE_NEEDED)
     reader = await _read_multipart(request, options, accept)
     if not reader.has_file:
         raise HttpError(422, "no file: send it in the field `file`")

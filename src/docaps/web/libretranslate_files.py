@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from docaps.web.access import Access
 from docaps.web.deepl_schemas import Code
-from docaps.web.dialects import MULTIPART_TYPE
+from docaps.web.dialects import JSON_TYPE, MULTIPART_TYPE
 from docaps.web.file_routes import FILE_CONTENT, receive_form, send_result
 from docaps.web.file_store import FileRequest, FileStore
 from docaps.web.file_translation import FileTranslator
@@ -24,7 +24,7 @@ from docaps.web.http_errors import HttpError, describe_errors
 from docaps.web.language_pairs import LanguagePairs
 from docaps.web.libretranslate_routes import AUTO, ERRORS, Key
 from docaps.web.middleware import START_TIME
-from docaps.web.schemas import Limits
+from docaps.web.schemas import NOTES, WARNING, Limits
 from docaps.web.streaming import TIMED_OUT, wait_for_disconnect
 
 DOWNLOAD_ERRORS = describe_errors(400, 404, 421, 422, 500, 503)
@@ -44,6 +44,8 @@ class LibreTranslateFileResponse(BaseModel):
     """Where the translation is."""
 
     url: str = Field(alias="translatedFileUrl")
+    warning: str | None = Field(None, description=f"Not of LibreTranslate. {WARNING}")
+    notes: list[str] | None = Field(None, description=f"Not of LibreTranslate. {NOTES}")
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,8 @@ class LibreTranslateFiles:
             if file.error is not None:
                 raise file.error
         url = f"{request.base_url}download_file/{file.number}/{quote(file.result_name, safe='')}"
-        return Response(
-            LibreTranslateFileResponse(translatedFileUrl=url).model_dump_json(by_alias=True),
-            media_type="application/json",
-        )
+        answer = LibreTranslateFileResponse(translatedFileUrl=url, warning=file.warning, notes=file.notes or None)
+        return Response(answer.model_dump_json(by_alias=True, exclude_none=True), media_type=JSON_TYPE)
 
     async def _wait(self, task: "asyncio.Task[None]", request: Request) -> None:
         """Wait for a translation until the deadline (503), or until the client disconnects."""

@@ -17,10 +17,10 @@ from docaps.web.deepl_schemas import Code, Texts
 from docaps.web.forms import describe_body, parse, read_fields
 from docaps.web.http_errors import describe_errors
 from docaps.web.language_pairs import LanguagePairs, detect_languages, language_name
-from docaps.web.schemas import MAX_BEAM
+from docaps.web.schemas import MAX_BEAM, WARNING, SentenceConfidence
 from docaps.web.service import Service
 from docaps.web.tagged_text import TagHandling
-from docaps.web.text_translation import TextRequest, TranslatedText, translate_texts
+from docaps.web.text_translation import TextRequest, TranslatedTexts, translate_texts
 
 AUTO = "auto"
 MOST_DETECTED = 1_000
@@ -65,6 +65,10 @@ class LibreTranslateResponse(BaseModel):
     translated: str | list[str] = Field(alias="translatedText")
     detected: LibreTranslateDetected | list[LibreTranslateDetected] | None = Field(None, alias="detectedLanguage")
     alternatives: list[str] | list[list[str]] | None = None
+    confidence: list[SentenceConfidence] | list[list[SentenceConfidence]] = Field(
+        description="Not of LibreTranslate. How much each sentence can be trusted."
+    )
+    warning: str | None = Field(None, description=f"Not of LibreTranslate. {WARNING}")
 
 
 class LibreTranslateDetection(BaseModel):
@@ -183,17 +187,20 @@ def _detect(text: str) -> list[LibreTranslateDetected]:
 
 def _respond(
     asked: LibreTranslateRequest,
-    found: list[TranslatedText],
+    found: TranslatedTexts,
     detected: list[LibreTranslateDetected] | None,
     *,
     single: bool,
 ) -> Response:
     """Return the translations as a list, or that of a `single` text by itself."""
-    best: Any = [one.best for one in found]
-    others: Any = [one.ranked[1:] for one in found] if asked.alternatives else None
+    best: Any = [one.best for one in found.texts]
+    others: Any = [one.ranked[1:] for one in found.texts] if asked.alternatives else None
+    confidence: Any = [one.confidence for one in found.texts]
     response = LibreTranslateResponse(
         translated=best[0] if single else best,
         detected=detected[0] if single and detected else detected,
         alternatives=others[0] if single and others else others,
+        confidence=confidence[0] if single else confidence,
+        warning=found.warning,
     )
     return Response(response.model_dump_json(by_alias=True, exclude_none=True), media_type="application/json")

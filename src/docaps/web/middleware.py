@@ -16,7 +16,16 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docaps.web.access import Access
-from docaps.web.dialects import FILE_PATHS, FILE_TYPE, FILES_PATH, FORM_TYPES, JSON_TYPE, TRANSLATING, dialect_of
+from docaps.web.dialects import (
+    FILE_PATHS,
+    FILES_PATH,
+    FORM_TYPES,
+    JSON_TYPE,
+    MULTIPART_TYPE,
+    TRANSLATING,
+    dialect_of,
+)
+from docaps.web.forms import FILE_NEEDED, MAX_FRAME_BYTES
 from docaps.web.http_errors import HttpError, stopping_error
 from docaps.web.service import Service
 
@@ -90,7 +99,7 @@ class _Exchange:
     def _largest(self) -> int:
         """The most bytes of a body: files go to disk, all else is kept in memory."""
         limits = self.service.limits
-        return limits.file if self.scope["path"] in FILE_PATHS else limits.body
+        return limits.file + MAX_FRAME_BYTES if self.scope["path"] in FILE_PATHS else limits.body
 
     async def send_limited(self, message: Message) -> None:
         """Send a part of the response, with the security headers; give up if the client does not read it."""
@@ -136,8 +145,8 @@ def check_content_type(path: str, given: list[str]) -> None:
         if len(found) != 1 or found[0] not in FORM_TYPES:
             raise HttpError(415, f"the header Content-Type must be one of {', '.join(FORM_TYPES)}")
     elif path == FILES_PATH:
-        if found != [FILE_TYPE]:
-            raise HttpError(415, f"send the file as it is, with the header Content-Type: {FILE_TYPE}")
+        if found != [MULTIPART_TYPE]:
+            raise HttpError(415, FILE_NEEDED)
     elif found != [JSON_TYPE]:
         raise HttpError(415, f"the body must be JSON: send it with the header Content-Type: {JSON_TYPE}")
 

@@ -10,12 +10,14 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, islice
 
 import torch
 
 from docaps.errors import DocapsError
 from docaps.translation.ordering import EncodedDocument, HistorySentence
+from docaps.translation.routing_traces import count_numbers
 from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import TranslatedSentence, TranslationOptions, Translator
 from docaps.web.batcher import Batcher, RequestBatch
@@ -56,6 +58,11 @@ class ModelWorker:
         """Start the threads."""
         for thread in self._threads:
             thread.start()
+
+    @cached_property
+    def routing_numbers(self) -> int:
+        """How many numbers the routing has for each word of the history."""
+        return count_numbers(self.trained)
 
     @property
     def alive(self) -> bool:
@@ -101,7 +108,8 @@ class ModelWorker:
             return
         self._translate(batch)
         seconds, count = time.monotonic() - start, sum(map(len, batch.values()))
-        self._metrics.count_batch(self.name, count, seconds)
+        read = sum(len(one.context_only.intersection(numbers)) for one, numbers in batch.items())
+        self._metrics.count_batch(self.name, count - read, seconds)
         self._speed = self.queue.workers * count / max(seconds, 1e-3)
 
     def _translate(self, batch: RequestBatch) -> None:

@@ -56,6 +56,8 @@ class QueuedRequest:
     max_routing: int | None = None
     """How many history words the routing may have, over all sentences."""
     cancelled: bool = False
+    context_only: frozenset[int] = frozenset()
+    """Numbers of the sentences that are only read as context; their translations are empty."""
     granularity: Granularity = "sentence"
     served: int = 0
     """Sentences taken since the request last went to the back of the queue."""
@@ -99,14 +101,16 @@ class QueuedRequest:
         history: list[HistorySentence] = []
         if self.granularity == "sequential":  # the history is translated too: sentence by sentence, like the rest
             self.sentences = (*self.history, *self.sentences)
+            self.context_only = frozenset(number + len(self.history) for number in self.context_only)
             self.remaining, self._delivered = list(range(len(self.sentences))), len(self.history)
         else:
             history = self._history = translator.read_history(self.history, view)
         encoded: list[SegmentedSentence] = []
-        for sentence in self.sentences:
+        for number, sentence in enumerate(self.sentences):
             if self.cancelled:
                 return
-            encoded.append(translator.segment(sentence))
+            found = translator.segment(sentence)
+            encoded.append(found.as_context() if number in self.context_only else found)
         if self.settings.options.routing:
             self._check_routing(encoded, history, view)
         self._lengths = [max(1, sentence.size) for sentence in encoded]

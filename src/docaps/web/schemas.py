@@ -24,11 +24,12 @@ class Limits:
     characters: int = 5_000  # per sentence
     beam: int = 16  # width
     queue: int = 20_000  # sentences of all requests that wait for one model
-    routing: int = 5_000  # history words in the routing of all sentences of a request
+    routing: int = 200_000  # numbers in the routing of all sentences of a request
     seconds: float = 120.0  # per request, from its first byte to its last translation
     connections: int = 1_000  # open at the same time
     terms: int = 5_000  # in the glossary of a request
     term: int = 200  # characters of a form of a term
+    answer: int = 10_000_000  # characters of a response with n-best lists or alignments, estimated from its request
 
 
 def _check_text(text: str) -> str:
@@ -59,6 +60,7 @@ RequestGlossary = Annotated[
 ]
 RoutingMap = list[list[list[float | None]]]
 WARNING = "If the document is far from what the model was trained on: how many of its words are rare or unknown."
+NOTES = "What is not as it should be, such as cues that are too long to be read, with their lines."
 REQUEST_EXAMPLE: dict[str, JsonValue] = {
     "sentences": ["It was surrounded by a high wall."],
     "history": ["David stopped in front of a famous church."],
@@ -95,7 +97,7 @@ class TranslationRequest(BaseModel):
     glossary: RequestGlossary | None = Field(
         None,
         description="Terms that the translation must keep to: a list of pairs `[source, target]`, where either may be "
-        "a list of forms, or tab-separated text as in a glossary file.",
+        "a list of forms, or the text of a glossary file: tab-separated, or TBX.",
         examples=[[["wall", "Mauer"], [["church", "churches"], ["Kirche", "Kirchen"]]]],
     )
     formality: Literal["formal", "informal"] | None = Field(

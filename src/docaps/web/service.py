@@ -12,7 +12,7 @@ from docaps.corpus.formats.text import split_paragraphs, split_sentences
 from docaps.errors import DocapsError, RunError
 from docaps.runs.directory import Run
 from docaps.translation.glossary import Glossary, make_glossary
-from docaps.translation.glossary_files import parse_tsv
+from docaps.translation.glossary_files import parse_glossary
 from docaps.translation.trained_model import TrainedModel, load_trained
 from docaps.translation.translator import Control, TranslationOptions
 from docaps.web.http_errors import HttpError, invalid
@@ -50,10 +50,18 @@ class Service:
         for worker in self.workers.values():
             worker.stop()
 
-    async def accept(self, request: TranslationRequest, start: float, *, promptly: bool = False) -> PendingTranslation:
+    async def accept(
+        self,
+        request: TranslationRequest,
+        start: float,
+        *,
+        promptly: bool = False,
+        context_only: frozenset[int] = frozenset(),
+    ) -> PendingTranslation:
         """Check a request against the limits and queue it; its time counts from `start` on the monotonic clock.
 
-        With `promptly`, each sentence is delivered as soon as it is finished, else all of them together.
+        With `promptly`, each sentence is delivered as soon as it is finished, else all of them together. The sentences
+        numbered in `context_only` are not translated.
         """
         worker = self._find_worker(request.model)
         self._check(request)
@@ -68,11 +76,19 @@ class Service:
         arrived: asyncio.Queue[PartialResult] = asyncio.Queue()
         deliver = partial(_deliver, asyncio.get_running_loop(), arrived)
         queued = QueuedRequest(
-            sources, tuple(request.history), settings, deliver, promptly, control, self.limits.routing
+            sources,
+            tuple(request.history),
+            settings,
+            deliver,
+            promptly,
+            control,
+            self.limits.routing,
+            context_only=context_only,
         )
         if sources and not worker.queue.put(queued, self.limits.queue):
             raise HttpError(429, "the queue is full", headers={"Retry-After": str(worker.delay)})
-        self.metrics.count_characters(worker.name, sum(map(len, sources)))
+        translated = sum(len(one) for number, one in enumerate(sources) if number not in context_only)
+        self.metrics.count_characters(worker.name, translated)
         deadline = start + self.limits.seconds
         return PendingTranslation(request, worker.name, sources, paragraphs, queued, arrived, deadline)
 
@@ -98,7 +114,8 @@ class Service:
         glossary = None
         if request.glossary:
             # In a thread: a large glossary must not block other requests.
-            glossary = await asyncio.to_thread(read_terms, request.glossary, self.limits)
+            codes = {"source": trained.codec.source.code, "target": trained.codec.target.code}
+            glossary = await asyncio.to_thread(read_terms, request.glossary, self.limits, **codes)
         return Control(glossary, request.formality)
 
     def _find_worker(self, name: str | None) -> ModelWorker:
@@ -133,11 +150,14 @@ def _deliver(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Queue[PartialRes
         loop.call_soon_threadsafe(arrived.put_nowait, part)
 
 
-def read_terms(given: TermPairs | str, limits: Limits) -> Glossary:
-    """Return the glossary of a request; refuse one that is not well-formed, or too large."""
+def read_terms(given: TermPairs | str, limits: Limits, *, source: str, target: str) -> Glossary:
+    """Return the glossary of a request for a language pair; refuse one that is not well-formed, or too large."""
     message = "the glossary cannot be used"
     try:
-        glossary = parse_tsv(given) if isinstance(given, str) else make_glossary([(one[0], one[1]) for one in given])
+        if isinstance(given, str):
+            glossary = parse_glossary(given, source=source, target=target)
+        else:
+            glossary = make_glossary([(one[0], one[1]) for one in given])
     except DocapsError as fault:
         raise invalid(message, "glossary", str(fault)) from None
     if len(glossary) > limits.terms:

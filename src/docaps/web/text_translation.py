@@ -18,7 +18,7 @@ from docaps.corpus.formats.text import split_sentences
 from docaps.errors import DocapsError
 from docaps.web.http_errors import HttpError, validation_error
 from docaps.web.middleware import START_TIME
-from docaps.web.schemas import SentenceTranslation, TranslationRequest
+from docaps.web.schemas import SentenceConfidence, SentenceTranslation, TranslationRequest
 from docaps.web.service import Service
 from docaps.web.streaming import collect
 from docaps.web.tagged_text import TaggedText, TagHandling, read_tagged
@@ -91,11 +91,13 @@ class TextRequest:
     """Further fields of a translation request."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class TranslatedText:
-    """The translations of a text, the best first."""
+    """The translations of a text, the best first; how much its sentences can be trusted, and the terms they miss."""
 
-    ranked: list[str] = field(default_factory=list)
+    ranked: list[str]
+    confidence: list[SentenceConfidence]
+    missing_terms: int
 
     @property
     def best(self) -> str:
@@ -103,7 +105,15 @@ class TranslatedText:
         return self.ranked[0]
 
 
-async def translate_texts(service: Service, asked: TextRequest, request: Request) -> list[TranslatedText]:
+@dataclass(frozen=True)
+class TranslatedTexts:
+    """The translations of texts in order, and a warning if they are far from what the model knows."""
+
+    texts: list[TranslatedText]
+    warning: str | None
+
+
+async def translate_texts(service: Service, asked: TextRequest, request: Request) -> TranslatedTexts:
     """Translate texts with the sentences before each sentence in view."""
     # In a thread: splitting long texts must not block other requests.
     parts = await asyncio.to_thread(_split_all, asked)
@@ -121,16 +131,24 @@ async def translate_texts(service: Service, asked: TextRequest, request: Request
     except ValidationError as error:
         raise validation_error(error.errors(), skip=0) from None
     pending = await service.accept(document, request.scope[START_TIME])
-    found = iter((await collect(pending, request)).translations)
-    translated = []
-    for part in parts:
-        own = [next(found) for _ in part.sentences]
-        ranked = [[one.translation, *(two.translation for two in (one.alternatives or [])[1:])] for one in own]
-        alignments = [as_alignment(one) for one in own]
-        best = [part.join([one[0] for one in ranked], alignments)]
-        best += [part.join([one[min(rank, len(one) - 1)] for one in ranked]) for rank in range(1, asked.nbest)]
-        translated.append(TranslatedText(list(dict.fromkeys(best))))
-    return translated
+    response = await collect(pending, request)
+    found = iter(response.translations)
+    texts = [_assemble(part, [next(found) for _ in part.sentences], asked.nbest) for part in parts]
+    return TranslatedTexts(texts, response.warning)
+
+
+def _assemble(part: SplitText | TaggedText, own: Sequence[SentenceTranslation], nbest: int) -> TranslatedText:
+    """Put the translated sentences of a text together."""
+    ranked = [[one.translation, *(two.translation for two in (one.alternatives or [])[1:])] for one in own]
+    best = [part.join([one[0] for one in ranked], [as_alignment(one) for one in own])]
+    best += [part.join([one[min(rank, len(one) - 1)] for one in ranked]) for rank in range(1, nbest)]
+    missing = sum(map(count_missing, own))
+    return TranslatedText(list(dict.fromkeys(best)), [one.confidence for one in own if one.confidence], missing)
+
+
+def count_missing(sentence: SentenceTranslation) -> int:
+    """Return how many terms of the glossary could not be written in a sentence."""
+    return sum(term.state == "missing" for term in sentence.terms or ())
 
 
 def as_alignment(sentence: SentenceTranslation) -> Alignment | None:

@@ -40,6 +40,12 @@ def test_lines_have_forms_on_both_sides(tmp_path: Path) -> None:
     )
 
 
+def test_the_encoding_that_a_tbx_file_names_is_that_of_its_bytes_only() -> None:
+    """Text that was decoded before, as in a request, is read as it is."""
+    text = TBX.replace("UTF-8", "ISO-8859-1")
+    assert parse_tbx(text, source="en", target="de").terms == parse_tbx(TBX, source="en", target="de").terms
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [

@@ -1,17 +1,23 @@
 """Words are aligned by the model's attention, and found again in the texts that its tokens came from."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from tests.invariants import tiny
+from torch import Tensor
 
 from docaps.batches.batch import collate
 from docaps.batches.windows import Window
 from docaps.corpus.documents import Document, InlineMark
+from docaps.corpus.formats.format import Alignment
 from docaps.corpus.store import Store
-from docaps.corpus.text.vocabulary import EOS, UNK
+from docaps.corpus.text.codec import Codec
+from docaps.corpus.text.vocabulary import EOS, PAD, UNK
+from docaps.model.transformer import Transformer
+from docaps.translation import word_alignment
 from docaps.translation.trained_model import TrainedModel
 from docaps.translation.translator import Translator
 from docaps.translation.word_alignment import _recording, align_words, attention_of, group_words, word_spans
@@ -65,6 +71,63 @@ def test_the_recorded_weights_are_those_of_the_forced_pass(trained: TrainedModel
     assert not weights[1, :, len(windows[1].source) :].any()  # padding
     assert torch.allclose(trained.model(batch).states, before)
     assert len(layers) == len(trained.model.decoder)  # type: ignore[arg-type]
+
+
+LAYOUTS = ("qcn+reg", "qcn-both-states", "han-decoder", "san-decoder", "concat", "concat-2-to-2", "concat-n-to-n")
+"""Systems whose decoder or encoder reads different things."""
+OTHERS = sorted({*tiny.SYSTEMS, *tiny.MODES} - {*LAYOUTS})
+
+
+@pytest.mark.parametrize("name", [*LAYOUTS, *(pytest.param(name, marks=pytest.mark.stress) for name in OTHERS)])
+def test_every_system_aligns_the_words_of_the_sentence_itself(
+    store: Store, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that decode earlier translations before, or read them and the history in the same row."""
+    trained = tiny.trained(store, name)
+    seen: dict[int, tuple[bool, float]] = {}
+
+    def see(codec: Codec, source: str, *others: Any) -> Alignment | None:
+        (ours, theirs), weights = others[1:]
+        own = weights[: len(theirs), : len(ours)]
+        seen[TEXTS.index(source)] = own.shape == (len(theirs), len(ours)), float(own.sum(axis=1).min())
+        return align_words(codec, source, *others)
+
+    monkeypatch.setattr(word_alignment, "align_words", see)
+    (found,) = Translator(trained, warn=lambda _: None).translate([Document(TEXTS, marks=(MARKS, MARKS, (), MARKS))])
+    if not isinstance(trained.model, Transformer):
+        assert not seen
+        return
+    assert [one.alignment is not None for one in found] == [bool(number in seen) for number in range(len(TEXTS))]
+    assert all(is_whole for is_whole, _ in seen.values())
+    assert 0 in seen or name.startswith("zhang")  # whose random weights may write nothing
+    # Without history there is nothing else to attend to.
+    assert seen.get(0, (True, 1.0))[1] == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["qcn-both", "han-decoder", "concat", "concat-2-to-2", "concat-n-to-n"])
+def test_the_words_of_a_sentence_are_where_the_model_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny.build(tiny.mode(name))
+    assert isinstance(model, Transformer)
+    read: dict[str, Tensor] = {}
+    for side in ("_source_inputs", "_target_inputs"):
+        original = getattr(model, side)
+
+        def record(embedded: Tensor, words: Tensor, *, side: str = side, original: Any = original) -> Tensor:
+            read[side] = words
+            return original(embedded, words)  # type: ignore[no-any-return]
+
+        monkeypatch.setattr(model, side, record)
+    batch = collate(tiny.sample_windows(), model.view)
+    with torch.inference_mode():
+        model(batch)
+    for words, offsets, own in zip(
+        read.values(), model.offsets(batch), (batch.source, batch.target_input), strict=True
+    ):
+        assert own is not None
+        for row, offset, sentence in zip(words.tolist(), offsets.tolist(), own, strict=True):
+            expected = sentence[sentence != PAD].tolist()
+            assert row[offset : offset + len(expected)] == expected
+            assert set(row[offset + len(expected) :]) <= {PAD}
 
 
 def test_a_word_goes_with_the_one_it_attends_to_most(trained: TrainedModel) -> None:

@@ -10,7 +10,11 @@ from typing import Any
 
 import httpx
 import pytest
+import torch
+from tests.invariants import tiny
+from tests.unit.training import long_sentences
 
+from docaps.training.stages import train_recipe
 from docaps.web import model_worker
 from docaps.web.access import LOCAL_HOSTS, Access
 from docaps.web.app import build_app
@@ -20,6 +24,8 @@ from docaps.web.service import Service, load_service
 
 TOKEN = "open sesame"
 """The token of the fixture `strict`."""
+ROUTING_NUMBERS = 8
+"""Of each history word: in both tables, 2 rounds and 2 capsules."""
 POISON = "poison"
 """A sentence on which the models of the fixture `gate` fail."""
 
@@ -52,6 +58,17 @@ class Served:
 def models(demo: Path) -> list[Path]:
     """Return the runs of a demo, the document model first."""
     return [demo / "runs" / "demo" / "runs" / name for name in ("document", "sentence")]
+
+
+def model_with_tags(directory: Path) -> Path:
+    """Train a model for a step that learns the tags of both forms of address; return its run."""
+    torch.set_num_threads(1)
+    store, marks = long_sentences.prepared(directory), directory / "marks.jsonl"
+    long_sentences.annotate(marks, store)
+    signal = {"formality": str(marks), "formality_share": 0.5, "steps": 1}
+    recipe = tiny.recipe(**{f"stage__sentence__{name}": value for name, value in signal.items()})
+    (run,) = train_recipe(recipe, store, directory / "runs", stages=["sentence"])
+    return run.path
 
 
 @contextlib.contextmanager

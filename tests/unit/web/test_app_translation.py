@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tests.unit.web.serving import Served, models
 
 import docaps
+from docaps.corpus.documents import Document
+from docaps.translation.translator import Control, Translator
 from docaps.web.client import Client
 from docaps.web.request_queue import RequestSettings
 from docaps.web.service import Service
@@ -23,16 +25,25 @@ def document(tiny_demo: Path) -> Any:
     return docaps.load(models(tiny_demo)[0])
 
 
+ADDRESSES = ("the dog came here", "it was old")
+TBX = """<martif><text><body>
+<termEntry><langSet xml:lang="en"><tig><term>church</term></tig></langSet>
+<langSet xml:lang="de"><tig><term>Kirche</term></tig></langSet></termEntry>
+<termEntry><langSet xml:lang="en"><tig><term>film</term></tig><tig><term>films</term></tig></langSet>
+<langSet xml:lang="de"><tig><term>Film</term></tig><tig><term>Filme</term></tig></langSet></termEntry>
+</body></text></martif>"""
+
+
 def translations(answer: Any) -> list[str]:
     return [one["translation"] for one in answer["translations"]]
 
 
 @pytest.mark.filterwarnings("ignore:.*could not be written|.*was forced")
 def test_a_glossary_is_kept_to_in_any_of_its_forms(served: Served, document: Any) -> None:
-    """As pairs, with lists of forms, and as text; requests with different ones share the service."""
+    """As pairs, with lists of forms, and as text of either kind; requests with different ones share the service."""
     pairs = [["church", "Kirche"], [["film", "films"], ["Film", "Filme"]]]
     expected = document.translate(STORY, glossary=[tuple(pair) for pair in pairs])
-    for glossary in (pairs, "church\tKirche\nfilm|films\tFilm\tFilme"):
+    for glossary in (pairs, "church\tKirche\nfilm|films\tFilm\tFilme", TBX):
         body = served.post({"sentences": STORY, "glossary": glossary}).json()
         assert translations(body) == expected.texts
         uses = [use for one in body["translations"] for use in one.get("terms", [])]
@@ -45,6 +56,21 @@ def test_a_glossary_is_kept_to_in_any_of_its_forms(served: Served, document: Any
 
 def test_models_say_whether_requests_may_name_a_formality(served: Served) -> None:
     assert [one["formality"] for one in served.get("/v1/models").json()["models"]] == [False, False]
+
+
+def test_the_form_of_address_is_chosen(with_tags: Served) -> None:
+    (card,) = with_tags.get("/v1/models").json()["models"]
+    assert card["formality"] is True
+    trained = next(iter(with_tags.service.workers.values())).trained
+    scores = []
+    for formality in (None, "formal", "informal"):
+        translator = Translator(trained, control=Control(formality=formality), warn=lambda _: None)
+        ((_, expected),) = translator.stream([Document(ADDRESSES)])
+        found = with_tags.post({"sentences": ADDRESSES, "formality": formality}).json()["translations"]
+        assert [one["translation"] for one in found] == [one.text for one in expected]
+        assert [one["score"] for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
+        scores.append(round(found[0]["score"], 3))
+    assert len(set(scores)) == 3
 
 
 def test_words_are_aligned_whatever_else_is_translated(served: Served) -> None:

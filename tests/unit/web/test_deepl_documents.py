@@ -1,6 +1,7 @@
 """The client of DeepL uploads documents and downloads their translations."""
 
 import io
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,26 @@ def test_a_document_is_translated_once(client: deepl.DeepLClient, served: Served
     wait_until(gone)
 
 
+def test_a_document_is_translated_in_one_call(
+    client: deepl.DeepLClient, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As most users do, from file to file or from stream to stream; the client asks again after 5 seconds."""
+    monkeypatch.setattr(deepl.translator.time, "sleep", lambda _, wait=time.sleep: wait(0.01))
+    words = [one["translation"] for one in served.post({"text": STORY}).json()["translations"]]
+    expected = f"{words[0]} {words[1]}\n\n{words[2]}\n"
+    (tmp_path / "story.txt").write_text(STORY, encoding="utf-8")
+    out = tmp_path / "story.de.txt"
+    status = client.translate_document_from_filepath(tmp_path / "story.txt", out, target_lang="DE", source_lang="EN")
+    assert status.done
+    assert out.read_text(encoding="utf-8") == expected
+    with (tmp_path / "story.txt").open("rb") as source:
+        client.translate_document(source, output := io.BytesIO(), target_lang="DE")
+    assert output.getvalue().decode() == expected
+    (tmp_path / "story.txt").write_bytes(b"a\0b")
+    with pytest.raises(deepl.DocumentTranslationException, match=r"story\.txt"):
+        client.translate_document_from_filepath(tmp_path / "story.txt", out, target_lang="DE")
+
+
 def test_a_bad_document_has_an_error(client: deepl.DeepLClient) -> None:
     handle = client.translate_document_upload(b"a\0\xff", target_lang="DE", filename="../../a.bin")
     status = finished(client, handle)
@@ -53,6 +74,20 @@ def test_a_bad_document_has_an_error(client: deepl.DeepLClient) -> None:
     assert str(status.error_message).startswith("a.bin")
     with pytest.raises(deepl.DeepLException, match="Bad request"):
         client.translate_document_download(handle, io.BytesIO())
+
+
+def test_doubts_are_part_of_the_status(client: deepl.DeepLClient, served: Served) -> None:
+    glossary = client.create_glossary("one", "EN", "DE", {"zebras": "漢字"})
+    content = "1\n00:00:01,000 --> 00:00:01,100\nGrazing zebras never hesitate. It was old.\n"
+    handle = client.translate_document_upload(
+        content, target_lang="DE", source_lang="EN", filename="a.srt", glossary=glossary
+    )
+    assert finished(client, handle).done
+    client.delete_glossary(glossary)
+    state = served.post({"document_key": handle.document_key}, f"/v2/document/{handle.document_id}").json()
+    assert state["warning"] == "43% of the words are rare or unknown to this model (3 of 7); see its card"
+    assert state["missing_terms"] == 1
+    assert "more than 17 characters per second" in state["notes"][0]
 
 
 def test_the_name_of_a_stream_tells_its_format(client: deepl.DeepLClient) -> None:

@@ -97,6 +97,25 @@ def test_glossaries_are_used(client: deepl.DeepLClient, asked: list[TranslationR
         client.translate_text(text, source_lang="EN", target_lang="DE", glossary=one)
 
 
+def test_doubts_are_said_beside_what_the_client_reads(client: deepl.DeepLClient, served: Served) -> None:
+    far = "Grazing zebras never hesitate. It was old."
+    found = post(served, {"text": ["It was old.", far]}).json()
+    assert found["warning"] == "30% of the words are rare or unknown to this model (3 of 10); see its card"
+    confidences = [[one["rare_words"] for one in text["confidence"]] for text in found["translations"]]
+    assert confidences == [[0], [3, 0]]
+    near = post(served, {"text": "It was old."}).json()
+    assert "warning" not in near
+    assert "missing_terms" not in near["translations"][0]
+    glossary = client.create_glossary("one", "EN", "DE", {"it": "漢字"})
+    asked = {"text": far, "source_lang": "EN", "glossary_id": glossary.glossary_id}
+    assert post(served, asked).json()["translations"][0]["missing_terms"] == 1
+    client.delete_glossary(glossary)
+    assert (
+        client.translate_text(far, target_lang="DE").text
+        == post(served, {"text": far}).json()["translations"][0]["text"]
+    )
+
+
 def test_formality_is_refused_or_preferred(client: deepl.DeepLClient, asked: list[TranslationRequest]) -> None:
     assert not any(one.supports_formality for one in client.get_target_languages())
     for wish in ("default", "prefer_more", "prefer_less"):
@@ -108,6 +127,16 @@ def test_formality_is_refused_or_preferred(client: deepl.DeepLClient, asked: lis
     with pytest.raises(deepl.DeepLException, match="the formality cannot be chosen"):
         client.translate_text("It ran.", target_lang="DE", formality="less")
     assert asked[-1].formality == "informal"
+
+
+def test_formality_is_chosen(with_tags: Served) -> None:
+    client = deepl.DeepLClient("any", server_url=with_tags.url)
+    assert [one.supports_formality for one in client.get_target_languages()] == [True]
+    for wish, formality in (("more", "formal"), ("prefer_more", "formal"), ("less", "informal"), ("default", None)):
+        found = client.translate_text("it was old", target_lang="DE", formality=wish).text
+        (own,) = with_tags.post({"sentences": ["it was old"], "formality": formality}).json()["translations"]
+        (raw,) = post(with_tags, {"text": "it was old", "formality": wish}).json()["translations"]
+        assert (found, raw["confidence"]) == (own["translation"], [own["confidence"]])
 
 
 def test_languages_and_regions(client: deepl.DeepLClient, served: Served) -> None:

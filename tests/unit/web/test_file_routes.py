@@ -10,16 +10,30 @@ import httpx
 import pytest
 from tests.unit.web.serving import TOKEN, Served, models, serving, wait_until
 
-from docaps.web import file_store, file_translation
-from docaps.web.schemas import Limits
+from docaps.web import file_store, file_translation, service
+from docaps.web.schemas import Limits, ModelCard
 
 STORY = "<d>\nDavid stopped in front of a famous church.\nIt was old.\n<d>\nThe film was about vampires.\n"
-TYPE = {"Content-Type": "application/octet-stream"}
+TMX = """<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en"><seg>It was old.</seg></tuv><tuv xml:lang="fr"><seg>Vieux.</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>It ran.</seg></tuv></tu>
+</body></tmx>
+"""
+PO = """msgid "It was old."
+msgstr "Es war alt."
+
+msgid "It ran."
+msgstr ""
+
+msgid "The film was old."
+msgstr "Der Film war alt."
+"""
+CUES = "1\n00:00:01,000 --> 00:00:01,500\nAnna bought a coat.\n"
 
 
 def send(served: Served, content: bytes | str, name: str = "story.txt", **parameters: Any) -> httpx.Response:
     with served.client() as client:
-        return client.post("/v1/files", params={"name": name, **parameters}, content=content, headers=TYPE)
+        return client.post("/v1/files", data=parameters, files={"file": (name, content)})
 
 
 def state_of(served: Served, number: str) -> dict[str, Any]:
@@ -70,11 +84,26 @@ def test_a_file_keeps_to_a_glossary(served: Served) -> None:
     assert served.get(f"/v1/files/{state['id']}/result").text == f"<d>\n{expected}\n"
     assert state["missing_terms"] == 0
     assert finish(served, send(served, "It was old. It was.", glossary="it was\t漢字"))["missing_terms"] == 2
+    long = "".join(f"word{number}\t{'x' * 80}\n" for number in range(1000)) + terms
+    state = finish(served, send(served, "<d>\nIt was old.\n", glossary=long))
+    assert served.get(f"/v1/files/{state['id']}/result").text == f"<d>\n{expected}\n"
+    foreign = send(served, "It was old.", glossary="<martif></martif>")
+    assert (foreign.status_code, "no concept has terms in both en and de" in foreign.text) == (422, True)
     bad = send(served, "It was old.", glossary="a\tb\nc")
     assert (bad.status_code, "line 2" in bad.text) == (422, True)
     state = finish(served, send(served, "It was old.", formality="formal"))
     assert "formality: this model cannot" in state["error"]
     assert send(served, "It was old.", formality="more").status_code == 422
+
+
+def test_the_form_of_address_of_a_file_is_chosen(with_tags: Served) -> None:
+    found = []
+    for formality in ({}, {"formality": "formal"}):
+        state = finish(with_tags, send(with_tags, "<d>\nit was old\n", **formality))
+        found.append(with_tags.get(f"/v1/files/{state['id']}/result").text)
+        (own,) = with_tags.post({"sentences": ["it was old"], **formality}).json()["translations"]
+        assert found[-1] == f"<d>\n{own['translation']}\n"
+    assert found[0] != found[1]
 
 
 def test_the_encoding_of_subtitles_is_chosen(served: Served) -> None:
@@ -87,15 +116,76 @@ def test_the_encoding_of_subtitles_is_chosen(served: Served) -> None:
         assert send(served, content, "a.srt", encoding=encoding).status_code == 422
 
 
-def test_parts_see_the_sentences_before_them(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limits_of_cues_are_chosen(served: Served) -> None:
+    states = [
+        finish(served, send(served, CUES, "a.srt", **one)) for one in ({}, {"line_length": 4, "lines": 1}, {"lines": 9})
+    ]
+    assert "do not fit into 1 line of 4 characters" in states[1]["notes"][0]
+    assert not any("do not fit" in note for one in states[::2] for note in one.get("notes", []))
+    slow = finish(served, send(served, CUES, "a.srt", reading_speed=1))
+    assert any("more than 1 characters per second" in note for note in slow["notes"])
+    assert "notes" not in finish(served, send(served, CUES, "a.srt", reading_speed=1000))
+    for name, value in (("lines", 0), ("line_length", "x"), ("reading_speed", "nan"), ("length", 3)):
+        refused = send(served, CUES, "a.srt", **{name: value})
+        assert (refused.status_code, refused.json()["details"][0]["where"]) == (422, name)
+
+
+def test_only_what_has_no_translation_is_translated(served: Served) -> None:
+    """What is only read as context costs nothing, is not counted, and has no terms."""
+
+    def characters() -> int:
+        return int(served.get("/v2/usage").json()["character_count"])
+
+    body = {"sentences": ["It ran."], "history": ["It was old."]}
+    expected = served.post(body).json()["translations"][0]["translation"]
+    before = characters()
+    state = finish(served, send(served, PO, "a.po", glossary="it was\t漢字\nfilm\t漢字"))
+    assert (state["sentences"], state["translated"], state["missing_terms"]) == (1, 1, 0)
+    assert characters() - before == len("It ran.")
+    result = served.get(f"/v1/files/{state['id']}/result").text
+    assert f'msgstr "{expected}"' in result
+    assert "Es war alt." in result
+    again = finish(served, send(served, PO, "a.po", all="true", glossary="film\t漢字"))
+    assert (again["sentences"], again["translated"], again["missing_terms"]) == (3, 3, 1)
+    assert "Es war alt." not in served.get(f"/v1/files/{again['id']}/result").text
+    done = finish(served, send(served, PO.replace('msgstr ""', 'msgstr "Es lief."'), "a.po"))
+    assert (done["status"], done["sentences"], "error" in done) == ("done", 0, False)
+
+
+def test_files_are_read_with_the_target_language_of_the_model(tiny_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    describe = service._describe_model
+
+    def into_french(*given: Any, **options: Any) -> ModelCard:
+        return describe(*given, **options).model_copy(update={"target_language": "fr"})
+
+    monkeypatch.setattr(service, "_describe_model", into_french)
+    with serving(models(tiny_demo)[1:]) as running:
+        state = finish(running, send(running, TMX, "a.tmx"))
+        assert (state["sentences"], state["result_name"]) == (1, "a.fr.tmx")
+        result = running.get(f"/v1/files/{state['id']}/result").text
+    assert result.count('<tuv xml:lang="fr"') == 2
+    assert "<seg>Vieux.</seg>" in result
+
+
+@pytest.mark.parametrize(("limit", "value"), [("PART", 1), ("PART_CHARACTERS", 20)])
+def test_parts_see_the_sentences_before_them(
+    served: Served, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
     text = "\n".join(f"It was {word}." for word in ["old", "cold", "warm", "new"])
     whole = finish(served, send(served, text))
-    monkeypatch.setattr(file_translation, "PART", 1)
+    monkeypatch.setattr(file_translation, limit, value)
     parts = finish(served, send(served, text))
     both = [served.get(f"/v1/files/{state['id']}/result").text for state in (whole, parts)]
     assert both[0] == both[1]
     alone = finish(served, send(served, text, context="false"))
     assert alone["translated"] == 4
+
+
+def test_a_part_has_few_sentences_and_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_translation, "PART_CHARACTERS", 10)
+    sentences = ["aaaa", "aaaa", "aaaa", "a" * 30, "", "", "", "a", "a" * 10]
+    assert [*file_translation._parts(sentences, 3)] == [(0, 2), (2, 3), (3, 4), (4, 7), (7, 8), (8, 9)]
+    assert [*file_translation._parts([], 3)] == []
 
 
 @pytest.mark.parametrize(
@@ -123,7 +213,7 @@ def test_uploads_are_limited(served: Served, monkeypatch: pytest.MonkeyPatch) ->
     assert send(served, b"").json() == {"error": "the file is empty"}
     with served.client() as client:
         other = client.post("/v1/files?name=a", content="x", headers={"Content-Type": "text/plain"})
-    assert (other.status_code, "application/octet-stream" in other.text) == (415, True)
+    assert (other.status_code, "multipart/form-data" in other.text) == (415, True)
     monkeypatch.setattr(file_store, "MOST_BYTES", 10)
     assert send(served, "x" * 11).status_code == 429
     monkeypatch.setattr(file_store, "MOST_FILES", 0)
@@ -139,10 +229,13 @@ def test_files_need_the_token_and_leave_nothing(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     limits = Limits(file=1000, queue=1)
     with serving(models(tiny_demo)[1:], limits, token=TOKEN) as running, running.client() as client:
-        assert client.post("/v1/files?name=a", content="x", headers=TYPE).status_code == 401
-        secret = {**TYPE, "Authorization": f"Bearer {TOKEN}"}
-        assert client.post("/v1/files?name=a", content="x" * 1001, headers=secret).status_code == 413
-        number = client.post("/v1/files?name=a", content="It ran.\nIt sat.", headers=secret).json()["id"]
+        assert client.post("/v1/files", files={"file": ("a", "x")}).status_code == 401
+        secret = {"Authorization": f"Bearer {TOKEN}"}
+        large = client.post("/v1/files", files={"file": ("a", "x" * 1001)}, headers=secret)
+        assert (large.status_code, large.json()) == (413, {"error": "the file is too large: at most 1000 bytes"})
+        largest = client.post("/v1/files", files={"file": ("a", "x" * 1000)}, headers=secret)
+        assert client.delete(f"/v1/files/{largest.json()['id']}", headers=secret).status_code == 204
+        number = client.post("/v1/files", files={"file": ("a", "It ran.\nIt sat.")}, headers=secret).json()["id"]
         assert client.get(f"/v1/files/{number}").status_code == 401
         form = {"data": {"source": "en", "target": "de"}, "files": {"file": ("a.txt", "It ran.")}}
         assert client.post("/translate_file", **form).status_code == 403

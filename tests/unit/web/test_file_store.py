@@ -11,7 +11,7 @@ from docaps.web.http_errors import HttpError
 
 @pytest.fixture
 def store() -> Iterator[FileStore]:
-    found = FileStore()
+    found = FileStore(10)
     found.open()
     yield found
     found.close()

@@ -32,7 +32,21 @@ def test_a_list_of_texts_is_one_document(served: Served) -> None:
     one, two = (row["translation"] for row in own(served, "It was old.", "It ran."))
     assert found["translatedText"] == [one, "", two]
     assert [row["language"] for row in found["detectedLanguage"]] == ["en"] * 3
-    assert post(served, {"q": []}).json() == {"translatedText": []}
+    assert post(served, {"q": []}).json() == {"translatedText": [], "confidence": []}
+
+
+def test_a_text_far_from_what_the_model_knows_has_a_warning(served: Served) -> None:
+    far = "Grazing zebras never hesitate. It was old."
+    found = post(served, {"q": far}).json()
+    assert found["warning"] == "43% of the words are rare or unknown to this model (3 of 7); see its card"
+    assert [one["rare_words"] for one in found["confidence"]] == [3, 0]
+    several = post(served, {"q": ["It was old.", "", far]}).json()
+    assert [[one["words"] for one in text] for text in several["confidence"]] == [[3], [], [4, 3]]
+    assert "warning" not in post(served, {"q": "It was old."}).json()
+    assert LibreTranslateAPI(served.url).translate(far, "en", "de") == found["translatedText"]
+    form = {"data": {"source": "en", "target": "de"}, "files": {"file": ("a.txt", far)}}
+    with served.client() as client:
+        assert client.post("/translate_file", **form).json()["warning"] == found["warning"]
 
 
 def test_alternatives_are_the_next_best(served: Served) -> None:

@@ -20,6 +20,8 @@ STORIES = (
     ("a dog ran", "it was old"),
     ("it came",),
 )
+CONTEXT_ONLY = (frozenset[int](), frozenset({0}), frozenset[int]())
+"""Sentences of each story that are only read."""
 HISTORY = ("the dog sat", "a cat ran", "it slept here")
 GRANULARITIES = {
     "transformer": "sentence",
@@ -47,12 +49,19 @@ class Client:
     """A client that waits for a translation."""
 
     def __init__(
-        self, story: Sequence[str], history: Sequence[str], request_settings: RequestSettings, *, promptly: bool
+        self, story: Document, history: Sequence[str], request_settings: RequestSettings, *, promptly: bool
     ) -> None:
         self.found: list[TranslatedSentence] = []
-        self._count = len(story)
+        self._count = len(story.sentences)
         self._done = threading.Event()
-        self.queued = QueuedRequest(tuple(story), tuple(history), request_settings, self._take, promptly)
+        self.queued = QueuedRequest(
+            story.sentences,
+            tuple(history),
+            request_settings,
+            self._take,
+            promptly,
+            context_only=story.context_only,
+        )
 
     def _take(self, delivery: PartialResult) -> None:
         assert not isinstance(delivery, Exception), delivery
@@ -84,14 +93,15 @@ def test_clients_get_the_same_as_each_would_alone(store: Store, name: str, conte
     assert granularity_of(trained.model.view) == GRANULARITIES[name]
     request_settings = RequestSettings(trained.decoding, TranslationOptions(context))
     histories = ((), HISTORY, HISTORY[:1])
+    stories = [Document(story, context_only=own) for story, own in zip(STORIES, CONTEXT_ONLY, strict=True)]
     with working(trained, threads) as worker:
         clients = [
             Client(story, history, request_settings, promptly=number == 1)
-            for number, (story, history) in enumerate(zip(STORIES, histories, strict=True))
+            for number, (story, history) in enumerate(zip(stories, histories, strict=True))
         ]
         assert all(worker.queue.put(client.queued, 1000) for client in clients)
         found = [client.wait() for client in clients]
-    for story, history, own in zip(STORIES, histories, found, strict=True):
-        ((_, wanted),) = Translator(trained).stream([Document(story)], TranslationOptions(context, history))
+    for story, history, own in zip(stories, histories, found, strict=True):
+        ((_, wanted),) = Translator(trained).stream([story], TranslationOptions(context, history))
         assert [one.text for one in own] == [one.text for one in wanted]
         assert [one.score for one in own] == pytest.approx([one.score for one in wanted], abs=1e-9)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.invariants import tiny
-from tests.unit.web.serving import TOKEN, Served, ask, wait_until
+from tests.unit.web.serving import ROUTING_NUMBERS, TOKEN, Served, ask, wait_until
 
 from docaps.errors import RunError
 from docaps.web import service
@@ -26,6 +26,12 @@ from docaps.web.service import name_runs
         ({"text": "It rained. " * 5}, "text", "found 5"),
         ({"sentences": ["x"], "beam": 4}, "beam", "at most 3, found 4"),
         ({"sentences": ["x"], "nbest": 4}, "beam", "at most 3, found 4"),
+        ({"sentences": ["x" * 30] * 4, "history": ["x"], "nbest": 3, "alignment": True}, "nbest", "estimated 488"),
+        (
+            {"text": "a b c d e f g h i j k l m", "alignment": True},
+            "alignment",
+            "at most 400 characters, estimated 441",
+        ),
         ({"sentences": ["x\0"]}, "sentences.0", "NUL"),
         ({"text": "x\0"}, "text", "NUL"),
         ({"sentences": ["x"], "model": "../document"}, "model", "one of document"),
@@ -83,8 +89,11 @@ def test_a_routing_beyond_the_limit_is_refused_with_what_to_ask_for(strict: Serv
     assert int(found[2]) > 20
     accepted = ask(strict, body | {"sentences": body["sentences"][: int(fewer[1])]})
     assert accepted.status_code == 200
-    words = [len(trace["words"]) for one in accepted.json()["translations"] for trace in one["routing"]]
-    assert 0 < sum(words) <= 20
+    traces = [trace for one in accepted.json()["translations"] for trace in one["routing"]]
+    words = sum(len(trace["words"]) for trace in traces)
+    assert 0 < words <= 20
+    rows = [row for trace in traces for table in ("coupling", "pcc") for each in trace[table] for row in each]
+    assert sum(map(len, rows)) == words * ROUTING_NUMBERS
     assert ask(strict, body | {"routing": False}).status_code == 200
 
 

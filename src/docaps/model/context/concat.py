@@ -81,6 +81,12 @@ class ConcatTransformer(Transformer):
         """Return whether the vectors of segments get no gradient; no other weights serve the context alone."""
         return self.segments is not None and super().idles(batch)
 
+    def offsets(self, batch: Batch) -> tuple[Int[Tensor, " B"], Int[Tensor, " B"]]:
+        """Return the lengths of the history and of the prefix, which are read first."""
+        prefix = self._prefix(batch)
+        history = join_sources(batch).source_mask.sum(dim=1) - batch.source_mask.sum(dim=1)
+        return history, torch.zeros_like(history) if prefix is None else prefix.lengths
+
     def encode(self, batch: Batch, trace: bool = False) -> Encoding:
         """Encode each sentence with its history in front of it."""
         encoding = super().encode(join_sources(batch), trace)

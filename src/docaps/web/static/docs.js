@@ -73,7 +73,6 @@ const makeBody = (body, form) => {
   if (!body) return {};
   if (body.type === JSON_TYPE) return { body: text, headers: { "Content-Type": JSON_TYPE } };
   if (!file) throw new Error("Choose a file first.");
-  if (body.type !== "multipart/form-data") return { body: file, headers: { "Content-Type": body.type } };
   const data = new FormData();
   for (const [name, value] of Object.entries(JSON.parse(text))) for (const one of [value].flat()) data.append(name, one);
   data.append("file", file);
@@ -118,7 +117,7 @@ const attempt = (method, path, operation, body) => {
     node("input", { type: "text", name: one.name, "data-in": one.in, autocomplete: "off", ...(one.required ? { required: "" } : {}) }),
   ));
   const parts = [];
-  if (body && body.type !== "application/octet-stream") {
+  if (body) {
     const lines = JSON.stringify(exampleOf(body.schema), null, 2);
     const area = node("textarea", { class: "body", rows: String(Math.min(12, lines.split("\n").length)), spellcheck: "false" });
     area.value = lines;

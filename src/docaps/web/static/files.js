@@ -41,6 +41,7 @@ const finish = async (state, signal) => {
   button.hidden = false;
   show(`${state.name} is translated: ${state.sentences} sentence${state.sentences === 1 ? "" : "s"}.`);
   const doubts = state.warning ? [`${state.warning}. The translation may make no sense.`] : [];
+  doubts.push(...(state.notes ?? []).map((note) => `${note}.`));
   if (state.missing_terms) doubts.push(`Terms that could not be written: ${state.missing_terms}.`);
   find("file-warning").textContent = doubts.join(" ");
   find("file-warning").hidden = !doubts.length;
@@ -50,6 +51,12 @@ const finish = async (state, signal) => {
 const forget = () => {
   if (file.id) deleteFile(file.id, file.token).catch(() => {});
   file.id = null;
+};
+
+// What the user chose for files of subtitles and strings.
+export const fileOptions = () => {
+  const given = ["encoding", "line_length", "lines", "reading_speed"].map((name) => [name, find(`file-${name}`).value.trim()]);
+  return { ...Object.fromEntries(given.filter(([, value]) => value)), all: find("file-all").checked };
 };
 
 export const stopFile = () => file.stop?.abort();

@@ -4,7 +4,7 @@ import { fetchModels, stream, translate } from "/static/service.js";
 import { compare } from "/static/differences.js";
 import { routingPanel } from "/static/routing.js";
 import { download } from "/static/downloads.js";
-import { stopFile, translateFile } from "/static/files.js";
+import { fileOptions, stopFile, translateFile } from "/static/files.js";
 import { find, node } from "/static/nodes.js";
 
 const page = {
@@ -277,7 +277,7 @@ const loadFile = async (file) => {
   }
   try {
     const glossary = glossaryText();
-    const options = withFormality({ model: model().name, context: find("context").checked, ...(glossary ? { glossary } : {}) });
+    const options = withFormality({ model: model().name, context: find("context").checked, ...(glossary ? { glossary } : {}), ...fileOptions() });
     await translateFile(file, options, find("token").value);
   } catch (error) {
     showError(error);

@@ -28,11 +28,13 @@ export const translate = async (request, token, signal) => {
   return response.json();
 };
 
-// Send a file as it is; options are query parameters.
+// Send a file with options, as a form.
 export const uploadFile = async (file, options, token, signal) => {
-  const query = new URLSearchParams({ name: file.name, ...options });
-  const sent = { ...headers(token), "Content-Type": "application/octet-stream" };
-  const response = await fetch(`/v1/files?${query}`, { method: "POST", headers: sent, body: file, signal });
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ ...options, name: file.name })) form.append(name, value);
+  form.append("file", file);
+  const { "Content-Type": _, ...sent } = headers(token); // the browser adds that of the form
+  const response = await fetch("/v1/files", { method: "POST", headers: sent, body: form, signal });
   if (!response.ok) throw await errorOf(response);
   return response.json();
 };
