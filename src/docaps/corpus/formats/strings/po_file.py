@@ -17,6 +17,7 @@ from docaps.corpus.formats.strings.po import (
     is_wrapped,
     read_entries,
 )
+from docaps.corpus.formats.strings.placeholders import choose_pattern
 
 CHARSET = re.compile(rb"charset=([\w.:-]+)")
 FORMS = re.compile(r"nplurals\s*=\s*(\d{1,3})\s*;\s*plural\s*=\s*([^;\n]{1,500})")
@@ -103,9 +104,10 @@ def _read_messages(entry: PoEntry, *, translated: bool) -> Iterator[Message]:
     context = entry.context.value if entry.context and " " in entry.context.value.strip() else ""
     for note in filter(None, (context, " ".join(entry.notes))):
         yield read_context(note, entry.line)
-    yield read_message(entry.source.value, entry.line)
-    if entry.plural is not None:
-        yield read_message(entry.plural.value, entry.line)
+    pattern = choose_pattern(entry.flag_names)
+    for one in (entry.source, entry.plural):
+        if one is not None:
+            yield read_message(one.value, entry.line, pattern=pattern)
 
 
 def write_po(item: OutputDocument, options: WritingOptions) -> bytes:
