@@ -23,8 +23,8 @@ PRINTF = (
 )
 SPACED_PRINTF = r"|%[ ][-+#0]*\d*(?:\.\d+)?[diouxXeEfFgG]"
 """With a space as its flag, which is only taken for a placeholder where a file says that there are some."""
-_DATE = r"%[-_^#]?[aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYzZ](?![A-Za-z])"
-DATE = rf"|(?<![\d%]){_DATE}"
+_DATE = r"%[-_^#]?[aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYzZ]"
+DATE = rf"|(?<![\d%]){_DATE}(?![A-Za-z])"
 DATES = rf"|(?=(?:{_DATE}[-/.:, T]{{1,2}})*%[bBDHhIjklmMPRSTUVwWyYzZ]){_DATE}(?:[-/.:, T]{{1,2}}{_DATE})+"
 """Parts of a date that belong together; some of them alone are the same as those of `printf`."""
 OTHERS = (
