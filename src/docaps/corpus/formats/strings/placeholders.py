@@ -8,6 +8,7 @@ and one that moves it has a space where one is needed.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from docaps.corpus.documents import InlineMark
@@ -141,7 +142,7 @@ def _take_spaces(text: str, marks: Sequence[InlineMark]) -> tuple[str, tuple[Inl
     for run in _runs(text, marks):
         before, after = kept + text[done : run[0].position], text[run[-1].position :]
         kept, rest = before.rstrip(" "), after.lstrip(" ")
-        spaces = [text[one.position : other.position] for one, other in zip(run, run[1:], strict=False)]
+        spaces = [text[one.position : other.position] for one, other in pairwise(run)]
         spaces = [before[len(kept) :], *spaces, after[: len(after) - len(rest)]]
         if all(mark.kind != "single" for mark in run) and sum(map(bool, spaces)) < 2 and kept and rest:
             # Tags around words: the space beside them is the text's.

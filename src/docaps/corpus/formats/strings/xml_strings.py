@@ -163,11 +163,6 @@ def _keys(element: XmlElement) -> Iterator[tuple[str, str]]:
             yield ("id" if name == "startRef" else name), value
 
 
-def same_language(one: str, other: str) -> bool:
-    """Return whether two codes are of one language, whatever the country."""
-    return one.replace("_", "-").lower().split("-")[0] == other.replace("_", "-").lower().split("-")[0]
-
-
 def names_of(codes: Collection[str]) -> str:
     """List the codes of languages for a message."""
     return ", ".join(sorted(codes)) or "none"

@@ -43,7 +43,9 @@ def test_a_translation_cannot_make_an_entity_or_a_tag_of_text() -> None:
 
 
 @settings(max_examples=50)
-@given(st.lists(st.sampled_from(["&amp;", "&", "&lt;", "<", "'", "&#39;", "&#x27;", "ü", "&uuml;", "a", ";"]), max_size=8))
+@given(
+    st.lists(st.sampled_from(["&amp;", "&", "&lt;", "<", "'", "&#39;", "&#x27;", "ü", "&uuml;", "a", ";"]), max_size=8)
+)
 def test_encoding_undoes_decoding(parts: list[str]) -> None:
     reader = EntityReader()
     text = " ".join(parts)

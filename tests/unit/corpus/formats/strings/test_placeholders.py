@@ -125,13 +125,16 @@ def test_an_inline_element_that_breaks_the_line_separates_words(element: str) ->
 
 PLACEHOLDERS = [
     "%s", "%d", "%1$s", "{name}", "{{#if}}", "__name__", "$name", ":name", "@name", "<%= x %>", "%Y-%m-%d", "<b>",
-    "</b>", "<i>", "</i>", "<br/>", "[b]", "[/b]", "&nbsp;", "&amp;", "&#39;", "&uuml;", "«", "»", "(", ")", "_", "\u00a0",
-    "AT&T",
+    "</b>", "<i>", "</i>", "<br/>", "[b]", "[/b]", "&nbsp;", "&amp;", "&#39;", "&uuml;", "«", "»", "(", ")", "_",
+    "\u00a0", "AT&T",
 ]  # fmt: skip
 SPACES = st.sampled_from([" ", " ", ""])
 texts = st.lists(st.tuples(st.one_of(sentences(), st.sampled_from(PLACEHOLDERS)), SPACES), min_size=1, max_size=7).map(
     lambda parts: "A text " + "".join(map("".join, parts)).strip(" ") + " ends."
 )
+
+
+orders = st.permutations(range(6))
 
 
 def in_po(text: str) -> str:
@@ -171,12 +174,13 @@ def test_a_translation_that_changes_nothing_gives_the_source(text: str, translat
 
 
 @settings(max_examples=40)
-@given(texts, st.permutations(range(6)))
+@given(st.lists(st.one_of(sentences(), st.sampled_from(PLACEHOLDERS)), max_size=6).map(" ".join), orders)
 def test_placeholders_are_the_same_however_words_move(text: str, order: list[int]) -> None:
     def move(sentence: str) -> str:
         words = sentence.split()
         return " ".join(words[number] for number in order if number < len(words))
 
+    text = f"A text {text} ends."
     literals = [one for one in PLACEHOLDERS if len(one) > 1 and one not in ("&amp;", "&#39;", "&uuml;", "AT&T")]
     pattern = re.compile("|".join(map(re.escape, sorted(literals, key=len, reverse=True))))
     assert Counter(pattern.findall(in_json(text, move))) == Counter(pattern.findall(text))
