@@ -152,7 +152,8 @@ def _take_spaces(text: str, marks: Sequence[InlineMark]) -> tuple[str, tuple[Inl
                 moved.append(replace(mark, position=len(kept)))
             continue
         position, kept = _rejoin(kept, rest, run, spaces)
-        kinds: list[Neighbour] = [_kind(before.rstrip(" ")[-1:]), *(["mark"] * (len(run) - 1)), _kind(rest[:1])]
+        inner: list[Neighbour] = ["mark"] * (len(run) - 1)
+        kinds = [_kind(before.rstrip(" ")[-1:]), *inner, _kind(rest[:1])]
         sides = list(zip(kinds, spaces, strict=True))
         for mark, left, right in zip(run, sides, sides[1:], strict=False):
             moved.append(_remember(mark, position, len(moved), left, right))
