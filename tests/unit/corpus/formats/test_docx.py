@@ -178,7 +178,7 @@ FIELD = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
             run("a ") + "<w:r><w:drawing><a:t><w:txbxContent><w:p>" + run("box") + "</w:p></w:txbxContent></a:t>"
             "</w:drawing></w:r>" + run("b"),
             ["a b", "box"],
-            run("A") + "<w:r><w:drawing><a:t><w:txbxContent><w:p>" + run("BOX"),
+            run("A ") + "<w:r><w:drawing><a:t><w:txbxContent><w:p>" + run("BOX"),
         ),
     ],
     ids=["merged runs", "spelling", "link", "field", "link field", "tracked", "in a run", "control", "text box"],
