@@ -1,5 +1,6 @@
-"""DOCX: the paragraphs of a text document, in its body, tables, headers, footers, footnotes and endnotes.
+"""DOCX: the paragraphs of a text document, in its body, tables, text boxes, notes, headers and footers.
 
+Paragraphs of a text box come after the one that it is in, and so do those of notes; headers and footers come last.
 The text of a paragraph is that of its runs. Runs of the formatting that most of its text has are plain text; other
 runs, links and all else in a paragraph become marks. To write a translation, the runs of each paragraph are replaced,
 and everything else in the XML and in the archive stays.
@@ -7,18 +8,27 @@ and everything else in the XML and in the archive stays.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
-from docaps.corpus.documents import Document
+from docaps.corpus.documents import Document, InlineMark
 from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions
-from docaps.corpus.formats.passages import Passage, PassageBuilder, fill, join_passages, replace_spans, written_passages
+from docaps.corpus.formats.passages import (
+    Passage,
+    PassageBuilder,
+    fill,
+    join_passages,
+    replace_written,
+    written_passages,
+)
 from docaps.corpus.formats.xml_events import XmlElement, check_part, encode_xml, find_elements, scan_xml
 from docaps.corpus.formats.zip_archive import ZipArchive, replace_members
 
 BODY = "word/document.xml"
 PARTS = re.compile(r"word/(?:header|footer|footnotes|endnotes)\d*\.xml")
 """The other parts that are translated; comments are not."""
+NOTES = {"w:footnoteReference": "word/footnotes.xml", "w:endnoteReference": "word/endnotes.xml"}
 CONTAINERS = {"w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:bdo", "w:dir", "w:sdt", "w:fldSimple"}
 SPACES = {"w:tab", "w:br", "w:cr"}
 DROPPED = {"w:rPr", "w:lastRenderedPageBreak", "w:softHyphen", "w:proofErr"}
@@ -42,9 +52,10 @@ class _Text:
 
 @dataclass(slots=True)
 class _Object:
-    """Something else in a run, as runs of its own."""
+    """Something else in a run, as runs of its own; where it stands in the part, less what is added before it."""
 
     raw: str
+    start: int
     is_space: bool = False
 
 
@@ -73,28 +84,16 @@ class _ParagraphReader:
         self._content, self._part = content, part
 
     def passages(self, paragraph: XmlElement) -> Iterator[Passage]:
-        """Yield the passages of a paragraph: one, unless there are text boxes in it, which have paragraphs too."""
-        children = [child for child in paragraph.elements if child.name != "w:pPr"]
-        together: list[XmlElement] = []
-        for child in children:
-            boxed = [*_outer_paragraphs(child)]
-            if not boxed:
-                together.append(child)
-                continue
-            yield from self._passage(together)
-            together = []
-            for one in boxed:
-                yield from self.passages(one)
-        yield from self._passage(together)
-
-    def _passage(self, elements: list[XmlElement]) -> Iterator[Passage]:
-        """Yield the passage of elements beside each other, if they have text."""
-        group = _Group(items=self._items(elements))
+        """Yield the passage of a paragraph, if it has text, then those of paragraphs in its text boxes."""
+        elements = [child for child in paragraph.elements if child.name != "w:pPr"]
         builder = PassageBuilder()
+        group = _Group(items=self._items(elements))
         _MarkWriter(builder).write(group)
         if builder.text.strip():
             start, end = elements[0].start, elements[-1].end
             yield builder.passage(start, end, part=self._part, kind=group.formatting)
+        for one in _outer_paragraphs(paragraph):
+            yield from self.passages(one)
 
     def _raw(self, start: int, end: int) -> str:
         return self._content[start:end].decode()
@@ -114,7 +113,7 @@ class _ParagraphReader:
             elif element.name in CONTAINERS and (group := self._container(element)):
                 items.append(group)
             elif element.name not in DROPPED:
-                items.append(_Object(self._raw(element.start, element.end)))
+                items.append(_Object(self._raw(element.start, element.end), element.start))
         return items
 
     def _container(self, element: XmlElement) -> _Group | None:
@@ -130,7 +129,7 @@ class _ParagraphReader:
         instruction = "".join(child.text for run in runs for child in run.elements if child.name == "w:instrText")
         middle = next((number for number, run in enumerate(runs) if _has_field(run, "separate")), None)
         if middle is None or not _is_shown(instruction) or any(len(_field_marks(run)) > 1 for run in runs):
-            return _Object(self._raw(runs[0].start, runs[-1].end))
+            return _Object(self._raw(runs[0].start, runs[-1].end), runs[0].start)
         opening = self._raw(runs[0].start, runs[middle].end)
         return _Group(opening, self._raw(runs[-1].start, runs[-1].end), self._items(runs[middle + 1 : -1]))
 
@@ -146,8 +145,9 @@ class _ParagraphReader:
             elif child.name in CHARACTERS:
                 items.append(_Text(CHARACTERS[child.name], formatting))
             elif child.name not in DROPPED:
-                raw = f"<w:r>{formatting}{self._raw(child.start, child.end)}</w:r>"
-                items.append(_Object(raw, child.name in SPACES))
+                added = f"<w:r>{formatting}"
+                raw = f"{added}{self._raw(child.start, child.end)}</w:r>"
+                items.append(_Object(raw, child.start - len(added.encode()), child.name in SPACES))
         return items
 
 
@@ -168,7 +168,10 @@ class _MarkWriter:
         for item in group.items:
             if isinstance(item, _Object):
                 raw = END + item.raw + open_run(open_formatting)
-                (self._builder.add_space if item.is_space else self._builder.add_mark)(raw)
+                if item.is_space:
+                    self._builder.add_space(raw)
+                else:
+                    self._builder.add_mark(raw, pair=item.start - len(END) + 1)  # text boxes in it are passages, too
                 continue
             wanted = item.formatting if isinstance(item, _Text) and item.text.strip() else open_formatting
             wanted = base if isinstance(item, _Group) else wanted
@@ -239,34 +242,62 @@ def _is_shown(instruction: str) -> bool:
 
 
 def read_docx(content: bytes, options: ReadingOptions) -> Document:
-    """Read the paragraphs of all parts: the body first, then headers, footers, footnotes and endnotes."""
+    """Read the paragraphs of the body, a note after the paragraph that refers to it, then headers and footers."""
     archive = ZipArchive(content, options)
     if BODY not in archive.names:
         raise options.fault(f"not a DOCX file: it has no {BODY}")
     parts = {BODY: archive.read(BODY)}
     parts |= {name: archive.read(name) for name in sorted(archive.names) if PARTS.fullmatch(name)}
-    passages = (passage for name, part in parts.items() for passage in _part_passages(name, part, options))
+    passages = _all_passages(parts, options)
     return join_passages(passages, options, "docx", content=content, parts=parts)
 
 
-def _part_passages(name: str, content: bytes, options: ReadingOptions) -> Iterator[Passage]:
-    """Yield the passages of one part."""
+def _all_passages(parts: Mapping[str, bytes], options: ReadingOptions) -> Iterator[Passage]:
+    """Yield the passages of all parts in the order in which they are read."""
+    notes = {one: _read_notes(name, parts[name], options) for one, name in NOTES.items() if name in parts}
+    for paragraph, reader in _paragraphs(BODY, parts[BODY], options):
+        yield from reader.passages(paragraph)
+        for element in paragraph.below():
+            yield from notes.get(element.name, {}).pop(element.attributes.get("w:id", ""), ())
+    for left in notes.values():  # to which nothing refers
+        yield from chain.from_iterable(left.values())
+    for name in sorted(parts.keys() - {BODY, *NOTES.values()}, key=lambda name: ("footer" in name, name)):
+        for paragraph, reader in _paragraphs(name, parts[name], options):
+            yield from reader.passages(paragraph)
+
+
+def _read_notes(name: str, content: bytes, options: ReadingOptions) -> dict[str, list[Passage]]:
+    """Return the passages of each footnote or endnote by its id."""
+    check_part(name, content, options, "w")
+    reader, notes = _ParagraphReader(content, name), dict[str, list[Passage]]()
+    for note in find_elements(scan_xml(content, options, name), {"w:footnote", "w:endnote"}):
+        found = chain.from_iterable(map(reader.passages, _outer_paragraphs(note)))
+        notes.setdefault(note.attributes.get("w:id", ""), []).extend(found)
+    return notes
+
+
+def _paragraphs(name: str, content: bytes, options: ReadingOptions) -> Iterator[tuple[XmlElement, _ParagraphReader]]:
+    """Yield the outermost paragraphs of one part, each with what reads them."""
     check_part(name, content, options, "w")
     reader = _ParagraphReader(content, name)
     for paragraph in find_elements(scan_xml(content, options, name), {"w:p"}, {"mc:Fallback"}):
-        yield from reader.passages(paragraph)
+        yield paragraph, reader
 
 
 def write_docx(item: OutputDocument, options: WritingOptions) -> bytes:  # noqa: ARG001
     """Write a copy of the file with the translated paragraphs."""
     assert item.document.layout is not None
     details = item.document.layout.details
-    changes: dict[str, list[tuple[int, int, bytes]]] = {}
+    written: dict[str, list[tuple[Passage, list[str | InlineMark]]]] = {}
     for passage, pieces in written_passages(item):
-        text = EMPTY_RUN.sub("", open_run(passage.kind) + fill(pieces, encode_xml) + END)
-        changes.setdefault(passage.part, []).append((passage.start, passage.end, text.encode()))
-    parts = {name: replace_spans(details["parts"][name], spans) for name, spans in changes.items()}
+        written.setdefault(passage.part, []).append((passage, pieces))
+    parts = {name: replace_written(details["parts"][name], found, _encode) for name, found in written.items()}
     return replace_members(details["content"], parts)
+
+
+def _encode(passage: Passage, pieces: Sequence[str | InlineMark]) -> str:
+    """Return a passage as runs."""
+    return EMPTY_RUN.sub("", open_run(passage.kind) + fill(pieces, encode_xml) + END)
 
 
 def is_docx(start: bytes, name: str) -> bool:

@@ -15,6 +15,15 @@ NO_TEXT = re.compile("[\0\ud800-\udfff]")
 SOURCE_LANGUAGE, TARGET_LANGUAGE = "en", "de"
 
 
+def same_language(one: str, other: str) -> bool:
+    """Return whether two codes are of one language, whatever the country."""
+    return _primary(one) == _primary(other)
+
+
+def _primary(code: str) -> str:
+    return re.split("[-_.@]", code.lower())[0]
+
+
 @dataclass(frozen=True, slots=True)
 class FileChoices:
     """What a user may choose for files of subtitles and strings; other formats pay no attention to it.
@@ -48,6 +57,14 @@ class ReadingOptions:
     def fault(self, message: str, line: int | None = None) -> CorpusError:
         """Return an error at a line of the file."""
         return CorpusError(message, path=self.path, line=line)
+
+    def check_languages(self, source: str, target: str, line: int | None = None) -> None:
+        """Refuse a file that says it is from or into another language; codes of two and three letters may be of one."""
+        for found, expected in ((source, self.language), (target, self.target_language)):
+            if len(_primary(found)) == len(_primary(expected)) and not same_language(found, expected):
+                said = " ".join([f"from '{source}'"] * bool(source) + [f"into '{target}'"] * bool(target))
+                ours = f"the translation is from '{self.language}' into '{self.target_language}'"
+                raise self.fault(f"the file says {said}, but {ours}: choose another run, or correct the file", line)
 
     def empty(self, expected: str) -> CorpusError:
         """Return the error for a file without documents."""

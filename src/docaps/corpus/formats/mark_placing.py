@@ -125,7 +125,10 @@ class _Texts:
         self.is_aligned = alignment is not None
         self.partners: list[set[int]] = [set() for _ in self.target]
         """The source words of each word of the translation."""
-        if alignment is None:
+        if alignment is None and source == translation:
+            self.is_aligned = True
+            self.partners = [{number} for number in range(len(self.target))]
+        elif alignment is None:
             self._pair_same_words(source, translation)
         for one, other in alignment or ():
             for number in _overlapping(self.target, other):

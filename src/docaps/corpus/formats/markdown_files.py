@@ -13,25 +13,30 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from docaps import progress
 from docaps.corpus.documents import Document, InlineMark
 from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions
-from docaps.corpus.formats.passages import Passage, PassageBuilder, join_passages, replace_passages
+from docaps.corpus.formats.markdown_masks import MASK, MaskedText
+from docaps.corpus.formats.passages import Passage, PassageBuilder, fill, join_passages, replace_passages
 from docaps.errors import CorpusError
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n.*?^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _TITLE = r"""(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\((?:\\.|[^()\\])*\))"""
 _INNER = r"(?:\\.|[^\s()\\]|\((?:\\.|[^\s()\\]|\([^\s()]*\))*\))*"
 TARGET = re.compile(rf"\]\(\s*(?:<(?:\\.|[^<>\n\\])*>|{_INNER})(?:\s+{_TITLE})?\s*\)", re.DOTALL)
 REFERENCE = re.compile(r"\]\[(?:\\.|[^\[\]\\])*\]")
+SIGN = re.compile(r"[*_`\[\]<|&\\~\n]")
+MOST_SIGNS = 300_000
+"""Signs that may be markup, of which each costs the parser as much as hundreds of letters; a line end counts, too."""
 SOFT_BREAK, HARD_BREAK = re.compile(r"[ \t]*\n[ \t]*"), re.compile(r"(?:\\|[ \t]*)\n[ \t]*")
 TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>")
 SPECIAL = re.compile(
-    r"^\[[ xX]\](?=\s)|^\[![A-Z]+\]|^:{3,}.*$|\[\^[^\]\s]+\]:?|\{\{.*?\}\}|\{%.*?%\}|\{[#.:][^}\s][^}]*\}"
+    MASK.pattern
+    + r"|^\[[ xX]\](?=\s)|^\[![A-Z]+\]|^:{3,}.*$|\[\^[^\]\s]+\]:?|\{\{.*?\}\}|\{%.*?%\}|\{:? ?[#.][^}\s][^}]*\}"
     r"|https?://[^\s<>\"')\]]+|\b[\w.+-]+@[\w-]+\.[\w.-]+\w|:[a-z][a-z0-9_+-]*:",
     re.MULTILINE,
 )
@@ -40,7 +45,7 @@ ESCAPED = re.compile(
     r"[\\`\[\]]|\*(?! )|(?<! )\*|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\s)#+$", re.MULTILINE
 )
 EMPHASIS = re.compile(r"(?:[*_]+|~~)\Z")
-OTHER = str.maketrans("*_", "_*")
+OTHER_SIGN = str.maketrans("*_", "_*")
 LINE_START = re.compile(r"\A(?:()(#{1,6}(?:\s|$)|[-+](?:\s|$)|>|~~~|=+\s*$|-+\s*$|:::)|(\d{1,9})([.)](?:\s|$)))")
 """What would make a block of another kind of a line: a heading, a quote, an item of a list."""
 
@@ -126,7 +131,9 @@ class _BlockReader:
         self._take(raw)
         raw, self._pairs = raw.replace("\n", " "), self._pairs + 1
         tag = TAG.fullmatch(raw)
-        if tag is None or tag[3]:
+        if tag and tag[2].lower() == "br":
+            self.builder.add_space(raw)
+        elif tag is None or tag[3]:
             self.builder.add_mark(raw)
         else:
             (self.builder.add_end if tag[1] else self.builder.add_start)(tag[2].lower(), raw, self._pairs)
@@ -183,17 +190,19 @@ class _FileReader:
 
     def __init__(self, text: str) -> None:
         self._lines = [match[0] for match in LINE.finditer(text)]
+        self._masked = MaskedText(text)
+        self._hidden = [match[0] for match in LINE.finditer(self._masked.text)]
         self._starts = list(accumulate(map(len, self._lines), initial=0))
         self._bytes = list(accumulate((len(line.encode()) for line in self._lines), initial=0))
         self._text = text
         self._cell = 0  # where the next cell of a table may begin
+        self.left: list[int] = []
+        """Lines of blocks that stay as they are, because what is in them is not found."""
 
     def passages(self) -> Iterator[Passage]:
         """Yield the passages in order."""
-        front = FRONT_MATTER.match(self._text)
-        hidden = re.sub(r"[^\r\n]", " ", front[0]) + self._text[front.end() :] if front else self._text
         in_table = False
-        for token in _parser().parse(hidden):
+        for token in _parser().parse(self._masked.text):
             if token.type in ("table_open", "table_close"):
                 in_table = token.type == "table_open"
             elif token.type == "inline" and token.map and token.children:
@@ -201,6 +210,13 @@ class _FileReader:
                 passage = found and self._passage(token, found, in_table)
                 if passage:
                     yield passage
+                elif any(map(str.isalpha, token.content)):
+                    self.left.append(token.map[0] + 1)
+            elif token.type == "hr" and token.map and token.map[0] in self._masked.titles:
+                start, end = self._masked.titles[token.map[0]]
+                yield Passage(
+                    self._text[start:end], (), *map(self._to_bytes, (start, end)), line=token.map[0] + 1, kind="title"
+                )
 
     def _passage(self, token: "Token", span: tuple[int, int], in_table: bool) -> Passage | None:
         """Return the passage of a block; None if its marks are not found, so that it stays as it is."""
@@ -212,6 +228,7 @@ class _FileReader:
         except _MismatchError:
             return None
         start, end = map(self._to_bytes, span)
+        builder.marks = [replace(mark, text=self._masked.restore(mark.text)) for mark in builder.marks]
         return builder.passage(start, end, line=first + 1, kind="cell" if in_table else "")
 
     def _locate(self, token: "Token", in_table: bool) -> tuple[int, int] | None:
@@ -229,7 +246,7 @@ class _FileReader:
     def _locate_cell(self, content: str, line: int) -> tuple[int, int] | None:
         """Return where a cell of a table stands; cells come in order."""
         for raw in (content, content.replace("|", "\\|")):
-            found = self._text.find(raw, max(self._cell, self._starts[line]), self._starts[line + 1])
+            found = self._masked.text.find(raw, max(self._cell, self._starts[line]), self._starts[line + 1])
             if raw and found >= 0:
                 self._cell = found + len(raw)
                 return found, self._cell
@@ -237,7 +254,7 @@ class _FileReader:
 
     def _find(self, number: int, content: str) -> int | None:
         """Return where the content of a line of a block begins in its line of the file: as far right as possible."""
-        found = self._lines[number].rstrip("\r\n").rfind(content)
+        found = self._hidden[number].rstrip("\r\n").rfind(content)
         return self._starts[number] + found if found >= 0 else None
 
     def _to_bytes(self, place: int) -> int:
@@ -247,8 +264,9 @@ class _FileReader:
 
     def _prefix(self, number: int, content: str) -> str:
         """Return what stands in a line before the content of a block."""
-        line = self._lines[number] if number < len(self._lines) else ""
-        return line[: max(0, line.rstrip("\r\n").rfind(content))]
+        if number >= len(self._lines):
+            return ""
+        return self._lines[number][: max(0, self._hidden[number].rstrip("\r\n").rfind(content))]
 
 
 def read_markdown(content: bytes, options: ReadingOptions) -> Document:
@@ -260,7 +278,15 @@ def read_markdown(content: bytes, options: ReadingOptions) -> Document:
         raise options.fault("not UTF-8: convert it to UTF-8 first", line) from None
     if "\0" in text:
         raise options.fault("holds a NUL byte: expected text", text.count("\n", 0, text.index("\0")) + 1)
-    return join_passages(_FileReader(text).passages(), options, "markdown", content=content)
+    if len(SIGN.findall(text)) > MOST_SIGNS:
+        raise options.fault(f"more than {MOST_SIGNS:,} signs of markup and line ends: split the file")
+    reader = _FileReader(text)
+    document = join_passages(reader.passages(), options, "markdown", content=content)
+    if reader.left:
+        more = f", and {len(reader.left) - 1} more" if len(reader.left) > 1 else ""
+        what = f"left untranslated{more}: a block whose markup is not where the parser sees it"
+        progress.say(f"{options.path}:{reader.left[0]}: {what}")
+    return document
 
 
 def write_markdown(item: OutputDocument, options: WritingOptions) -> bytes:  # noqa: ARG001
@@ -272,6 +298,9 @@ def write_markdown(item: OutputDocument, options: WritingOptions) -> bytes:  # n
 
 def _encode(passage: Passage, pieces: Sequence[str | InlineMark]) -> str:
     """Return a passage as Markdown; text that would be markup is escaped."""
+    if passage.kind == "title":
+        return fill(pieces, lambda text: text.replace('"', "'"))
+    pieces = _without_empty(pieces)
     parts = list[str]()
     for piece in _with_marks_apart(pieces):
         if isinstance(piece, InlineMark):
@@ -296,7 +325,7 @@ def _with_marks_apart(pieces: Sequence[str | InlineMark]) -> Iterator[str | Inli
             continue
         mark = replace(piece, text=changed.get(piece.pair, piece.text))
         if mark.kind == "open" and before is not None and _would_join(before, mark):
-            changed[mark.pair] = mark.text.translate(OTHER)
+            changed[mark.pair] = mark.text.translate(OTHER_SIGN)
             mark = replace(mark, text=changed[mark.pair])
         before = mark
         yield mark
@@ -305,6 +334,23 @@ def _with_marks_apart(pieces: Sequence[str | InlineMark]) -> Iterator[str | Inli
 def _would_join(before: InlineMark, mark: InlineMark) -> bool:
     """Return whether two neighbouring marks would be read as one."""
     return before.text[-1] == mark.text[0] and (before.kind == "close" or before.text == mark.text)
+
+
+def _without_empty(pieces: Sequence[str | InlineMark]) -> list[str | InlineMark]:
+    """Return pieces without emphasis that has no word in it: its signs would be text."""
+    found: list[str | InlineMark] = []
+    for piece in pieces:
+        before = found[-1] if found else ""
+        is_empty = (
+            isinstance(piece, InlineMark)
+            and isinstance(before, InlineMark)
+            and (before.kind, piece.kind, before.pair) == ("open", "close", piece.pair)
+        )
+        if isinstance(piece, InlineMark) and is_empty and EMPHASIS.match(piece.text):
+            found.pop()
+        else:
+            found.append(piece)
+    return found
 
 
 def _with_spaces_outside(pieces: Sequence[str | InlineMark], parts: Sequence[str]) -> list[str]:
@@ -329,4 +375,6 @@ def is_markdown(start: bytes, name: str) -> bool:
     return name.endswith((".md", ".markdown")) and b"\0" not in start
 
 
-MARKDOWN = FileFormat("markdown", "Markdown", (".md", ".markdown"), is_markdown, read_markdown, write_markdown)
+MARKDOWN = FileFormat(
+    "markdown", "Markdown", (".md", ".markdown"), is_markdown, read_markdown, write_markdown, largest=2**22
+)

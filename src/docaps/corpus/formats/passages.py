@@ -200,7 +200,16 @@ def replace_passages(
 
     Such a mark is the content itself, and its `pair` is where it starts, counted from 1. `others` are changes besides.
     """
-    written = [(passage, pieces) for passage, pieces in written_passages(item) if passage.part == part]
+    return replace_written(content, [one for one in written_passages(item) if one[0].part == part], encode, others)
+
+
+def replace_written(
+    content: bytes,
+    written: Sequence[tuple[Passage, list[str | InlineMark]]],
+    encode: Callable[[Passage, Sequence[str | InlineMark]], str],
+    others: Sequence[Change] = (),
+) -> bytes:
+    """Do the same with passages of the content and the pieces of their translations."""
     changes: list[Change] = []  # the last in the file first
     for passage, pieces in sorted(written, key=lambda one: (-one[0].start, one[0].end)):
         inner = list[Change]()

@@ -8,6 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from docaps.corpus.documents import Document, ParallelDocument
 from docaps.corpus.formats.folder import check_partners, read_directory, read_member
+from docaps.corpus.formats.foreign_texts import check_prose
 from docaps.corpus.formats.format import (
     DEFAULT_CHOICES,
     SOURCE_LANGUAGE,
@@ -23,7 +24,6 @@ from docaps.corpus.formats.lines import DOCUMENT_MARK, find_starts
 from docaps.corpus.formats.registry import (
     DIRECTORY,
     check_name,
-    check_prose,
     detect,
     detect_file,
     detect_markup,
@@ -93,7 +93,7 @@ def _iterate(options: ReadingOptions, format: str | None, running_text: bool) ->
         if found is None:
             name, sample = detect(lines, path, running_text=running_text)
             if running_text and name in GUESSED:
-                check_prose(path)
+                check_prose(path, sample)
             lines = options.arrival.replay(sample, lines) if options.arrival is not WHOLE else chain(sample, lines)
             found = find_format(name)
             assert isinstance(found, Format)
@@ -126,7 +126,7 @@ def _iterate_member(options: ReadingOptions, running_text: bool) -> Iterator[Doc
         lines = file.lines()
         name = detect_markup(start, options.path)
         if name is None:
-            check_prose(options.path)
+            check_prose(options.path, start.decode("utf-8-sig", errors="replace").splitlines())
             yield from read_member(lines, options, running_text=running_text)
             return
         known = find_format(name)

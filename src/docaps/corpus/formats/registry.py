@@ -21,7 +21,8 @@ match decides:
 10. there is a blank line between others: `blank`;
 11. else `lines`: one sentence a line, one document.
 
-A name that is one of a format of whole files, or of no prose (`check_prose`), keeps a file from being read by 9 to 11.
+A name that is one of a format of whole files, and a name or a layout that is not of prose (see `foreign_texts`), keep a
+file from being read by 9 to 11.
 
 Checks 4 to 11 look at the first 10,000 lines or 1 MiB, so that the answer does not depend on how fast stdin arrives.
 Checks 6 and 7 ignore blank lines.
@@ -89,13 +90,6 @@ FILE_FORMATS = {found.name: found for found in (DOCX, ODT, HTML, *SUBTITLES, PO,
 NAMES = (*FORMATS, *FILE_FORMATS, DIRECTORY)
 """The names of the built-in formats."""
 
-NO_PROSE = re.compile(
-    r"\.(?:adoc|asciidoc|bash|bat|bib|c|cfg|conf|cpp|csh|csv|css|diff|eml|env|ftl|go|h|hpp|htaccess|ics|ini|ipynb|java"
-    r"|js|json5|jsonc|jsx|kt|latex|less|lrc|lua|mdx|mjs|org|patch|php|plist|properties|ps1|py|rb|resx|rmd|rs|rst|sass"
-    r"|sbv|scss|sql|strings|sub|svelte|swift|tex|textile|toml|tsv|tsx|vcf|vue)(?=(?:\.gz|\.zst)?$)",
-    re.IGNORECASE,
-)
-"""Endings of files in which not all is text to translate; none is also the code of a language, as in `train.cs`."""
 SAMPLE_LINES, SAMPLE_CHARACTERS = 10_000, 2**20
 PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)+", re.IGNORECASE | re.DOTALL)
 ELEMENT = re.compile(r"<([A-Za-z]\w*)[\s/>]")
@@ -128,13 +122,6 @@ def detect_file(start: bytes, path: Path) -> FileFormat | None:
         return found
     # It is named as a format but does not begin as one: its reader says what is wrong, as plain text it would be lost.
     return next((one for one in FILE_FORMATS.values() if name.endswith(one.suffixes)), None)
-
-
-def check_prose(path: Path) -> None:
-    """Refuse a file that looks like plain text, but is named as something that translation would destroy."""
-    if found := NO_PROSE.search(path.name):
-        what = f"a {found[0].lower()} file, which would be destroyed as plain text"
-        raise CorpusError(f"{what}: convert it to a format that docaps reads, or name one with --format", path=path)
 
 
 def _is_clear(start: bytes) -> bool:

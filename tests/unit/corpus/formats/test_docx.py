@@ -175,10 +175,10 @@ FIELD = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
             f'<w:sdt><w:sdtPr><w:id w:val="5"/></w:sdtPr><w:sdtContent>{run("CHOOSE")}</w:sdtContent></w:sdt>',
         ),
         (
-            run("a") + "<w:r><w:drawing><a:t><w:txbxContent><w:p>" + run("box") + "</w:p></w:txbxContent></a:t>"
+            run("a ") + "<w:r><w:drawing><a:t><w:txbxContent><w:p>" + run("box") + "</w:p></w:txbxContent></a:t>"
             "</w:drawing></w:r>" + run("b"),
-            ["a", "box", "b"],
-            run("A") + "<w:r><w:drawing><a:t><w:txbxContent><w:p>" + run("BOX"),
+            ["a b", "box"],
+            run("A ") + "<w:r><w:drawing><a:t><w:txbxContent><w:p>" + run("BOX"),
         ),
     ],
     ids=["merged runs", "spelling", "link", "field", "link field", "tracked", "in a run", "control", "text box"],
@@ -200,6 +200,47 @@ def test_what_repeats_a_text_box_for_old_programs_stays() -> None:
     written = unpack(write_docx(upper(read(content)), WritingOptions()))[BODY].decode()
     assert (written.count(run("BOX")), written.count(run("box"))) == (1, 1)
     assert written.index(run("BOX")) < written.index(run("box"))
+
+
+BOX = "<w:drawing><a:t><w:txbxContent><w:p>{}</w:p></w:txbxContent></a:t></w:drawing>"
+
+
+def test_text_in_the_run_of_a_text_box_is_translated() -> None:
+    content = of_body(
+        "<w:r><w:t>before the</w:t>" + BOX.format(run("in it")) + '<w:t xml:space="preserve"> box</w:t></w:r>'
+    )
+    assert read(content).sentences == ("before the box", "in it")
+    written = unpack(write_docx(upper(read(content)), WritingOptions()))[BODY].decode()
+    assert run("BEFORE THE") + "<w:r>" + BOX.format(run("IN IT")) + "</w:r>" + run(" BOX") in written
+    deep = of_body(f"<w:r>{BOX.format(run('one') + '<w:r>' + BOX.format(run('two')) + '</w:r>')}<w:t>three</w:t></w:r>")
+    assert read(deep).sentences == ("three", "one", "two")
+    again = read(write_docx(upper(read(deep)), WritingOptions()))
+    assert again.sentences == ("THREE", "ONE", "TWO")
+
+
+def test_notes_come_after_the_paragraph_that_refers_to_them() -> None:
+    def part(name: str, notes: dict[int, str]) -> str:
+        found = "".join(f'<w:{name} w:id="{key}"><w:p>{run(text)}</w:p></w:{name}>' for key, text in notes.items())
+        return f"<w:{name}s {nsdecls('w')}>{found}</w:{name}s>"
+
+    def reference(name: str, number: int) -> str:
+        return f'<w:r><w:{name}Reference w:id="{number}"/></w:r>'
+
+    document = docx.Document()
+    document.sections[0].header.paragraphs[0].text = "head"
+    document.sections[0].footer.paragraphs[0].text = "foot"
+    texts = (run("one") + reference("footnote", 3) + reference("endnote", 1), run("two") + reference("footnote", 2))
+    for number, xml in enumerate(texts):
+        document.element.body.insert(number, parse_xml(f"<w:p {nsdecls('w')}>{xml}</w:p>"))
+    members = unpack(save(document)) | {
+        "word/footnotes.xml": part("footnote", {2: "second", 3: "first", 4: "alone"}).encode(),
+        "word/endnotes.xml": part("endnote", {1: "end"}).encode(),
+    }
+    content = pack(members)
+    assert read(content).sentences == ("one", "first", "end", "two", "second", "alone", "head", "foot")
+    written = unpack(write_docx(upper(read(content)), WritingOptions()))
+    assert written["word/footnotes.xml"].decode() == part("footnote", {2: "SECOND", 3: "FIRST", 4: "ALONE"})
+    assert written["word/endnotes.xml"].decode() == part("endnote", {1: "END"})
 
 
 def test_fields_that_end_in_another_paragraph_are_kept() -> None:

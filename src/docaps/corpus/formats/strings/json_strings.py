@@ -1,6 +1,7 @@
 """JSON files of strings: every value that is a string is a message, in the order of the file; keys are not touched.
 
-Values under keys that begin with `@`, which describe other strings, are not touched either.
+Values under keys that begin with `@`, which describe other strings, are not touched either, but for the code of the
+language in `@@locale`.
 """
 
 import json
@@ -21,6 +22,8 @@ TOKEN = re.compile(
     r"|(?P<sign>[\[\]{}:,])|(?P<end>\Z))"
 )
 ESCAPED_LETTER = re.compile(r"\\u(?!00[0-7])[0-9A-Fa-f]{4}")
+LOCALE = re.compile(r'"@@locale"\s*:\s*"([A-Za-z]{2,3}(?![A-Za-z])[\w-]*)"')
+"""The language of a file of Flutter."""
 DEEPEST = 500
 VALUE: tuple[str, ...] = ("string", "literal", "{", "[")
 FIRST_VALUE, KEY, FIRST_KEY = (*VALUE, "]"), ("string",), ("string", "}")
@@ -50,6 +53,8 @@ def find_style(text: str) -> JsonStyle:
 def read_json_strings(content: bytes, options: ReadingOptions) -> Document:
     """Return the document of a file's strings."""
     file = decode(content, options)
+    if locale := LOCALE.search(file.text):
+        options.check_languages(locale[1], "", file.line_of(locale.start()))
     values = list(limited(find_values(file, options), options))
     return join_messages(read_values(values, options), options, "json", file=file, values=values)
 
@@ -122,7 +127,7 @@ class _JsonScanner:
             self._expected = AFTER[self._levels[-1][0]] if self._levels else ("end",)
 
 
-def write_json_strings(item: OutputDocument, options: WritingOptions) -> bytes:  # noqa: ARG001
+def write_json_strings(item: OutputDocument, options: WritingOptions) -> bytes:
     """Return the file with its strings translated."""
     assert item.document.layout is not None
     details = item.document.layout.details
@@ -131,7 +136,10 @@ def write_json_strings(item: OutputDocument, options: WritingOptions) -> bytes: 
         return file.replace(())
     style = find_style(file.text)
     pairs = zip(values, written_messages(item), strict=True)
-    return file.replace((value.start, value.end, style.format(text)) for value, text in pairs if text != value.text)
+    changes = [(value.start, value.end, style.format(text)) for value, text in pairs if text != value.text]
+    if locale := LOCALE.search(file.text):
+        changes.append((*locale.span(1), options.target_language))
+    return file.replace(sorted(changes))
 
 
 def detect_json_strings(start: bytes, name: str) -> bool:

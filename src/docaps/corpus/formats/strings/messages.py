@@ -14,17 +14,31 @@ from docaps.corpus.documents import Document, InlineMark
 from docaps.corpus.formats.format import OutputDocument, ReadingOptions
 from docaps.corpus.formats.line_breaks import cut_text
 from docaps.corpus.formats.passages import Passage, fill, join_passages, written_passages
+from docaps.corpus.formats.strings.entities import EntityReader, EntityWriter, Form
 from docaps.corpus.formats.strings.placeholders import PLACEHOLDER, keep_order, spread_placeholders, take_placeholders
 from docaps.corpus.formats.text_input import check_length
 
 SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;…。！？>]) ?\n ?(?=[a-zß-öø-ÿ])")
 """A line end within a sentence: not after punctuation, and before a small letter."""
+BLOCK_TAG = re.compile(
+    r"(?:\s*</?(?:p|div|li|ul|ol|dl|dt|dd|h[1-6]|table|tbody|thead|tr|td|th|blockquote|pre|hr|section)(?:\s[^<>]*)?/?>\s*)+",
+    re.IGNORECASE,
+)
+"""Tags of HTML between paragraphs, with the space around them."""
 STAND_IN = "\ufdd1"
 """A Unicode noncharacter that stands for a mark while lines are wrapped."""
 CONTEXT = "context"
 MOST_STRINGS = 200_000
 """Strings of a file."""
 Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class StringPassage(Passage):
+    """A paragraph of a string: how many of its line ends are within a sentence, and how it writes characters."""
+
+    wraps: int = 0
+    forms: tuple[Form, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +60,23 @@ def read_message(
     """Return the message of a string."""
     parts: list[Passage | str] = []
     done = 0
-    for paragraph in re.finditer(rf"(?:[^\n]|{SOFT_BREAK.pattern})+", text):
-        if paragraph.start() > done:
-            parts.append(encode(text[done : paragraph.start()]))
-        parts.append(read_paragraph(paragraph[0], line, encode, pattern=pattern))
-        done = paragraph.end()
+    for start, end in _paragraphs(text):
+        parts += [encode(text[done:start])] if start > done else []
+        parts.append(read_paragraph(text[start:end], line, encode, pattern=pattern))
+        done = end
     return Message((*parts, encode(text[done:])) if done < len(text) else tuple(parts), line)
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the paragraphs of a string are: between line ends that end a sentence, and between tags of blocks."""
+    for found in re.finditer(rf"(?:[^\n]|{SOFT_BREAK.pattern})+", text):
+        start = found.start()
+        for tag in BLOCK_TAG.finditer(text, *found.span()):
+            if tag.start() > start:
+                yield start, tag.start()
+            start = tag.end()
+        if start < found.end():
+            yield start, found.end()
 
 
 def read_paragraph(
@@ -63,10 +88,11 @@ def read_paragraph(
 ) -> Passage | str:
     """Return a paragraph with its placeholders as marks, or its text as written if it has nothing to translate."""
     wraps = len(SOFT_BREAK.findall(text))
-    kept, found = take_placeholders(SOFT_BREAK.sub(" ", text), encode, marks, pattern)
+    reader = EntityReader()
+    kept, found = take_placeholders(SOFT_BREAK.sub(" ", text), encode, marks, pattern, reader.decode)
     if not any(map(str.isalpha, kept)):
         return encode(text)
-    return Passage(kept, found, line=line, end=wraps)
+    return StringPassage(kept, found, line=line, wraps=wraps, forms=reader.forms)
 
 
 def read_context(text: str, line: int) -> Message:
@@ -104,14 +130,19 @@ def written_messages(item: OutputDocument, encode: Callable[[str], str] = str) -
     assert item.document.layout is not None
     messages = cast(Sequence[Message], item.document.layout.details["messages"])
     written = (
-        ""
-        if passage.kind == CONTEXT
-        else _fill([*keep_order(spread_placeholders(pieces), passage.marks)], passage.end, encode)
+        "" if passage.kind == CONTEXT else _fill_passage(cast(StringPassage, passage), pieces, encode)
         for passage, pieces in written_passages(item)
     )
     for message in messages:
         filled = iter(list(islice(written, len(message.passages))))
         yield "".join(part if isinstance(part, str) else next(filled) for part in message.parts)
+
+
+def _fill_passage(passage: StringPassage, pieces: Sequence[str | InlineMark], encode: Callable[[str], str]) -> str:
+    """Return a paragraph with its placeholders and entities, as its file writes them."""
+    entities = EntityWriter(passage.forms)
+    placed = [*keep_order(spread_placeholders(pieces), passage.marks)]
+    return _fill(placed, passage.wraps, lambda text: encode(entities.encode(text)))
 
 
 def _fill(pieces: Sequence[str | InlineMark], wraps: int, encode: Callable[[str], str]) -> str:

@@ -58,7 +58,12 @@ class PoEntry:
     @property
     def is_fuzzy(self) -> bool:
         """Whether the translation is marked as one to be checked."""
-        return self.flags is not None and "fuzzy" in re.split(r"[,\s]+", self.flags[2])
+        return "fuzzy" in self.flag_names
+
+    @property
+    def flag_names(self) -> list[str]:
+        """The flags, such as `c-format`."""
+        return re.split(r"[,\s]+", self.flags[2]) if self.flags else []
 
 
 def read_entries(file: EncodedText, options: ReadingOptions) -> list[PoEntry]:

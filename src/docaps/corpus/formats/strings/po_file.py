@@ -10,6 +10,7 @@ from docaps.corpus.documents import Document
 from docaps.corpus.formats.encoded_text import EncodedText, Replacement, decode, decode_start
 from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions
 from docaps.corpus.formats.strings.messages import Message, join_messages, read_context, read_message, written_messages
+from docaps.corpus.formats.strings.placeholders import choose_pattern
 from docaps.corpus.formats.strings.po import (
     MOST_FORMS,
     PoEntry,
@@ -20,6 +21,7 @@ from docaps.corpus.formats.strings.po import (
 
 CHARSET = re.compile(rb"charset=([\w.:-]+)")
 FORMS = re.compile(r"nplurals\s*=\s*(\d{1,3})\s*;\s*plural\s*=\s*([^;\n]{1,500})")
+LANGUAGE = re.compile(r"^(X-Source-Language|Language):[ \t]*([A-Za-z]{2,3}(?![A-Za-z])\S*)[ \t]*$", re.MULTILINE)
 NO_LANGUAGE = re.compile(r'(?<=Language:)[ \t]*(?=\\n")')
 FIRST_LINES = re.compile(r'(?:[ \t]*(?:#[^\n]*|)\r?\n)*[ \t]*(?:msgid|msgctxt|domain)[ \t]+"')
 
@@ -53,6 +55,7 @@ def read_po(content: bytes, options: ReadingOptions) -> Document:
     file = decode(content, options, name)
     entries = read_entries(file, options)
     header = next((entry for entry in entries if entry.is_header), None)
+    _check_languages(header, options)
     forms = _read_forms(header, options)
     messages, chosen = list[Message](), list[ChosenEntry]()
     for entry in entries:
@@ -66,6 +69,13 @@ def read_po(content: bytes, options: ReadingOptions) -> Document:
             chosen.append(ChosenEntry(entry, plural - (entry.plural is not None), plural, wanted))
     kept = PoFile(file, header, forms, is_wrapped(entries, file), tuple(chosen))
     return join_messages(messages, options, "po", file=kept)
+
+
+def _check_languages(header: PoEntry | None, options: ReadingOptions) -> None:
+    """Refuse a file whose header names other languages by their codes."""
+    if header is not None:
+        named = dict(LANGUAGE.findall(header.forms[-1].value))
+        options.check_languages(named.get("X-Source-Language", ""), named.get("Language", ""), header.line)
 
 
 def _read_forms(header: PoEntry | None, options: ReadingOptions) -> tuple[int, int] | None:
@@ -103,9 +113,10 @@ def _read_messages(entry: PoEntry, *, translated: bool) -> Iterator[Message]:
     context = entry.context.value if entry.context and " " in entry.context.value.strip() else ""
     for note in filter(None, (context, " ".join(entry.notes))):
         yield read_context(note, entry.line)
-    yield read_message(entry.source.value, entry.line)
-    if entry.plural is not None:
-        yield read_message(entry.plural.value, entry.line)
+    pattern = choose_pattern(entry.flag_names)
+    for one in (entry.source, entry.plural):
+        if one is not None:
+            yield read_message(one.value, entry.line, pattern=pattern)
 
 
 def write_po(item: OutputDocument, options: WritingOptions) -> bytes:

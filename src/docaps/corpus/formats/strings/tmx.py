@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 from docaps.corpus.documents import Document
 from docaps.corpus.formats.encoded_text import decode_start
-from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions
+from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions, same_language
 from docaps.corpus.formats.passages import replace_spans
 from docaps.corpus.formats.strings.messages import Message, join_messages, limited, read_context, written_messages
 from docaps.corpus.formats.strings.xml_strings import (
@@ -20,7 +20,6 @@ from docaps.corpus.formats.strings.xml_strings import (
     names_of,
     open_xml,
     read_content,
-    same_language,
 )
 from docaps.corpus.formats.xml_events import XmlElement, encode_xml, find_elements, scan_xml
 

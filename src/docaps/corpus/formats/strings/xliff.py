@@ -83,6 +83,7 @@ class _XliffReader:
                 unit = next(find_elements(chain([event], events), (event.name,)))
                 self._read_unit(unit, translate=_may_translate(event.attributes, allowed[-1]))
             elif event.kind == "start":
+                self._check_languages(name, event)
                 allowed.append(_may_translate(event.attributes, allowed[-1]))
                 self._note_heading(name, event)
             elif event.kind == "end":
@@ -94,6 +95,13 @@ class _XliffReader:
             message = f"<{root.name}> of version '{version}'" if name == "xliff" else f"<{root.name}>"
             raise self._options.fault(f"expected <xliff> of version 1.2 or 2, found {message}", self._line(root.start))
         self.is_second = version.startswith("2.")
+
+    def _check_languages(self, name: str, event: XmlEvent) -> None:
+        """Refuse a file that is in other languages."""
+        if name == ("xliff" if self.is_second else "file"):
+            names = ("srcLang", "trgLang") if self.is_second else ("source-language", "target-language")
+            source, target = (event.attributes.get(one, "") for one in names)
+            self._options.check_languages(source, target, self._line(event.start))
 
     def _note_heading(self, name: str, event: XmlEvent) -> None:
         """Remember an element that should name the target language, but does not."""

@@ -17,6 +17,10 @@ WRAPPERS = frozenset(("g", "pc", "mrk", "hi"))
 OPENING, CLOSING = frozenset(("bx", "bpt", "sc", "sm")), frozenset(("ex", "ept", "ec", "em"))
 REFERENCES = ("rid", "startRef", "i", "id")
 """Attributes by which the two elements of a pair know each other, the strongest first."""
+BREAK_KINDS, CODES = ("ctype", "type", "subType"), ("equiv-text", "equiv", "disp")
+BREAKS = ("lb", "pb", "x-br", "x-html-br")
+"""Kinds of inline elements that separate words."""
+BREAK_CODE = re.compile(r"\s+|\s*<br\b[^<>]*>\s*|&nbsp;|\\n", re.IGNORECASE)
 INDENT = re.compile(r"(?:\r\n|\r|\n)[ \t]*$")
 
 
@@ -97,7 +101,7 @@ def read_content(element: XmlElement, file: XmlFile, line: int) -> Message:
     text, marks = "", list[InlineMark]()
     for piece in pieces:
         if isinstance(piece, str):
-            text += re.sub(r"\s", " ", piece)
+            text += re.sub(r"[\t\r\n]", " ", piece)
         else:
             marks.append(replace(piece, position=len(text)))
     found = read_paragraph(text, line, encode_xml, marks)
@@ -121,7 +125,14 @@ def _pieces(element: XmlElement, file: XmlFile, pairs: Mapping[int, int]) -> Ite
         elif number and name in CLOSING:
             yield InlineMark(0, file.raw(child.start, child.end), "close", number)
         else:
-            yield InlineMark(0, file.raw(child.start, child.end), "single", child.start)
+            yield InlineMark(0, file.raw(child.start, child.end), "single", child.start, _is_break(child))
+
+
+def _is_break(element: XmlElement) -> bool:
+    """Return whether an element stands for a line break or a space: by its kind, or by the code in it."""
+    kinds = (element.attributes.get(name, "").rpartition(":")[2] for name in BREAK_KINDS)
+    codes = (element.text, *(element.attributes.get(name, "") for name in CODES))
+    return any(kind in BREAKS for kind in kinds) or any(BREAK_CODE.fullmatch(code) for code in codes)
 
 
 def _is_kept(element: XmlElement) -> bool:
@@ -150,11 +161,6 @@ def _keys(element: XmlElement) -> Iterator[tuple[str, str]]:
     for name in REFERENCES:
         if value := element.attributes.get(name):
             yield ("id" if name == "startRef" else name), value
-
-
-def same_language(one: str, other: str) -> bool:
-    """Return whether two codes are of one language, whatever the country."""
-    return one.replace("_", "-").lower().split("-")[0] == other.replace("_", "-").lower().split("-")[0]
 
 
 def names_of(codes: Collection[str]) -> str:

@@ -1,18 +1,24 @@
 """YAML files of strings: every value that is a string is a message; keys, comments, anchors and styles are not touched.
 
+The only key of a file, if it is the code of the source language, becomes that of the target language, as Rails needs.
+
 A value keeps its style (plain, quoted, block) where the translation can be written in it, and is else quoted.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, cast
 
 from docaps.corpus.documents import Document
-from docaps.corpus.formats.encoded_text import EncodedText, decode
-from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions
+from docaps.corpus.formats.encoded_text import EncodedText, Replacement, decode
+from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions, same_language
 from docaps.corpus.formats.strings.messages import join_messages, limited, written_messages
 from docaps.corpus.formats.strings.string_values import StringValue, read_values
 from docaps.corpus.formats.strings.yaml_scalars import PROPERTIES, STRING_TAGS, YamlScalar, YamlStyles, load_yaml
 
+TOP_LEVEL = re.compile(r"^(?=[^#\s])(?!---|\.\.\.|%)(?:([A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?)(?=:\s))?", re.MULTILINE)
+"""A line that is not indented, and its key if it may be the code of a language."""
 DEEPEST = 100
 
 
@@ -97,19 +103,26 @@ def write_yaml_strings(item: OutputDocument, options: WritingOptions) -> bytes: 
     """Return the file with its strings translated."""
     assert item.document.layout is not None
     details = item.document.layout.details
+    reading = cast(ReadingOptions, details["reading"])
     file, scalars = cast(EncodedText, details["file"]), cast(Sequence[YamlScalar], details["scalars"])
     if item.translation is None:
         return file.replace(())
-    reading = cast(ReadingOptions, details["reading"])
     styles = YamlStyles(load_yaml(reading))
     texts = list(written_messages(item))
     for quoted in (False, True):
         pairs = ((one, text) for one, text in zip(scalars, texts, strict=True) if text != one.text)
         changes = ((one.start, one.end, styles.format(one, text, quoted=quoted)) for one, text in pairs)
-        content = file.replace(changes)
+        content = file.replace([*_rename_root(file.text, reading), *changes])
         if _holds(content, texts, reading):
             break
     return content
+
+
+def _rename_root(text: str, options: ReadingOptions) -> Iterator[Replacement]:
+    """Yield the code of the target language for that of the source, if this is the only key of a file."""
+    keys = list(islice(TOP_LEVEL.finditer(text), 2))
+    if len(keys) == 1 and keys[0][1] and same_language(keys[0][1], options.language):
+        yield *keys[0].span(1), options.target_language
 
 
 def _holds(content: bytes, texts: Sequence[str], options: ReadingOptions) -> bool:

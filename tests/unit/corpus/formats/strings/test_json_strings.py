@@ -36,6 +36,7 @@ def test_values_are_translated_and_nothing_else() -> None:
         .replace("# file}", "# FILE}")
         .replace("# files from", "# FILES FROM")
         .replace(r"caf\u00e9", r"CAF\u00c9")
+        .replace('"@@locale": "en"', '"@@locale": "de"')
     )
     assert translate("json", CATALOGUE) == expected
     assert read("json", CATALOGUE).sentences[:2] == ("Good morning, Dr. Weber.", "Do you have a moment?")

@@ -42,7 +42,8 @@ en: &anchor
 
 def test_values_keep_their_style() -> None:
     assert translate("yaml", CATALOGUE) == (
-        CATALOGUE.replace("Good morning, Dr. Weber", "GOOD MORNING, DR. WEBER")
+        CATALOGUE.replace("en: &anchor", "de: &anchor")
+        .replace("Good morning, Dr. Weber", "GOOD MORNING, DR. WEBER")
         .replace("It''s", "IT''S")
         .replace("Line one\\nLine two", "LINE ONE\\nLINE TWO")
         .replace("First line.\n    Second line.", "FIRST LINE.\n    SECOND LINE.")
