@@ -211,6 +211,8 @@ docs: dev  ## Build the documentation site in site/
 
 bench: dev  ## Measure speed, as ratios
 	@for script in $(filter-out $(addprefix benchmarks/,measuring.py peers.py sentences.py translators.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
+	$(BIN)/python benchmarks/step.py --readings $(ARGS)
+	$(BIN)/python benchmarks/step.py --readings states states-gradient target-states current-states --sampling sentences $(ARGS)
 
 stress: dev test-lowest  ## Run the tests that are too slow for `make test`
 	DOCAPS_CHECKED=1 $(PARALLEL) tests/unit/model tests/invariants -m "not stress"
