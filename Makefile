@@ -211,7 +211,8 @@ docs: dev  ## Build the documentation site in site/
 
 BENCHMARKS := $(filter-out measuring.py peers.py sentences.py translators.py,$(notdir $(sort $(wildcard benchmarks/*.py))))
 bench: dev  ## Measure speed, as ratios (ARGS: options that all scripts know, such as "--repeats 9")
-	@failed=; for script in $(BENCHMARKS) "training.py --sizes small256" "training.py --sizes small384" "decoding.py --marian" "step.py --readings"; do \
+	@failed=; for script in $(BENCHMARKS) "training.py --sizes small256" "training.py --sizes small384" "decoding.py --marian" "step.py --readings" \
+	    "step.py --readings states states-gradient target-states current-states --sampling sentences"; do \
 	  echo "== $$script"; $(BIN)/python benchmarks/$$script $(ARGS) || failed="$$failed, $$script"; done; \
 	  test -z "$$failed" || { echo "failed:$${failed#,}"; exit 1; }
 

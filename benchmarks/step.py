@@ -3,8 +3,8 @@
 Speed: tokens per second of `qcn+reg` / those of `transformer`, in float32 and bfloat16, on the same batches: the
 median over rounds of neighbouring steps. Memory: the additional peak resident size when each sentence has a history of
 three sentences of 400 words, and the cost of twice as many capsules. With --readings instead: what each reading of the
-history, or those that are named, cost against `qcn` on consecutive sentences of a document. The last line is JSON with
-the ratios.
+history, or those that are named, cost against `qcn` on consecutive sentences of a document or, with --sampling
+sentences, on sentences that share no history, as stages with `select` have them. The last line is JSON with the ratios.
 """
 
 import argparse
@@ -46,26 +46,29 @@ READINGS: dict[str, tuple[str, ...]] = {
     "sharp": ("qcn.sharpness=1000.0",),
 }
 """What capsules read, who attends to them, and sharp routing: settings of `qcn`."""
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 CPU = torch.device("cpu")
 BUDGET = 2.0
 """GB that a long history may add."""
 
 
 def make_batch(tokens: int, history_length: int) -> Batch:
-    """Draw sentences of one length until the batch is full."""
+    """Draw sentences of one length until the batch is full; each has a history of its own, with translations."""
     generator = torch.Generator().manual_seed(1)
 
     def draw(length: int) -> list[int]:
         return [*torch.randint(UNK + 1, VOCABULARY, (length - 1,), generator=generator).tolist(), EOS]
 
+    def draw_history() -> tuple[list[int], ...]:
+        return tuple(draw(history_length)[:-1] for _ in range(3))
+
     windows = [
-        Window(draw(LENGTH), tuple(draw(history_length) for _ in range(3)), draw(LENGTH))
-        for _ in range(tokens // (2 * LENGTH))
+        Window(draw(LENGTH), draw_history(), draw(LENGTH), draw_history()) for _ in range(tokens // (2 * LENGTH))
     ]
-    return collate(windows, 3)
+    return collate(windows, View(3, translations=True))
 
 
-def make_document(tokens: int, vocabulary: int = VOCABULARY) -> Batch:
+def make_document(tokens: int, _: int = HISTORY_LENGTH, vocabulary: int = VOCABULARY) -> Batch:
     """Draw consecutive sentences, which share histories, with their translations."""
     generator = torch.Generator().manual_seed(1)
     count = tokens // (2 * LENGTH)
@@ -77,6 +80,10 @@ def make_document(tokens: int, vocabulary: int = VOCABULARY) -> Batch:
         histories = (tuple(side[one] for one in seen) for side in words)
         windows.append(Window(source, next(histories), target, next(histories)))
     return collate(windows, View(3, translations=True))
+
+
+SAMPLINGS = {"documents": make_document, "sentences": make_batch}
+"""What batches consist of: runs of sentences that share their histories, or sentences from everywhere."""
 
 
 def make_learner(
@@ -96,21 +103,27 @@ def compare_speed(tokens: int, precision: torch.dtype, repeats: int) -> float:
     plain, full = (make_learner(system, stage, precision) for system in (PLAIN, FULL))
     found = time_rounds({PLAIN: lambda: plain.step(1, batch), FULL: lambda: full.step(1, batch)}, repeats)
     name = str(precision).removeprefix("torch.")
-    note = "" if precision == torch.float32 or has_native_bfloat16(CPU) else ", which this machine emulates"
-    print(f"{name:<10} a step of {found.describe(FULL, PLAIN)}{note}", flush=True)
+    print(f"{name:<10} a step of {found.describe(FULL, PLAIN)}{note_on(precision)}", flush=True)
     return found.speed(FULL, PLAIN)
 
 
-def compare_readings(names: Sequence[str], tokens: int, repeats: int) -> dict[str, float]:
+def note_on(precision: torch.dtype) -> str:
+    """Return what has to be said of times in this precision."""
+    return "" if precision == torch.float32 or has_native_bfloat16(CPU) else ", which this machine emulates"
+
+
+def compare_readings(
+    names: Sequence[str], batch: Batch, precision: torch.dtype, repeats: int, sizes: Sequence[str] = ()
+) -> dict[str, float]:
     """Print tokens per second and memory of each reading; return both as shares of those of `qcn`, in turn with it."""
-    stage, batch = load_recipe(bundled_recipes()["paper"]).stage["document"], make_document(tokens)
+    stage = load_recipe(bundled_recipes()["paper"]).stage["document"]
     targets = count_tokens(batch)
     ratios: dict[str, float] = {}
-    usual = make_learner("qcn", stage, torch.float32)
+    usual = make_learner("qcn", stage, precision, 4, *sizes)
     usual_memory = peak_memory(lambda: usual.step(1, batch)) / 1e9
-    print(f"{'qcn':<16} {usual_memory:.2f} GB", flush=True)
+    print(f"{precision!s:<16}{note_on(precision)}\n{'qcn':<16} {usual_memory:.2f} GB", flush=True)
     for name in names:
-        learner = make_learner("qcn", stage, torch.float32, 4, *READINGS[name])
+        learner = make_learner("qcn", stage, precision, 4, *sizes, *READINGS[name])
         memory = peak_memory(partial(learner.step, 1, batch)) / 1e9
         works = {"qcn": partial(usual.step, 1, batch), name: partial(learner.step, 1, batch)}
         found = time_rounds(works, repeats)
@@ -154,6 +167,9 @@ def main() -> None:
         metavar="NAME",
         help=f"the cost of readings instead: {', '.join(READINGS)}",
     )
+    parser.add_argument("--sampling", choices=SAMPLINGS, default="documents", help="of --readings: what a batch is")
+    parser.add_argument("--dtypes", nargs="+", choices=PRECISIONS, default=list(PRECISIONS), help="of --readings")
+    parser.add_argument("--scale", type=int, default=1, help="of --readings: divide the model's sizes by this")
     parser.add_argument("--memory-of", choices=[PLAIN, FULL], help=argparse.SUPPRESS)
     parser.add_argument("--capsules", type=int, default=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -162,7 +178,12 @@ def main() -> None:
         return
     print(f"4+4 layers of 512, {VOCABULARY:,} words, batches of {arguments.tokens} tokens, history of 3 x 25 words")
     if arguments.readings is not None:
-        ratios = compare_readings(arguments.readings or list(READINGS), arguments.tokens, arguments.repeats)
+        batch, names = SAMPLINGS[arguments.sampling](arguments.tokens, HISTORY_LENGTH), arguments.readings or READINGS
+        sizes = [f"model.size={512 // arguments.scale}", f"model.feed_forward={2048 // arguments.scale}"]
+        ratios: dict[str, float] = {}
+        for dtype in arguments.dtypes:
+            found = compare_readings(list(names), batch, PRECISIONS[dtype], arguments.repeats, sizes)
+            ratios |= {f"{name}_{dtype}": ratio for name, ratio in found.items()}
         print(json.dumps({name: round(ratio, 3) for name, ratio in ratios.items()}))
         return
     # Memory first: the peak of a child starts at the size of its parent.

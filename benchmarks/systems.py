@@ -55,7 +55,7 @@ def operations_of(step: Work) -> int:
 
 def compare(arguments: argparse.Namespace, precision: torch.dtype) -> dict[str, float]:
     """Train each system in turn with the plain one; print and return speeds and ceilings as shares of its."""
-    batch = make_document(arguments.tokens, VOCABULARIES[arguments.recipe])
+    batch = make_document(arguments.tokens, vocabulary=VOCABULARIES[arguments.recipe])
     usual = make_step(arguments.recipe, PLAIN, (), precision, batch)
     operations = operations_of(usual)
     name, ratios = str(precision).removeprefix("torch."), dict[str, float]()

@@ -232,6 +232,14 @@ def multi_head(weights: Weights, name: str, heads: int, query: Tensor, memory: l
     return linear(weights, f"{name}.output", torch.cat(found))
 
 
+def mean_shares(weights: Weights, name: str, heads: int, query: Tensor, memory: list[Tensor]) -> list[float]:
+    """The mean over heads of what multi-head attention gives each vector."""
+    q = heads_of(linear(weights, f"{name}.query", query), heads)
+    keys = [heads_of(linear(weights, f"{name}.key", vector), heads) for vector in memory]
+    shares = [softmax([q[h] @ key[h] / math.sqrt(len(q[h])) for key in keys]) for h in range(heads)]
+    return [sum(float(head[c]) for head in shares) / heads for c in range(len(memory))]
+
+
 def attention_with_dropout(q: Tensor, k: Tensor, v: Tensor, visible: Tensor, kept: Tensor, rate: float) -> Tensor:
     """Eq. 10 for one head, query by query; a weight that is kept is divided by 1 - rate, the others are 0."""
     rows = []

@@ -1,4 +1,7 @@
-"""Every benchmark ends with one line of JSON; `make stress` checks the figures against their documented values."""
+"""Every benchmark ends with one line of JSON; `make stress` checks the figures against their documented values.
+
+No other test looks at a time: on a busy machine, any bound of it fails sooner or later.
+"""
 
 import importlib
 import json
@@ -12,6 +15,7 @@ import pytest
 import torch
 from torch import nn
 
+from docaps.model.context import states
 from docaps.model.mixed_precision import has_native_bfloat16
 
 ROOT = Path(__file__).parents[2]
@@ -32,9 +36,7 @@ def run(script: str, *arguments: str, threads: int | None = None) -> dict[str, f
 def test_routing_prints_its_ratios() -> None:
     ratios = run("routing.py", "--sentences", "2", "--repeats", "5", threads=1)
     assert {"speedup", "speedup_sentence", "memory_ratio"} <= set(ratios)
-    # Loose bounds that hold for two sentences on a busy machine, and fail for a form that stores votes.
-    assert ratios["speedup"] > 1.2
-    assert ratios["memory_ratio"] < 0.5
+    assert ratios["memory_ratio"] < 0.5  # memory does not depend on what else the machine does
 
 
 @pytest.mark.parametrize("config", ["base", "qcn"])
@@ -63,23 +65,36 @@ def test_decoding_of_an_imported_model_prints_its_ratios() -> None:
 
 
 def test_the_cost_of_a_reading_is_printed() -> None:
-    ratios = run("step.py", "--readings", "current", "--tokens", "50", "--repeats", "1", threads=1)
-    assert ratios.keys() == {"current_speed", "current_memory"}
+    sizes = ["--scale", "16", "--dtypes", "float32", "--tokens", "50", "--repeats", "1"]
+    ratios = run("step.py", "--readings", "current", *sizes, "--sampling", "sentences", threads=1)
+    assert ratios.keys() == {"current_speed_float32", "current_memory_float32"}
     assert all(ratio > 0 for ratio in ratios.values())
+
+
+def test_sentences_share_their_histories_in_batches_of_documents_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    step = importlib.import_module("step")
+    shared = {}
+    for name, make in step.SAMPLINGS.items():
+        batch = make(500, step.HISTORY_LENGTH)
+        assert batch.source.shape == (10, step.LENGTH)
+        assert batch.target_history.shape == batch.history.shape
+        shared[name] = len(states.distinct(batch.history)[0])
+    assert shared == {"documents": 10, "sentences": 30}  # each sentence but the last, and padding
 
 
 @pytest.mark.stress
 def test_the_cost_of_each_reading_is_printed() -> None:
-    ratios = run("step.py", "--readings", "--tokens", "50", "--repeats", "1", threads=1)
+    ratios = run("step.py", "--readings", "--scale", "16", "--tokens", "50", "--repeats", "1", threads=1)
     assert all(ratio > 0 for ratio in ratios.values())
-    assert {f"{name}_speed" for name in ("states", "target", "both-sides", "current")} <= ratios.keys()
+    names = ("states", "target", "both-sides", "current")
+    assert {f"{name}_speed_{dtype}" for name in names for dtype in ("float32", "bfloat16")} <= ratios.keys()
 
 
 def test_scoring_prints_its_ratios() -> None:
     sizes = ["--sizes", "small", "--sentences", "6", "--tasks", "contrast", "--precision", "bfloat16", "--threads", "1"]
     ratios = run("scoring.py", *sizes, threads=1)
     assert ratios.keys() == {"small_contrast_bfloat16"}
-    assert ratios["small_contrast_bfloat16"] > 1
 
 
 def test_dropout_prints_its_ratios() -> None:

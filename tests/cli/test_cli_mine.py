@@ -101,6 +101,19 @@ def test_a_prepared_corpus_is_mined_tested_and_annotated(chain: Chain, tmp_path:
     assert Counter(one.phenomenon for one in marks).keys() >= {"pronoun", "formality"}
     result = json.loads(succeed("contrast", chain.document, out / "contrastive.jsonl", "--json").out)
     assert sum(group["items"] for group in result["details"]["by_phenomenon"].values()) == found["items"] > 4
+    advice = succeed("mine", chain.corpus, "--out", out, "--overwrite").err
+    assert f"train RECIPE --corpus {chain.corpus} --out runs/NAME --set stage.document.select=" in advice
+
+
+@pytest.mark.parametrize("recipe", ["qcn-states", "qcn-target", "concat-n", "san"])
+def test_every_kind_of_recipe_selects_what_was_mined(chain: Chain, tmp_path: Path, recipe: str) -> None:
+    lines = ('{"docaps": "annotations", "version": 1}', '{"sentence": 2, "phenomenon": "pronoun"}')
+    (tmp_path / "annotations.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    select = (f"select={tmp_path / 'annotations.jsonl'}", "select_share=0.3", 'select_phenomena=["pronoun"]')
+    words = [word for setting in select for word in ("--set", f"stage.document.{setting}")]
+    words += ["--stage", "document", "--dry-run", "--json"]
+    found = json.loads(succeed("train", recipe, "--corpus", chain.corpus, "--out", tmp_path / "runs", *words).out)
+    assert found["stages"][0]["signals"]["select"]["sentences"] == 1
 
 
 def test_gains_under_a_run_are_annotated(chain: Chain, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from docaps.config import DecodingSettings, PreparationSettings, Recipe, SystemS
 from docaps.corpus.preparation import CorpusFiles, prepare
 from docaps.corpus.store import Store
 from docaps.corpus.text.vocabulary import EOS, PAD, UNK
+from docaps.experiments.rows import ROWS
 from docaps.model.builders import build_model
 from docaps.model.context.states import StatesTransformer
 from docaps.model.interface import Prediction, TranslationModel
@@ -104,15 +105,25 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """Every option of the method that is not its default, one at a time."""
 
+
+def of_row(name: str) -> tuple[str, dict[str, dict[str, Any]]]:
+    """The system and the tables of a row of experiments."""
+    tables: dict[str, dict[str, Any]] = {}
+    for key, value in ROWS[name].changes.items():
+        table, _, setting = key.partition(".")
+        tables.setdefault(table, {})[setting] = value
+    return ROWS[name].system, tables
+
+
 MODES: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
-    "qcn-states": ("qcn", {"qcn": {"reads": "states"}}),
-    "qcn-states-gradient": ("qcn", {"qcn": {"reads": "states", "gradient_to_states": True, "attends": "both"}}),
-    "qcn-target": ("qcn", {"qcn": {"sides": "target"}}),
-    "qcn-target-positions": ("qcn", {"qcn": {"sides": "target"}, "history": {"positions": True}}),
-    "qcn-target-states": ("qcn", {"qcn": {"sides": "target", "reads": "states", "attends": "decoder"}}),
+    "qcn-states": of_row("qcn-states"),
+    "qcn-source-states": ("qcn", {"qcn": {"reads": "states"}}),
+    "qcn-translations": ("qcn", {"qcn": {"sides": "target"}}),
+    "qcn-translations-positions": ("qcn", {"qcn": {"sides": "target"}, "history": {"positions": True}}),
+    "qcn-translations-states": ("qcn", {"qcn": {"sides": "target", "reads": "states", "attends": "decoder"}}),
+    "qcn-target": of_row("qcn-target"),
     "qcn-both": ("qcn", {"qcn": {"sides": "both", "attends": "both"}}),
     "qcn-both-joint": ("qcn", {"qcn": {"sides": "both", "scope": "joint", "capsule_size": 5}}),
-    "qcn-both-states": ("qcn", {"qcn": {"sides": "both", "reads": "states", "gradient_to_states": True}}),
     "qcn-current": ("qcn", {"qcn": {"current": True, "distances": True}}),
     "qcn-current-joint": ("qcn", {"qcn": {"current": True, "scope": "joint"}}),
     "qcn-current-states": ("qcn", {"qcn": {"current": True, "reads": "states", "attends": "both"}}),

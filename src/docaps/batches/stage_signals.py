@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from docaps.batches.halves import find_halves
-from docaps.batches.sampling import Sampling, usable_sentences
+from docaps.batches.sampling import usable_sentences
 from docaps.batches.signals import Emphasis, Selection, Signals, Tags
 from docaps.batches.windows import Indices
 from docaps.config import StageSettings
@@ -41,13 +41,8 @@ def hash_annotations(settings: StageSettings, store: Store) -> dict[str, str]:
     return {name: sha256(find_annotations(file, store)) for name, file in named.items() if file is not None}
 
 
-def read_signals(
-    settings: StageSettings, store: Store, split: Split, *, seed: int, sampling: Sampling = "sentences"
-) -> Signals:
-    """Read the files of a stage, and return its signals; refuse to select from whole documents."""
-    if settings.select is not None and sampling == "documents":
-        message = f'{settings.system} trains on whole documents: sampling = "sentences" changes that'
-        raise ConfigError(f"select: {message}")
+def read_signals(settings: StageSettings, store: Store, split: Split, *, seed: int) -> Signals:
+    """Read the files of a stage, and return its signals."""
     reader = _Reader(settings, store, split)
     return Signals(
         seed=seed,

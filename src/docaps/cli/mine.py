@@ -279,6 +279,7 @@ def _print_next(out: Path, prepared: Path | None, part: str | None, *, has_items
     elif prepared is not None:
         stage = (f"select={out / MARKS}", "select_share=0.3", 'select_phenomena=["pronoun"]')
         settings = [word for setting in stage for word in ("--set", f"stage.document.{setting}")]
-        commands += [("train on it", console.typed("train", "RECIPE", "--corpus", prepared, *settings))]
+        command = console.typed("train", "RECIPE", "--corpus", prepared, "--out", "runs/NAME", *settings)
+        commands += [("train on it", command)]
     if commands:
         console.print_next(commands)

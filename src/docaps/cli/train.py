@@ -132,17 +132,13 @@ def _preview(recipe: "Recipe", store: "Store", stages: list[str] | None, json: b
     """Print the stages that would be trained, and how many sentences their signals mark."""
     from docaps.batches.sampling import usable_sentences
     from docaps.batches.stage_signals import count_signals, describe_signals, read_signals
-    from docaps.model.builders import sketch_model
     from docaps.training.stages import choose_stages
 
     values, signals = list[dict[str, Any]](), list[list[str]]()
     for name in choose_stages(recipe, stages):
         settings = recipe.stage[name]
         data = store.split("train", extra=settings.extra)
-        sampling = (
-            settings.sampling or sketch_model(recipe.system(name), vocabulary=len(store.codec.vocabulary)).sampling
-        )
-        counts = count_signals(read_signals(settings, store, data, seed=recipe.seed, sampling=sampling), data)
+        counts = count_signals(read_signals(settings, store, data, seed=recipe.seed), data)
         sizes = {"steps": settings.steps, "sentences": len(usable_sentences(data))}
         values.append({"stage": name, "system": settings.system, **sizes, "signals": counts})
         signals += [[name, setting, words] for setting, words in describe_signals(counts).items()]

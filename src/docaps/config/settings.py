@@ -95,7 +95,7 @@ class StageSettings(StageTables):
     sampling: Literal["sentences", "documents"] | None = Field(
         None,
         description="sentences: batches of similar length; documents: batches of consecutive sentences; none: as the "
-        "system needs",
+        "system needs, but sentences with `select`",
     )
     source_dropout: Share = Field(
         0.0, description="share of the words of the current source, never of its history, that are hidden as <unk>"
@@ -175,6 +175,10 @@ class StageSettings(StageTables):
         """Return the settings that the version which stored a stage did not know; none, if it had no dropout."""
         dropped = not isinstance(stored, Mapping) or stored.get("dropout", 0.1)
         return super().unknown_to(stored) if dropped else {}
+
+    def sampling_of(self, usual: Literal["sentences", "documents"]) -> Literal["sentences", "documents"]:
+        """Return what batches consist of: as set, else as the system needs; sentences are selected one by one."""
+        return self.sampling or ("sentences" if self.select is not None else usual)
 
     @field_serializer("inherited_exempt", "freeze", "select_phenomena", "emphasis_phenomena", "keep_at")
     def _as_in_json(self, values: tuple[Any, ...] | None) -> list[Any] | None:

@@ -212,11 +212,11 @@ class _Pace:
         model = build_model(system, vocabulary=len(store.codec.vocabulary), dropout=dropout_rates(settings))
         model.start_training()
         device = Device(place, choose_precision(recipe.precision, place))
-        weight, kind = system.regulariser.weight, settings.sampling or model.sampling
+        weight, kind = system.regulariser.weight, settings.sampling_of(model.sampling)
         trained = settings.model_copy(update={"freeze_inherited_steps": 0})  # a fresh model inherits nothing
         self._learner = Learner(model, settings=trained, regulariser_weight=weight, device=device)
         data = store.split("train")
-        signals = read_signals(settings, store, data, seed=recipe.seed, sampling=kind)
+        signals = read_signals(settings, store, data, seed=recipe.seed)
         sampler = make_sampler(kind, data, budget=settings.batch_tokens, seed=recipe.seed, signals=signals)
         self._steps: Iterator[StepData] = load_steps(data, sampler, history=model.view)
         self._taken = 0

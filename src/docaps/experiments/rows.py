@@ -82,6 +82,11 @@ _STATES = {
 }
 _AT_DECODER = _STATES | {"qcn.attends": "decoder", "qcn.current": True}
 _BOTH_SIDES = _AT_DECODER | {"qcn.sides": "both", "qcn.distances": True}
+_MINED = "mined/annotations.jsonl"
+"""Where `docaps mine` writes by default: in the working directory, or in that of the prepared corpus."""
+_PRONOUNS = ("pronoun", "pronoun-likely")
+_SELECTED = {"select": _MINED, "select_share": 0.33, "select_phenomena": _PRONOUNS}
+_EMPHASISED = {"emphasis": _MINED, "emphasis_weight": 5.0, "emphasis_phenomena": _PRONOUNS}
 
 
 def _informed(
@@ -104,6 +109,12 @@ def _reading(name: str, title: str, **settings: Any) -> GridRow:
 def _lever(name: str, title: str, **settings: Any) -> GridRow:
     """Return a row of the QCN with other settings of its own table."""
     return GridRow(name, title, changes={f"qcn.{key}": value for key, value in settings.items()})
+
+
+def _signal(name: str, title: str, system: SystemName = "qcn", baseline: str | None = None, **settings: Any) -> GridRow:
+    """Return a row whose document stage has a training signal."""
+    changes = {f"{STAGE}.{key}": value for key, value in settings.items()}
+    return GridRow(name, title, system, changes, baseline=baseline)
 
 
 def _series(
@@ -226,6 +237,15 @@ _TABLE = (
         "context attention copied from trained attention, which reads capsules of states",
         changes={"context.start": "copied", "qcn.reads": "states", "qcn.start": "identity", "qcn.attends": "both"},
     ),
+    # Training signals. Where a signal shows which pronouns are frequent, a sentence-level row with it is the baseline.
+    _signal("source-dropout", "a tenth of the source words hidden", source_dropout=0.1),
+    _signal("sampled-histories", "a random number of the sentences in view", history_sampling=True),
+    _signal("halves", "three in ten long pairs cut in halves", split=0.3),
+    _signal("transformer-selected", "Transformer, a third of each batch selected", "transformer", **_SELECTED),
+    _signal("selected", "a third of each batch selected", baseline="transformer-selected", **_SELECTED),
+    _signal("transformer-emphasised", "Transformer, marked words weigh 5 times", "transformer", **_EMPHASISED),
+    _signal("emphasised", "marked words weigh 5 times", baseline="transformer-emphasised", **_EMPHASISED),
+    _signal("frozen", "the sentence model held still in the first 100 steps", freeze_inherited_steps=100),
     GridRow("weight-0.1", "regularisation of weight 0.1", "qcn+reg", {"regulariser.weight": 0.1}),
     GridRow("weight-0.3", "regularisation of weight 0.3", "qcn+reg", {"regulariser.weight": 0.3}),
     # Readings of the regulariser; the last three reward only what tells pairs apart.
@@ -301,12 +321,16 @@ _LEVERS = (
     "identity parts copied"
 )
 """What may let the QCN see more than the paper's: inputs, attention, routing."""
+_SIGNALS = (
+    "source-dropout sampled-histories halves transformer-selected selected transformer-emphasised emphasised frozen"
+)
+"""What a document stage may be trained on or for."""
 _NAMES = {
     "table2": "transformer transformer+reg qcn qcn+reg zhang han-joint-first han-joint han-first han san concat "
     "capsnet qcn-shuffled qcn-noise zhang-all han-encoder",
     "trials": "transformer qcn joint mean gate positions raw weight-0.1 weight-0.3 qcn+reg new-3 new-10 "
     "routed-1 routed-2 routed-3 silent exempt transformer-longer longer reg-centred reg-difference reg-infonce "
-    "concat-n " + _LEVERS,
+    "concat-n " + _LEVERS + " " + _SIGNALS,
     "routing": "qcn joint last detached capsnet no-p-in-s no-p-in-alpha raw qcn+reg mean positions gate silent "
     "unsquashed spread reg-flattened reg-bare reg-unmarked reg-centred reg-difference reg-infonce " + _LEVERS,
     "rivals": "transformer qcn zhang-all zhang han-encoder han-decoder han-both han-at-once han-joint-first han-joint "
@@ -330,7 +354,7 @@ def _figure(series: str, title: str, axis: str) -> GridLayout:
 
 
 _ON_DEMAND = frozenset({"zhang-all", "han-encoder"})
-_COSTLY = frozenset({"reg-centred", "reg-difference", "reg-infonce", "concat-n", *_LEVERS.split()})
+_COSTLY = frozenset({"reg-centred", "reg-difference", "reg-infonce", "concat-n", *_LEVERS.split(), *_SIGNALS.split()})
 _MAIN = frozenset({"transformer", "qcn-target", "qcn-target-shuffled", "concat-discounted"})
 """The rows of the long comparison that are trained with every seed."""
 _LAYOUTS = (

@@ -1,12 +1,13 @@
 """Statistics of a context network and of the layers that attend to it, for `docaps diagnose`.
 
-Dimensions: B batch, S source length, K history sentences, N words of a history sentence, M capsules, G groups of
-capsules (one for each history sentence, or one for all), E capsule size, R routing iterations, A entries of an axis.
+Dimensions: B batch, L length of a source or translation, K history sentences, N words of a history sentence, M
+capsules, G groups of capsules (one for each history sentence, or one for all), E capsule size, R routing iterations, A
+entries of an axis.
 """
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -24,7 +25,15 @@ LOUDEST = 2.0
 """The upper end of the histogram of `context_share`; values beyond twice the state's length are rare."""
 
 
-def trace_context(context: ContextMemory, uses: Sequence[ContextUse], batch: Batch) -> tuple[Trace, ...]:
+class LayerUse(NamedTuple):
+    """What a layer of encoder or decoder does with the context, and which of its positions are words."""
+
+    layer: str
+    words: Bool[Tensor, "B L"]
+    use: ContextUse
+
+
+def trace_context(context: ContextMemory, uses: Sequence[LayerUse], batch: Batch) -> tuple[Trace, ...]:
     """Return all statistics that apply to this network."""
     found: list[Trace] = []
     words = batch.history_mask if context.tokens is None else context.tokens != PAD
@@ -38,8 +47,8 @@ def trace_context(context: ContextMemory, uses: Sequence[ContextUse], batch: Bat
     if context.capsules is not None:
         found.append(trace_lengths(context))
         found += trace_cosines(context)
-        found += trace_attention(uses, context, batch.source_mask)
-    return (*found, *trace_shares(uses, context, batch.source_mask))
+        found += trace_attention(uses, context)
+    return (*found, *trace_shares(uses, context))
 
 
 def trace_lengths(context: ContextMemory) -> Trace:
@@ -83,28 +92,28 @@ def _stacked(columns: Iterable[Float[Tensor, " B"]]) -> Float[Tensor, "B G"]:
     return torch.stack(list(columns), dim=1)
 
 
-def trace_attention(uses: Sequence[ContextUse], context: ContextMemory, source: Bool[Tensor, "B S"]) -> Sequence[Trace]:
-    """Return each encoder layer's attention to each history sentence; nothing if all sentences are routed together."""
+def trace_attention(uses: Sequence[LayerUse], context: ContextMemory) -> Sequence[Trace]:
+    """Return each layer's attention to each history sentence; nothing if all sentences are routed together."""
     if context.capsules is None or context.capsules.shape[1] == 1 or not uses:
         return ()
     batch, groups, capsules, _ = context.capsules.shape
     there = context.mask.view(batch, groups, capsules).any(dim=-1)  # (B, G)
     rows, labels = [], []
-    for layer, use in enumerate(uses, start=1):
-        mass = use.weights.unflatten(-1, (groups, capsules)).sum(dim=-1)  # (B, S, G)
-        rows.append(_mean_over_words(mass, source).masked_fill(~there, torch.nan).T)  # (G, B)
-        labels += [f"layer {layer}, {name}" for name in _names(context)]
+    for layer, words, use in uses:
+        mass = use.weights.unflatten(-1, (groups, capsules)).sum(dim=-1)  # (B, L, G)
+        rows.append(_mean_over_words(mass, words).masked_fill(~there, torch.nan).T)  # (G, B)
+        labels += [f"{layer}, {name}" for name in _names(context)]
     return [Trace("attention", "attention on a history sentence", tuple(labels), torch.cat(rows), 0.0, 1.0)]
 
 
-def trace_shares(uses: Sequence[ContextUse], context: ContextMemory, source: Bool[Tensor, "B S"]) -> Sequence[Trace]:
+def trace_shares(uses: Sequence[LayerUse], context: ContextMemory) -> Sequence[Trace]:
     """Return the context's share in each layer: the length of what it adds, divided by that of the state."""
     if not uses:
         return ()
     silent = ~context.mask.any(dim=-1)  # (B,)
-    rows = [_mean_over_words(use.share.unsqueeze(-1), source).squeeze(-1) for use in uses]
+    rows = [_mean_over_words(use.share.unsqueeze(-1), words).squeeze(-1) for _, words, use in uses]
     values = torch.stack(rows).masked_fill(silent, torch.nan)  # (A, B)
-    labels = tuple(f"layer {layer}" for layer in range(1, len(uses) + 1))
+    labels = tuple(layer for layer, _, _ in uses)
     return [Trace("context_share", "what context adds, against the state", labels, values, 0.0, LOUDEST)]
 
 
@@ -116,8 +125,8 @@ def _by_iteration(
     return Trace(name, title, labels, values.masked_fill(~words, torch.nan).flatten(1), low, 1.0)
 
 
-def _mean_over_words(values: Float[Tensor, "B S A"], source: Bool[Tensor, "B S"]) -> Float[Tensor, "B A"]:
-    real = source.unsqueeze(-1).to(values.dtype)
+def _mean_over_words(values: Float[Tensor, "B L A"], words: Bool[Tensor, "B L"]) -> Float[Tensor, "B A"]:
+    real = words.unsqueeze(-1).to(values.dtype)
     return (values * real).sum(dim=1) / real.sum(dim=1).clamp_min(1)
 
 

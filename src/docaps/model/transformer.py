@@ -4,7 +4,7 @@ Reference: Vaswani et al. (2017); Yang et al. (2019), section 3.3. Dimensions: B
 length, K history sentences, N words of a history sentence, D model size, V vocabulary.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -16,7 +16,7 @@ from docaps.batches.batch import Batch, with_end_marks
 from docaps.batches.candidates import Candidates
 from docaps.corpus.text.vocabulary import BOS, EOS, PAD
 from docaps.model.context.sublayer import Context, ContextMemory, ContextSublayer, ContextUse
-from docaps.model.context_statistics import trace_context
+from docaps.model.context_statistics import LayerUse, trace_context
 from docaps.model.fast.attention import Mask, as_addend
 from docaps.model.fast.beams import WIDEST, Cache, SharedHypotheses
 from docaps.model.fast.dropout import Dropout
@@ -105,20 +105,31 @@ class DecoderLayer(nn.Module):
 
         Return the states after all attentions, after the feed-forward network, and what the next position needs.
         """
-        written = memory.written
-
-        def attend_to_written(inputs: Tensor) -> Tensor:
-            nonlocal written
-            queries, new = self.attention.project_self(inputs)
-            causal = written is None and written_mask is None  # otherwise new positions may see all others
-            written = new if written is None else written.append(new)
-            return self.attention.attend(queries, written, written_mask, causal)
-
-        states = self.attention_residual(states, attend_to_written)
+        states, written = self._attend_to_written(states, memory.written, written_mask)
         if self.context is not None and memory.context is not None and context_mask is not None:
             states = self.context.attend(states, memory.context, context_mask)
         states = self.source_residual(states, lambda inputs: self.source(inputs, memory.source, source_mask))
         return states, self.feed_forward_residual(states, self.feed_forward), replace(memory, written=written)
+
+    def _attend_to_written(
+        self, states: Float[Tensor, "B T D"], written: KeysAndValues | Cache | None, mask: Mask | None
+    ) -> tuple[Float[Tensor, "B T D"], KeysAndValues | Cache]:
+        """Attend to the words before each position; return the keys and values of all words as well."""
+
+        def attend(inputs: Tensor) -> Tensor:
+            nonlocal written
+            queries, new = self.attention.project_self(inputs)
+            causal = written is None and mask is None  # otherwise new positions may see all others
+            written = new if written is None else written.append(new)
+            return self.attention.attend(queries, written, mask, causal)
+
+        states = self.attention_residual(states, attend)
+        return states, cast(KeysAndValues | Cache, written)
+
+    def measure(self, states: Float[Tensor, "B T D"], context: ContextMemory) -> tuple[ContextUse, ...]:
+        """Return what this layer does with the context when it reads a whole translation, if it attends to it."""
+        states, _ = self._attend_to_written(states, None, None)
+        return () if self.context is None else (self.context.measure(states, context),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +145,10 @@ class TransformerState(Rows):
 
 
 class Decoded(NamedTuple):
-    """What the decoder's layers return."""
+    """What the decoder's layers return: last states, those before the last feed-forward network, what each keeps."""
 
     states: Float[Tensor, "B T D"]
-    """The last states."""
     attended: Float[Tensor, "B T D"]
-    """The last layer's states after its attentions, before its feed-forward network."""
     layers: tuple[LayerState, ...]
 
 
@@ -198,19 +207,30 @@ class Transformer(TranslationModel):
         return self._encode(batch, vectors, self._source_inputs(vectors.source, batch.source), trace)
 
     def trace(self, batch: Batch) -> tuple[Trace, ...]:
-        """Return statistics of the context network and of each encoder layer's attention to it."""
+        """Return statistics of the context network and of its use in each layer, the decoder's by translations."""
         batch = self._close(batch)
-        vectors = self._look_up(replace(batch, target_input=None))
+        if not any(layer.context for layer in self.decoder):
+            batch = replace(batch, target_input=None)
+        vectors = self._look_up(batch)
         context = self._read_history(batch, vectors, trace=True)
-        if context is None:
-            return ()
-        mask = batch.source_mask.unsqueeze(1)
-        uses: list[ContextUse] = []
-        states = self.dropout(self._with_positions(vectors.source))
-        for layer in self.encoder:
-            uses.extend(cast(EncoderLayer, layer).measure(states, mask, context))
+        uses = () if context is None else self._measure_layers(batch, vectors, context)
+        return () if context is None else trace_context(context, tuple(uses), batch)
+
+    def _measure_layers(self, batch: Batch, vectors: WordVectors, context: ContextMemory) -> Iterator[LayerUse]:
+        """Measure what each layer does with the context; those of the decoder if there are translations."""
+        mask, states = batch.source_mask.unsqueeze(1), self.dropout(self._source_inputs(vectors.source, batch.source))
+        for number, layer in enumerate(self.encoder, start=1):
+            for use in cast(EncoderLayer, layer).measure(states, mask, context):
+                yield LayerUse(f"layer {number}", batch.source_mask, use)
             states = layer(states, mask, context)
-        return trace_context(context, uses, batch)
+        if batch.target_input is None:
+            return
+        state = cast(TransformerState, self.start(Encoding(self.encoder_norm(states), batch.source_mask, context)))
+        states = self.dropout(self._target_inputs(cast(Tensor, vectors.target), batch.target_input))
+        for number, (layer, memory) in enumerate(zip(self.decoder, state.layers, strict=True), start=1):
+            for use in cast(DecoderLayer, layer).measure(states, context):
+                yield LayerUse(f"decoder layer {number}", batch.target_input != PAD, use)
+            _, states, _ = layer(states, memory, state.source_mask, state.context_mask)
 
     def _close(self, batch: Batch) -> Batch:
         """Close each history with an end mark, if the context network expects one."""
@@ -240,9 +260,8 @@ class Transformer(TranslationModel):
         """Run the context network, unless the whole batch has no history."""
         if self.context is None or vectors.history is None:
             return None
-        memory: ContextMemory = self.context(
-            vectors.history, batch.history_mask, vectors.source, batch.source_mask, trace
-        )
+        words = (vectors.history, batch.history_mask, vectors.source, batch.source_mask)
+        memory: ContextMemory = self.context(*words, trace)
         return memory.described(batch.history) if trace else memory
 
     def start(self, encoding: Encoding) -> DecoderState:
@@ -272,8 +291,7 @@ class Transformer(TranslationModel):
         )
         visible = self._visible(state)  # by the first word: what the decoder has read before
         hidden = None if visible is None else as_addend(visible[..., :-1], encoding.states)
-        padded = not bool(encoding.mask.all())
-        mask = as_addend(encoding.mask.unsqueeze(1), encoding.states) if padded else None
+        mask = None if bool(encoding.mask.all()) else as_addend(encoding.mask.unsqueeze(1), encoding.states)
         state = replace(state, layers=layers, source_mask=mask)
         return SharedHypotheses(self._write, self.embeddings.score_chunks, state, encoding.states, hidden)
 

@@ -5,6 +5,7 @@ their maps make of it. Coupling coefficients of entropy 1 (relative to equal sha
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -33,7 +34,7 @@ def measure_capsules(objective: Objective, data: Split, *, group: ProcessGroup =
     group.unshard(objective)
     with torch.no_grad():
         batch = collate_sentences(data, chosen, objective.model.view).to(objective.device.place)
-        traces = {trace.name: trace.values for trace in objective.model.trace(batch)}
+        traces = {trace.name: trace.values for trace in objective.model.trace(replace(batch, target_input=None))}
     group.reshard(objective)
     last = {name: values[-1:] if name == ENTROPY else values for name, values in traces.items()}
     means = {name: float(last[name].nanmean()) for name in (COSINE, OVERLAP, ENTROPY) if name in last}

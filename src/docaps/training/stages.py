@@ -307,8 +307,8 @@ class Stage:
 
     def _sampler(self, data: Split, model: TranslationModel) -> Sampler:
         """Return the sampler of the stage, or of the model if the stage names none, with the stage's signals."""
-        kind = self.settings.sampling or model.sampling
-        signals = read_signals(self.settings, self.store, data, seed=self.recipe.seed, sampling=kind)
+        kind = self.settings.sampling_of(model.sampling)
+        signals = read_signals(self.settings, self.store, data, seed=self.recipe.seed)
         for name, words in describe_signals(count_signals(signals, data)).items():
             progress.say(f"{name}: {words}")
         sampler = make_sampler(kind, data, budget=self.settings.batch_tokens, seed=self.recipe.seed, signals=signals)

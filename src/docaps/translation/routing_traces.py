@@ -71,8 +71,8 @@ def count_numbers(trained: TrainedModel) -> int:
 
 
 def trace_model(trained: TrainedModel, windows: Sequence[Window]) -> Iterator[tuple[Trace, ...]]:
-    """Yield the traces that the model returns for each batch of windows with a history."""
-    seen = [replace(window, target=None) for window in windows if any(map(len, window.history))]
+    """Yield the traces that the model returns for each batch of windows with a history, and with their translations."""
+    seen = [window for window in windows if any(map(len, window.history))]
     for numbers in batch_by_length(seen, BATCH_TOKENS):
         batch = collate([seen[number] for number in numbers], trained.model.view).to(trained.device)
         with torch.inference_mode():

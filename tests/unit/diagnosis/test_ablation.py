@@ -115,3 +115,13 @@ def test_it_translates_after_the_translations_shown(name: str, store: Store) -> 
             assert found[number].score == pytest.approx(hypotheses[0].score, abs=1e-9)
     others = translator.translate_with_histories(DOCUMENT.source, sources, [("er",) * len(one) for one in targets])
     assert others[2].score != pytest.approx(found[2].score, abs=1e-6)
+
+
+def test_the_decoders_use_of_the_context_is_traced_on_the_references(store: Store) -> None:
+    model = AblatedModel(tiny.trained(store, "qcn-target"))
+    (chunk,) = split_documents([DOCUMENT, OTHER])
+    histories = Histories([DOCUMENT, OTHER], model.history, seed=1)
+    found = [trace for traces in model.trace(chunk, model.windows(chunk), histories.true) for trace in traces]
+    shares = [dict(zip(one.labels, one.values, strict=True)) for one in found if one.name == "context_share"]
+    assert shares[0].keys() == {"decoder layer 1", "decoder layer 2"}
+    assert sum(int(values.isfinite().sum()) for by_layer in shares for values in by_layer.values()) == 2 * 3

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from tests.unit.experiments.toy_grid import toy
 
-from docaps.config import load_recipe, recipe_path
+from docaps.config import bundled_recipes, load_recipe, recipe_path
 from docaps.config.model_settings import RegulariserSettings
 from docaps.experiments import rows as table
 from docaps.experiments.grid import Cell, CorpusSource, Grid, shape
@@ -150,6 +150,16 @@ def test_figures_move_one_setting_and_hold_the_others(name: str, values: range, 
     assert found == [tuple(value if one is None else one for one in fixed) for value in values]
 
 
+SELECTED = {
+    ("stage", "select"): "mined/annotations.jsonl",
+    ("stage", "select_share"): 0.33,
+    ("stage", "select_phenomena"): ["pronoun", "pronoun-likely"],
+}
+EMPHASISED = {
+    ("stage", "emphasis"): "mined/annotations.jsonl",
+    ("stage", "emphasis_weight"): 5.0,
+    ("stage", "emphasis_phenomena"): ["pronoun", "pronoun-likely"],
+}
 CHANGED = {
     "joint": {("qcn", "scope"): "joint"},
     "mean": {("qcn", "query"): "mean"},
@@ -189,11 +199,20 @@ CHANGED = {
         ("qcn", "start"): "identity",
         ("qcn", "attends"): "both",
     },
+    "source-dropout": {("stage", "source_dropout"): 0.1},
+    "sampled-histories": {("stage", "history_sampling"): True},
+    "halves": {("stage", "split"): 0.3},
+    "selected": SELECTED,
+    "transformer-selected": SELECTED,
+    "emphasised": EMPHASISED,
+    "transformer-emphasised": EMPHASISED,
+    "frozen": {("stage", "freeze_inherited_steps"): 100},
 }
 
 
 REGULARISED = ("weight-0.1", "weight-0.3", "reg-centred", "reg-difference", "reg-infonce")
-USUAL = {"transformer-longer": "transformer", **dict.fromkeys(REGULARISED, "qcn+reg")}
+SENTENCE_LEVEL = ("transformer-longer", "transformer-selected", "transformer-emphasised")
+USUAL = {**dict.fromkeys(SENTENCE_LEVEL, "transformer"), **dict.fromkeys(REGULARISED, "qcn+reg")}
 
 
 @pytest.mark.parametrize("name", CHANGED)
@@ -228,4 +247,21 @@ def test_rows_are_compared_with_rows_that_are_there() -> None:
     for layout in LAYOUTS.values():
         baselines = {row.baseline for row in layout.rows.values() if row.baseline}
         assert baselines <= layout.rows.keys()
-    assert LAYOUTS["trials"].rows["longer"].baseline == "transformer-longer"
+    for name in ("longer", "selected", "emphasised"):
+        assert LAYOUTS["trials"].rows[name].baseline == f"transformer-{name}"
+
+
+def test_signals_are_trained_only_if_named() -> None:
+    trials = LAYOUTS["trials"]
+    assert {name for name, row in trials.rows.items() if SIGNALS & row.changes.keys()} < trials.on_demand
+
+
+SIGNALS = {f"stage.document.{name}" for name in ("source_dropout", "history_sampling", "split", "select", "emphasis")}
+
+
+@pytest.mark.parametrize("name", sorted(ROWS.keys() & bundled_recipes().keys()))
+def test_a_recipe_trains_what_the_row_of_its_name_does(name: str) -> None:
+    recipe = load_recipe(recipe_path(name))
+    row = ROWS[name].apply(load_recipe(recipe_path(str(recipe.profile))))
+    assert recipe.system(list(recipe.stage)[-1]) == row.system(name)
+    assert len(recipe.stage) == len(row.stage)

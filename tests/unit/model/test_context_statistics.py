@@ -1,13 +1,17 @@
 """Statistics of the use of context, against plain loops; a model without history has none."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
+from tests import oracles
 from tests.invariants import tiny
+from torch import Tensor
 
-from docaps.batches.batch import collate
+from docaps.batches.batch import Batch, collate
 from docaps.batches.windows import Window
+from docaps.corpus.text.vocabulary import PAD
 from docaps.model.context.sublayer import ContextMemory
 from docaps.model.context_statistics import mean_cosine
 from docaps.model.interface import Trace
@@ -112,6 +116,73 @@ def test_the_measured_use_is_that_of_the_layer() -> None:
         look = layer.measure(states, context)
         torch.testing.assert_close(look.weights, weights.mean(dim=1))
         torch.testing.assert_close(look.share, found.norm(dim=-1) / states.norm(dim=-1))
+
+
+def by_loops(model: Transformer, batch: Batch, row: int) -> dict[str, float]:
+    """What each decoder layer does with the context of one row, by position, as means over the translation's words."""
+    encoding, weights = model.encode(batch, trace=True), dict(model.named_parameters())
+    context, words = encoding.context, batch.target_input
+    assert context is not None
+    assert words is not None
+    real = [number for number, there in enumerate(context.mask[row]) if there]
+    memory = [context.vectors[row, number] for number in real]
+    source = [state for state, there in zip(encoding.states[row], batch.source_mask[row], strict=True) if there]
+    states = list(model._with_positions(model.embeddings.target(words[row][words[row] != PAD].unsqueeze(0)))[0])
+    found: dict[str, float] = {}
+    for number in range(2):
+        name = f"decoder.{number}"
+
+        def normed(part: str, state: Tensor, name: str = name) -> Tensor:
+            return oracles.layer_norm(weights, f"{name}.{part}.norm", state)
+
+        def attend(part: str, query: Tensor, seen: list[Tensor], name: str = name) -> Tensor:
+            return oracles.multi_head(weights, f"{name}.{part}", 2, query, seen)
+
+        own = [normed("attention_residual", state) for state in states]
+        states = [state + attend("attention", own[t], own[: t + 1]) for t, state in enumerate(states)]
+        if memory:
+            queries = [normed("context.residual", state) for state in states]
+            for query in queries:
+                shares = oracles.mean_shares(weights, f"{name}.context.attention", 2, query, memory)
+                for place, share in zip(real, shares, strict=True):
+                    distance, side = context.sentences[place // tiny.M]
+                    label = f"attention {number + 1} {distance} {side}"
+                    found[label] = found.get(label, 0.0) + share / len(queries)
+            added = [attend("context.attention", query, memory) for query in queries]
+            ratios = [float(one.norm() / state.norm()) for one, state in zip(added, states, strict=True)]
+            found[f"context_share {number + 1}"] = sum(ratios) / len(ratios)
+            states = [state + one for state, one in zip(states, added, strict=True)]
+        states = [state + attend("source", normed("source_residual", state), source) for state in states]
+        layer = {key.removeprefix(f"{name}."): weight for key, weight in weights.items()}
+        states = [oracles.forward_sublayer(layer, state, "pre") for state in states]
+    return found
+
+
+@pytest.mark.parametrize("mode", ["at-decoder", "qcn-both"])
+@torch.no_grad()
+def test_what_decoder_layers_do_with_the_context_equals_loops(mode: str) -> None:
+    system = tiny.mode(mode) if mode in tiny.MODES else tiny.settings("qcn", **tiny.OPTIONS[mode])
+    model, batch = tiny.build(system), tiny.sample_batch()
+    assert isinstance(model, Transformer)
+    found = {trace.name: dict(zip(trace.labels, trace.values, strict=True)) for trace in model.trace(batch)}
+    for row in range(len(batch.source)):
+        values: dict[str, float] = {}
+        for name, by_label in found.items():
+            for label, numbers in by_label.items():
+                if label.startswith("decoder layer") and not numbers[row].isnan():
+                    layer, *rest = label.removeprefix("decoder layer ").split(", ")
+                    side = ["target"] if "translation" in rest else ["source"]
+                    place = [rest[0].removeprefix("distance "), *side] if rest else []
+                    values[" ".join([name, layer, *place])] = numbers[row].item()
+        assert values == pytest.approx(by_loops(model, batch, row), abs=1e-9)
+        assert bool(values) == (row in (0, 2, 3))
+
+
+def test_without_translations_nothing_is_said_about_the_decoder() -> None:
+    model, batch = tiny.build(tiny.mode("qcn-both")), tiny.sample_batch()
+    with torch.inference_mode():
+        found = {trace.name: trace.labels for trace in model.trace(replace(batch, target_input=None))}
+    assert found["context_share"] == ("layer 1", "layer 2")
 
 
 def test_capsule_lengths_are_measured_before_the_norm() -> None:

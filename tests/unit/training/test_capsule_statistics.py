@@ -56,7 +56,7 @@ def test_without_histories_nothing_is_measured() -> None:
     assert measure_capsules(objective(), split([1, 1])) == {}
 
 
-@pytest.mark.parametrize("name", ["qcn", "capsnet", "qcn-states", "qcn-both-states", "qcn-current"])
+@pytest.mark.parametrize("name", ["qcn", "capsnet", "qcn-states", "qcn-target", "qcn-current"])
 def test_the_means_are_those_of_the_traces(store: Store, name: str) -> None:
     chosen, data = objective(name), store.split("dev")
     found = measure_capsules(chosen, data)

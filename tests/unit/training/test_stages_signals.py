@@ -16,6 +16,7 @@ from docaps.errors import ConfigError, RunError
 from docaps.files import sha256
 from docaps.runs.directory import Run
 from docaps.runs.training_log import read_metrics
+from docaps.training import stages
 from docaps.training.learner import Learner
 from docaps.training.stages import train_recipe
 
@@ -150,10 +151,22 @@ def test_a_run_without_files_names_none(store: Store, sentence: Run, tmp_path: P
     assert train(store, sentence, tmp_path, steps=1).read() == run.read()
 
 
-def test_selection_needs_batches_of_sentences(store: Store, sentence: Run, file: Path, tmp_path: Path) -> None:
-    expected = 'select: san trains on whole documents: sampling = "sentences" changes that'
-    with pytest.raises(ConfigError, match=expected):
-        train(store, sentence, tmp_path, steps=1, system="san", **settings_of("select", file))
+@pytest.mark.parametrize(("selects", "kind"), [(False, "documents"), (True, "sentences")])
+def test_a_system_that_trains_on_documents_selects_from_batches_of_sentences(
+    store: Store,
+    sentence: Run,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    selects: bool,
+    kind: str,
+) -> None:
+    def make(found: str, *_: object, **__: object) -> None:
+        raise Killed(found)
+
+    monkeypatch.setattr(stages, "make_sampler", make)
+    with pytest.raises(Killed, match=kind):
+        train(store, sentence, tmp_path, qcn={"reads": "states"}, **(settings_of("select", file) if selects else {}))
 
 
 def test_a_stage_that_inherits_nothing_has_nothing_to_freeze(store: Store, tmp_path: Path) -> None:

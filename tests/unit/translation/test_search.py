@@ -279,7 +279,7 @@ def noting(step: Callable[..., object], seen: list[int]) -> Callable[..., object
     return noted
 
 
-@pytest.mark.parametrize("name", ["transformer", "qcn", "zhang", "qcn-both", "qcn-target-states"])
+@pytest.mark.parametrize("name", ["transformer", "qcn", "zhang", "qcn-both", "qcn-translations-states"])
 @pytest.mark.parametrize("beam", [1, 2])
 def test_without_scores_the_words_are_the_same(name: str, beam: int) -> None:
     model, batch = tiny.build(tiny.mode(name)), tiny.sample_batch()

@@ -185,7 +185,7 @@ def test_routing_traces_are_returned_on_request(trained: TrainedModel) -> None:
     assert all(one.routing == () for one in plain)
 
 
-@pytest.mark.parametrize("mode", ["qcn-current-both", "qcn-both-states", "qcn-current-states"])
+@pytest.mark.parametrize("mode", ["qcn-current-both", "qcn-target", "qcn-current-states"])
 def test_routing_traces_name_each_sentence_and_its_words(trained: TrainedModel, mode: str) -> None:
     """The sentence itself has distance 0; states have the end mark (or begin mark) of what they read, too."""
     codec, settings = trained.codec, tiny.mode(mode).qcn

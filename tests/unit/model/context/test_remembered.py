@@ -17,7 +17,7 @@ from docaps.model.context.remembered import RememberedStates
 from docaps.translation import scoring
 
 READERS = ["san", "san-offline", "san-decoder-given", "san-decoder-last", "san-plain", "han", "han-decoder"]
-READERS += ["han-encoder", "qcn-states", "qcn-target-states", "qcn-both-states", "qcn-current-states"]
+READERS += ["han-encoder", "qcn-states", "qcn-translations-states", "qcn-target", "qcn-current-states"]
 
 
 def windows() -> list[Window]:
@@ -43,7 +43,7 @@ def test_remembered_states_change_no_score(name: str, store: Store) -> None:
     assert scoring.score_windows(model, windows()) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(("name", "sides"), [("san", 1), ("han", 2), ("qcn-both-states", 2)])
+@pytest.mark.parametrize(("name", "sides"), [("san", 1), ("han", 2), ("capsnet-both-states", 2)])
 def test_each_other_sentence_is_read_once_for_each_side(
     name: str, sides: int, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

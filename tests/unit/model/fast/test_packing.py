@@ -19,7 +19,7 @@ from docaps.translation.search import search
 
 CPU = torch.device("cpu")
 
-READINGS = ("qcn-both", "qcn-target-states", "qcn-current-states", "qcn-current-both")
+READINGS = ("qcn-both", "qcn-translations-states", "qcn-current-states", "qcn-current-both")
 
 
 def random(*shape: int, seed: int = 1) -> torch.Tensor:
