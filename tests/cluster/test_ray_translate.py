@@ -63,8 +63,8 @@ def test_an_error_in_the_input_leaves_what_was_finished_and_no_process(
     run: Path, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(translating, "WINDOW", 2)
-    (tmp_path / "a.en").write_text("Anna left.\n<d>\n" * 3)
-    (tmp_path / "b.en").write_bytes(b"Anna left.\n<d>\n" * 40 + b"\xff\n")
+    (tmp_path / "a.en").write_text("<d>\nAnna left.\n" * 3)
+    (tmp_path / "b.en").write_bytes(b"<d>\nAnna left.\n" * 40 + b"\xff\n")
     words = ["translate", run, tmp_path / "a.en", tmp_path / "b.en", "-o", tmp_path / "out"]
     result = docaps(*words, "--engine", "ray", "--address", cluster.address)
     assert (result.code, result.out) == (1, "")
