@@ -2,8 +2,10 @@
 
 Growth: the time with one core divided by that with two; for `translate`, also without the start. The text is generated.
 The driver is the process of the command: it reads, gives windows to workers, and writes. Its memory is the peak over
-collections of small files. Its seconds per sentence, the speed of a worker, the start and the size of what is held are
-measured; the speed on many machines and what limits it are calculated from them.
+collections of small files. Its seconds per sentence and per small file, the speed of a worker, the start and the size
+of what is held are measured; the speed on many machines and what limits it are calculated from them. For `prepare`,
+seconds of computing are counted, not those of a clock, so that other programs disturb them less. For grids, one look
+at all runs is timed, as the command takes it each second.
 
 The model for growth is that of the demo, trained for two steps; a larger one leaves the driver more room. The last line
 is JSON. Linux only.
@@ -13,6 +15,7 @@ import argparse
 import json
 import os
 import pickle
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,15 +26,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docaps.cluster import HELD
+from docaps.config import load_recipe, recipe_path
 from docaps.corpus.documents import Document
 from docaps.corpus.formats import iterate_documents
 from docaps.corpus.minidocs import generate_documents
+from docaps.experiments.grid import CorpusSource, Grid, shape
+from docaps.experiments.rows import LAYOUTS
+from docaps.experiments.scheduling import candidates, describe
 from docaps.translation.jobs import SHARD
 from docaps.translation.trained_model import load_trained
 from docaps.translation.translator import Translator
 
 CORES = 8
 """Of each machine, in the calculation."""
+PREPARED = 10
+"""How many sentences `prepare` gets for each that is translated."""
 MACHINES = (1, 2, 5, 10, 20, 50, 100)
 TINY = ("model.size=8", "model.heads=2", "model.feed_forward=8", "model.encoder_layers=1", "model.decoder_layers=1")
 SHORT = ("qcn.rounds=2", "decoding.beam=1", "decoding.length_factor=0.1", "decoding.length_margin=2")
@@ -46,11 +55,13 @@ class Measured:
     seconds: float
     own_seconds: float
     own_bytes: int
+    all_seconds: float
+    """Seconds of computing in its own process and those that it started itself."""
 
 
 def docaps(*words: str | Path, cores: int | None = None) -> Measured:
     """Run a command, on some cores only if asked to."""
-    allowed = os.sched_getaffinity(0)
+    allowed, before = os.sched_getaffinity(0), children_seconds()
     start = time.perf_counter()
     os.sched_setaffinity(0, sorted(allowed)[:cores])  # the process inherits it
     process = subprocess.Popen(
@@ -68,7 +79,13 @@ def docaps(*words: str | Path, cores: int | None = None) -> Measured:
     if process.returncode:
         assert process.stderr
         raise SystemExit(process.stderr.read().decode())
-    return Measured(seconds, own_seconds, own_bytes)
+    return Measured(seconds, own_seconds, own_bytes, children_seconds() - before)
+
+
+def children_seconds() -> float:
+    """Return the seconds of computing of all ended children, and of theirs."""
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime
 
 
 def read_process(process: int) -> tuple[float, int] | None:
@@ -113,11 +130,8 @@ def train(folder: Path, name: str, *settings: str) -> Path:
 
 
 def measure_growth(folder: Path, run: Path, documents: Sequence[Sequence[str]], repeats: int) -> dict[str, float]:
-    """Measure `translate` with one and two processes, and `prepare` on one and two cores."""
-    text = "".join("<d>\n" + "".join(f"{one}\n" for one in document) for document in documents)
-    (folder / "big.en").write_text(text, encoding="utf-8")
-    (folder / "one.en").write_text("It was warm.\n", encoding="utf-8")
-    total = sum(map(len, documents))
+    """Measure `translate` with one and two processes."""
+    total = write_documents(folder / "big.en", documents)
     found: dict[str, list[float]] = {}
     for number in range(repeats):
         out = folder / f"out{number}"
@@ -129,12 +143,52 @@ def measure_growth(folder: Path, run: Path, documents: Sequence[Sequence[str]], 
             found.setdefault(f"translate_rate_{jobs}", []).append(total / (whole.seconds - start.seconds))
             found.setdefault("start", []).append(start.seconds)
             found.setdefault("driver", []).append((whole.own_seconds - start.own_seconds) / total)
-        parts = [word for part in ("train", "dev") for word in (f"--{part}", folder / "big.en", folder / "big.en")]
-        for cores in (1, 2):
-            store = folder / f"prepared{number}-{cores}"
-            prepared = docaps("prepare", *parts, "--merges", "2000", "--out", store, cores=cores)
-            found.setdefault(f"prepare_seconds_{cores}", []).append(prepared.seconds)
     return {name: statistics.median(values) for name, values in found.items()}
+
+
+def measure_preparation(folder: Path, documents: Sequence[Sequence[str]], repeats: int) -> dict[str, float]:
+    """Measure `prepare` on one and two cores, and what a further sentence pair takes in the driver and in a worker."""
+    found: dict[str, list[float]] = {}
+    total = write_documents(folder / "all.en", documents)
+    half = write_documents(folder / "half.en", documents[: len(documents) // 2])
+    for number in range(repeats):
+        first, one, two = (
+            prepare(folder, f"{name}.en", folder / f"prepared-{name}-{number}-{cores}", cores)
+            for name, cores in (("half", 2), ("all", 1), ("all", 2))
+        )
+        for cores, measured in ((1, one), (2, two)):
+            found.setdefault(f"prepare_seconds_{cores}", []).append(measured.seconds)
+        own = (two.own_seconds - first.own_seconds) / (total - half)
+        found.setdefault("prepare_driver", []).append(own)
+        found.setdefault("prepare_worker", []).append((two.all_seconds - first.all_seconds) / (total - half) - own)
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def prepare(folder: Path, text: str, store: Path, cores: int) -> Measured:
+    """Prepare a file as both sides of the training part."""
+    parts = ("--train", folder / text, folder / text, "--dev", folder / "one.en", folder / "one.en")
+    return docaps("prepare", *parts, "--merges", "2000", "--out", store, cores=cores)
+
+
+def write_documents(path: Path, documents: Sequence[Sequence[str]]) -> int:
+    """Write documents, and return how many sentences they have."""
+    text = "".join("<d>\n" + "".join(f"{one}\n" for one in document) for document in documents)
+    path.write_text(text, encoding="utf-8")
+    return sum(map(len, documents))
+
+
+def measure_look(folder: Path, runs: int) -> float:
+    """Return the seconds of a look at all runs of a large grid, as the command takes it each second."""
+    layout = LAYOUTS["table2"]
+    recipe = shape(load_recipe(recipe_path("minidocs")), 2)
+    seeds = range(1, 2 + runs // (1 + len(layout.rows)))
+    grid = Grid(folder / "grid", layout, recipe, CorpusSource(None, 30), seeds)
+    cells = list(grid.cells())
+    start = time.perf_counter()
+    sum(grid.is_done(cell) for cell in cells)
+    list(candidates(grid, ()))
+    describe(grid, cells)
+    return (time.perf_counter() - start) * runs / len(cells)
 
 
 def measure_memory(folder: Path, run: Path, counts: Sequence[int], *, ray: bool) -> dict[int, Measured]:
@@ -174,6 +228,17 @@ def calculate(figures: Mapping[str, float], model_bytes: int, storage: float, co
         what = "the driver" if workers * rate > limit else "the workers"
         print(f"{machines} | {speed:,.0f} | {what} | {load:.0f} s | {hours:.2f} | {held:,.0f} MiB")
     print(f"the driver is the limit from {limit / rate:,.0f} workers on")
+    print(f"a look at 1,000 runs of a grid takes {figures['look']:.2f} s")
+
+
+def calculate_preparation(figures: Mapping[str, float]) -> None:
+    """Print how far sentence pairs can be shared out in `prepare`."""
+    own, shared = figures["prepare_driver"], figures["prepare_worker"]
+    print(f"a sentence pair takes {own * 1e6:,.0f} us in the driver of prepare, {shared * 1e6:,.0f} us in a worker")
+    print("machines | sentence pairs/s | limit")
+    for machines in MACHINES:
+        workers = machines * CORES / shared
+        print(f"{machines} | {min(workers, 1 / own):,.0f} | {'the driver' if workers > 1 / own else 'the workers'}")
 
 
 def main() -> None:
@@ -200,11 +265,20 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, float]:
     for count, one in measure_memory(folder, tiny, counts, ray=options.ray).items():
         figures[f"driver_mib_{count}"] = one.own_bytes / 2**20
         figures[f"driver_seconds_{count}"] = one.own_seconds
+    if len(counts) > 1:
+        less, more = counts[-2:]
+        mib, seconds = (figures[f"driver_{one}_{more}"] - figures[f"driver_{one}_{less}"] for one in ("mib", "seconds"))
+        figures["driver_bytes_per_file"] = mib * 2**20 / (more - less)
+        figures["driver_seconds_per_file"] = seconds / (more - less)
+    figures["look"] = measure_look(folder, 1000)
     if options.repeats:
         run = tiny if options.tiny else train(folder, "demo")
         documents = read(options.data, options.sentences)
+        (folder / "one.en").write_text("It was warm.\n", encoding="utf-8")
         figures |= measure_growth(folder, run, documents, options.repeats)
+        figures |= measure_preparation(folder, read(options.data, PREPARED * options.sentences), options.repeats)
         figures["shard_bytes"] = message_bytes(run, documents[:10])
+        calculate_preparation(figures)
         calculate(figures, (run / "model.safetensors").stat().st_size, options.storage, options.collection)
         for command in ("translate", "prepare"):
             figures[f"{command}_growth"] = figures[f"{command}_seconds_1"] / figures[f"{command}_seconds_2"]

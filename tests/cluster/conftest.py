@@ -14,8 +14,8 @@ from docaps.experiments import minicorpus
 from docaps.experiments.grid import write_request
 from tests.unit.experiments.toy_grid import toy, work
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  # else its workers starve beside whatever else runs on this machine
+# Without the latter, workers starve beside whatever else runs on this machine.
+os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 STORE = 100 * 2**20
 """Bytes of each machine's object store."""
 

@@ -14,6 +14,7 @@ import pytest
 from docaps.translation import translator as translating
 from tests.cli.calling import AS_MODULE, docaps, listing, succeed
 from tests.cluster.conftest import STORE
+from tests.cluster.test_ray_pool import workers
 from tests.processes import marked, wait_until_unmarked
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +42,7 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_a_collection_has_the_same_bytes_alone_with_processes_and_on_a_cluster(
     run: Path, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,14 +59,23 @@ def test_a_collection_has_the_same_bytes_alone_with_processes_and_on_a_cluster(
     assert len(one.splitlines()) > 100
 
 
-def test_an_error_in_the_input_leaves_what_was_finished_and_no_process(run: Path, tmp_path: Path, cluster: Any) -> None:
-    (tmp_path / "a.en").write_text("Anna left.\n" * 3)
-    (tmp_path / "b.en").write_bytes(b"Anna left.\n\xff\n")
+def test_an_error_in_the_input_leaves_what_was_finished_and_no_process(
+    run: Path, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translating, "WINDOW", 2)
+    (tmp_path / "a.en").write_text("<d>\nAnna left.\n" * 3)
+    (tmp_path / "b.en").write_bytes(b"<d>\nAnna left.\n" * 40 + b"\xff\n")
     words = ["translate", run, tmp_path / "a.en", tmp_path / "b.en", "-o", tmp_path / "out"]
     result = docaps(*words, "--engine", "ray", "--address", cluster.address)
     assert (result.code, result.out) == (1, "")
-    assert "b.en:2: not UTF-8" in result.err
+    assert "b.en:81: not UTF-8" in result.err
+    assert (tmp_path / "out" / "a.en").read_text().count("<d>") == 3
     assert not (tmp_path / "out" / "b.en").exists()
+    assert (tmp_path / "out.journal.json").exists()
+    end = time.monotonic() + 30
+    while workers():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +152,8 @@ def test_a_collection_whose_machine_dies_has_the_same_bytes(run: Path, tmp_path:
     lost = cluster.add_node(num_cpus=1, object_store_memory=STORE, resources={"lost": 1})
     process = begin("", *words, tmp_path / "out", "--engine", "ray", "--address", cluster.address)
     try:
-        wait_until(lambda: has_progress(tmp_path / "out"), process)
+        # Three workers on three machines of one core: one is on the machine that is removed.
+        wait_until(lambda: has_progress(tmp_path / "out") and workers() > 2, process)
         cluster.remove_node(lost, allow_graceful=False)
         assert process.wait(300) == 0, process.stderr and process.stderr.read()
     finally:

@@ -144,13 +144,12 @@ def experiment(
 
 def _engine(name: str, address: str | None, resources: tuple[float | None, float | None], jobs: int) -> "RunEngine":
     """Return where runs are made."""
-    from docaps.experiments.ray_runs import RayRuns, RunResources
+    from docaps.experiments.ray_runs import RayRuns
     from docaps.experiments.run_processes import RunProcesses
     from docaps.experiments.scheduling import ThisProcess
 
     if name == "ray":
-        cpus, gpus = resources
-        return RayRuns(address, RunResources(1 if cpus is None else cpus, gpus or 0))
+        return RayRuns(address, cpus=resources[0], gpus=resources[1])
     return ThisProcess() if jobs == 1 else RunProcesses(jobs)
 
 

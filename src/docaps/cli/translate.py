@@ -281,7 +281,10 @@ def _run(request: _Request, precision: TranslationPrecision) -> None:
         if request.search.consistency is not None:
             make = partial(ConsistentTranslator, mode=request.search.consistency, report=progress.say)
         elif pool is not None:
-            make = partial(ShardedTranslator, run=request.run, pool=pool)
+            make = partial(ShardedTranslator, run=request.run, pool=pool, asked=precision)
+            if precision == "auto":
+                name = str(trained.writes_in).removeprefix("torch.")
+                progress.say(f"precision: {name} on all workers, as this machine has it; only float32 is exact")
         control = _read_control(request.search, trained)
         translator = make(trained, decoding=decoding, scored=scored, control=control)
         job = Job(inputs, translator, options, request.kind, request.file_by_file)

@@ -4,7 +4,6 @@ A run whose machine or process died is repeated elsewhere; it goes on from its l
 """
 
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +16,22 @@ FAREWELL = 60.0
 """Seconds in which cancelled runs save their states."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunResources:
-    """What a run takes of a machine."""
-
-    cpus: float = 1
-    gpus: float = 0
-
-
 class RayRuns(AbstractContextManager["RayRuns"]):
-    """Gives every run that can begin to Ray, which finds a machine for it."""
+    """Gives every run that can begin to Ray, which finds a machine for it with so many cores and GPUs."""
 
     slots, shows = 10**6, False
 
-    def __init__(self, address: str | None, resources: RunResources) -> None:
-        self._resources = resources
+    def __init__(self, address: str | None, *, cpus: float | None = None, gpus: float | None = None) -> None:
+        self._cpus, self._gpus = 1 if cpus is None else cpus, gpus or 0
         self._tasks: dict[Any, tuple[Cell, Path]] = {}
         self._stack = ExitStack()
         self._ray = self._stack.enter_context(connected(address))
 
     def begin(self, grid: Grid, cell: Cell) -> None:
         """Submit a task for a cell; `max_calls`: in a process that no other run was in, or will be."""
-        cpus, log = self._resources.cpus, grid.log(cell)
-        remote = self._ray.remote(
-            num_cpus=cpus, num_gpus=self._resources.gpus, max_retries=RESTARTS, max_calls=1, name=cell.key
-        )
-        task = remote(run_elsewhere).remote(CellAddress.of(grid, cell), log, max(1, int(cpus)))
+        log, options = grid.log(cell), {"max_retries": RESTARTS, "max_calls": 1, "name": cell.key}
+        remote = self._ray.remote(num_cpus=self._cpus, num_gpus=self._gpus, **options)
+        task = remote(run_elsewhere).remote(CellAddress.of(grid, cell), log, max(1, int(self._cpus)))
         self._tasks[task] = cell, log
 
     def ended(self, seconds: float) -> list[tuple[Cell, str | None]]:

@@ -91,7 +91,9 @@ def iterate_runs(grid: Grid, engine: RunEngine) -> Iterator[Sequence[Cell]]:
     """Run all cells that are not finished; yield those that run, from time to time and at the end."""
     running: dict[str, Cell] = {}
     while True:
-        while len(running) < engine.slots and (cell := next(candidates(grid, running), None)):
+        for cell in candidates(grid, running):
+            if len(running) >= engine.slots:
+                break
             running[cell.key] = cell
             engine.begin(grid, cell)
         yield list(running.values())
@@ -105,8 +107,9 @@ def iterate_runs(grid: Grid, engine: RunEngine) -> Iterator[Sequence[Cell]]:
 
 def candidates(grid: Grid, running: Container[str]) -> Iterator[Cell]:
     """Iterate over the cells that can be begun now: fresh ones first, those that failed once at the end."""
+    cells = grid.in_order()
     for tried in range(TRIES):
-        for cell in grid.in_order():
+        for cell in cells:
             first = grid.predecessor(cell)
             ready = first is None or grid.is_done(first)
             if ready and cell.key not in running and not grid.is_done(cell) and len(read_attempts(grid, cell)) == tried:

@@ -201,6 +201,8 @@ class FileOutput(StreamOutput):
         self._path, self._name = out, ""
         self._file: BinaryIO | None = None
         self._unfinished, self._size, self._has_progress = "", 0, False
+        self._folders = set[Path]()
+        """Where files were renamed since the last record."""
 
     def start(self) -> None:
         """Write the journal of a new job."""
@@ -225,6 +227,8 @@ class FileOutput(StreamOutput):
         """Remove the journal of a complete job; keep what a stopped one wrote; clean up after one without progress."""
         if self._file is not None:
             self._file.close()
+        if error is None:
+            self._sync_names()
         if isinstance(error, KeyboardInterrupt):
             message = "stopped; what is written is kept: the same command with --resume goes on"
             raise Interrupted(signal_of(error), message) from None
@@ -254,20 +258,32 @@ class FileOutput(StreamOutput):
             return
         with shielded(), naming(self._path):
             file = self._open()
-            file.flush()
-            os.fsync(file.fileno())
+            _sync(file)
+            self._sync_names()
             self._record(windows, file.tell())
             self._has_progress = True
 
     def end(self) -> None:
-        """Give the file its name, if it is complete now and was not before."""
+        """Give the file its name once it is on the disk, if it is complete now and was not before."""
         if self._file is None and (self.skipping or self._unfinished != self._name):
             return
         with shielded(), naming(self._path):
-            self._open().close()
+            file = self._open()
+            _sync(file)
+            file.close()
             self._file = None
             partial(self._path).replace(self._path)
+            self._folders.add(self._path.parent)
             self._has_progress = True
+
+    def _sync_names(self) -> None:
+        """Wait until the names of finished files are on the disk: a job that resumes takes them for finished."""
+        while self._folders and os.name == "posix":
+            handle = os.open(self._folders.pop(), os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
     def _record(self, windows: int, size: int) -> None:
         write_json(self.journal, {"windows": windows, "name": self._name, "size": size, "request": self._request})
@@ -286,6 +302,12 @@ class FileOutput(StreamOutput):
             self._file = path.open("r+b" if resumes else "xb")
             self._file.seek(0, os.SEEK_END)
         return self._file
+
+
+def _sync(file: BinaryIO) -> None:
+    """Wait until what was written to a file is on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _restore(path: Path, size: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice, tee
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -68,14 +68,21 @@ class ShardTranslation:
     run: Path
     weights: str
     """The hash of the weights: another machine may have another run of this name."""
-    precision: TranslationPrecision
+    asked: TranslationPrecision
+    """The precision that was asked for; `auto` is what suits the machine."""
+    precision: str
+    """The precision of the process that sees all shards: all workers must have the same."""
     settings: Mapping[str, Any]
     """The arguments of the translator."""
     options: TranslationOptions
 
     def __call__(self, shard: TextShard) -> TranslatedShard:
         """Translate a shard."""
-        trained = _load(self.run, self.weights, self.precision)
+        trained = _load(self.run, self.weights, self.asked)
+        if (found := str(trained.writes_in)) != self.precision:
+            names = [name.removeprefix("torch.") for name in (found, self.precision)]
+            what = f"the machine {socket.gethostname()} would compute in {names[0]}, the command's in {names[1]}"
+            raise RunError(f"{what}: name one for all with --precision", path=self.run)
         try:
             return self._translate(shard, trained)
         except DocapsError as fault:
@@ -124,12 +131,13 @@ def _load(run: Path, weights: str, precision: TranslationPrecision) -> TrainedMo
 class ShardedTranslator(Translator):
     """A translator of a run, whose sessions leave the work to the workers of a pool."""
 
-    def __init__(self, trained: TrainedModel, run: Path, pool: TaskPool, **settings: Any) -> None:
+    def __init__(
+        self, trained: TrainedModel, run: Path, pool: TaskPool, *, asked: TranslationPrecision, **settings: Any
+    ) -> None:
         super().__init__(trained, **settings)
-        precision = cast(TranslationPrecision, str(trained.writes_in).removeprefix("torch."))
-        run = run.resolve()
+        run, precision = run.resolve(), str(trained.writes_in)
         self.pool = pool
-        self.work = ShardTranslation(run, sha256(Run(run).weights), precision, settings, TranslationOptions())
+        self.work = ShardTranslation(run, sha256(Run(run).weights), asked, precision, settings, TranslationOptions())
 
     def open(self, options: TranslationOptions, task: progress.Task, warnings: InputWarnings) -> "ShardedSession":
         """Return a session that gives its windows to the workers."""

@@ -136,6 +136,29 @@ def test_an_odd_journal_is_refused_or_followed(tmp_path: Path) -> None:
     assert 100 < refused < 200
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the names of open files")
+def test_files_and_their_names_are_on_the_disk_before_the_journal_counts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+
+    def note(handle: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{handle}").readlink().name)
+
+    monkeypatch.setattr(os, "fsync", note)
+    output = FileOutput(tmp_path / "out", REQUEST, directory=True)
+    output.start()
+    with output:
+        for name in ("a", "b", "c"):  # three files of one window
+            output.begin(name)
+            output.write(b"x")
+            if name == "c":
+                output.commit(1)
+                assert synced == ["a.partial", "b.partial", "c.partial", "out"]
+            output.end()
+    assert synced[4:] == ["c.partial", "out"]
+
+
 def test_the_journal_has_the_request(tmp_path: Path) -> None:
     stop(tmp_path / "out")
     found: dict[str, Any] = read_json(tmp_path / "out.journal.json", error=DocapsError)

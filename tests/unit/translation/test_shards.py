@@ -2,6 +2,8 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,9 @@ WINDOWS = [
 HISTORY = TranslationOptions(history=("a dog ran", "it came"))
 
 
+sharded = partial(ShardedTranslator, asked="float32")
+
+
 def translate(translator: Translator, options: TranslationOptions, skip: int = 0) -> list[Any]:
     with translator.session(options) as session:
         return [sentences for _, sentences in session.stream(WINDOWS, skip)]
@@ -78,7 +83,7 @@ def test_shards_are_translated_as_the_windows_of_one_process(
 ) -> None:
     warned: list[list[str]] = [[], []]
     here = Translator(trained, warn=warned[0].append)
-    there = ShardedTranslator(trained, run, InPlace(), scored=True)
+    there = sharded(trained, run, InPlace(), scored=True)
     there.warn = warned[1].append
     assert translate(there, options, skip) == translate(here, options, skip)  # to the last digit
     assert warned[1] == warned[0]
@@ -87,7 +92,7 @@ def test_shards_are_translated_as_the_windows_of_one_process(
 
 def test_the_first_shard_of_a_further_part_has_its_history(trained: TrainedModel, run: Path) -> None:
     pool = InPlace()
-    translate(ShardedTranslator(trained, run, pool), HISTORY)
+    translate(sharded(trained, run, pool), HISTORY)
     view = trained.model.view.history
     assert [shard.history for shard in pool.shards] == [
         HISTORY.history,
@@ -111,7 +116,7 @@ def test_an_error_names_the_file_and_the_sentence(
         raise fault
 
     monkeypatch.setattr("docaps.translation.translator.search_windows", refuse)
-    translator = ShardedTranslator(trained, run, InPlace())
+    translator = sharded(trained, run, InPlace())
     fault: Exception = RunError("scores are not numbers")
     with pytest.raises(DocapsError, match=r"^a\.en, document 1, sentence 1: scores are not numbers$"):
         translate(translator, HISTORY)
@@ -122,7 +127,7 @@ def test_an_error_names_the_file_and_the_sentence(
 
 
 def test_a_worker_that_sees_no_run_or_another_one_is_named(trained: TrainedModel, run: Path) -> None:
-    translator = ShardedTranslator(trained, run, InPlace())
+    translator = sharded(trained, run, InPlace())
     (run / "model.safetensors").write_bytes(b"others")
     with pytest.raises(RunError, match=r"the machine \S+ has another run here"):
         translate(translator, HISTORY)
@@ -131,11 +136,28 @@ def test_a_worker_that_sees_no_run_or_another_one_is_named(trained: TrainedModel
         translate(translator, HISTORY)
 
 
+def test_a_worker_that_would_choose_another_precision_is_refused(
+    trained: TrainedModel, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def load(_: Path, precision: str) -> TrainedModel:
+        asked.append(precision)
+        return replace(trained, writes_in=torch.bfloat16)
+
+    translator = sharded(trained, run, InPlace(), asked="auto")
+    monkeypatch.setattr(shards, "load_trained", load)
+    message = r"the machine \S+ would compute in bfloat16, the command's in float32: name one for all with --precision"
+    with pytest.raises(RunError, match=message):
+        translate(translator, HISTORY)
+    assert asked == ["auto"]
+
+
 def test_a_worker_has_one_thread(trained: TrainedModel, run: Path) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        translate(ShardedTranslator(trained, run, InPlace()), HISTORY)
+        translate(sharded(trained, run, InPlace()), HISTORY)
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
@@ -143,7 +165,7 @@ def test_a_worker_has_one_thread(trained: TrainedModel, run: Path) -> None:
 
 def test_documents_without_a_file_are_named_by_their_position(trained: TrainedModel, run: Path) -> None:
     pool = InPlace()
-    (found,) = ShardedTranslator(trained, run, pool).session().__enter__().stream([[Document(SENTENCES[:2], "x")]])
+    (found,) = sharded(trained, run, pool).session().__enter__().stream([[Document(SENTENCES[:2], "x")]])
     assert len(found[1][0]) == 2
     assert pool.shards[0].name == "document 1 ('x'), sentence 1"
 
@@ -153,9 +175,9 @@ def test_terms_of_a_glossary_reach_the_workers(run: Path, trained: TrainedModel)
     said: list[list[str]] = [[], []]
     control = Control(make_glossary({"cat": "Katze", "dog": "漢字"}))
     alone = Translator(trained, control=control, warn=said[0].append)
-    sharded = ShardedTranslator(trained, run, InPlace(), control=control, warn=said[1].append)
+    there = sharded(trained, run, InPlace(), control=control, warn=said[1].append)
     results = []
-    for translator in (alone, sharded):
+    for translator in (alone, there):
         with translator.session() as session:
             results.append([found for _, found in session.stream(iter(WINDOWS))])
     assert results[0] == results[1]

@@ -4,10 +4,15 @@ A file holds one sentence a line, or running text if that format is given. Its n
 document's id. Hidden files are skipped.
 """
 
+import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from heapq import merge
+from itertools import islice
 from pathlib import Path
+from typing import IO
 
 from docaps.corpus.documents import Document, TextLayout
 from docaps.corpus.formats.format import OutputDocument, ReadingOptions
@@ -15,6 +20,9 @@ from docaps.corpus.formats.lines import COMPRESSED, DOCUMENT_MARK, plain, read_m
 from docaps.corpus.formats.text import read_text
 from docaps.corpus.formats.text_input import check_lengths, one_line, read_raw_lines
 from docaps.errors import CorpusError
+
+NAMES_HELD = 10_000
+"""Names of a directory that are sorted in memory."""
 
 
 def list_files(path: Path) -> list[Path]:
@@ -56,11 +64,10 @@ def read_member(lines: Iterable[str], options: ReadingOptions, *, running_text: 
 def walk_files(path: Path, excluded: Path | None = None) -> Iterator[Path]:
     """Go through the files below a directory, by name; hidden ones, and what is in an excluded directory, are left out.
 
-    Only names are held: there may be many files.
+    There may be many: few names are held at a time.
     """
     try:
-        with os.scandir(path) as entries:
-            names = sorted(one.name for one in entries if not one.name.startswith("."))
+        names = _sort_names(path)
     except OSError as fault:
         raise CorpusError(f"the directory cannot be read: {fault.strerror}", path=path) from None
     for one in (path / name for name in names):
@@ -68,6 +75,29 @@ def walk_files(path: Path, excluded: Path | None = None) -> Iterator[Path]:
             yield one
         elif not one.is_symlink() and (excluded is None or one.resolve() != excluded.resolve()):
             yield from walk_files(one, excluded)
+
+
+def _sort_names(path: Path) -> Iterator[str]:
+    """Go through the names in a directory in order, except hidden ones; many are sorted in parts, kept in files."""
+    parts: list[Iterable[str]] = []
+    with os.scandir(path) as entries:
+        names = (one.name for one in entries if not one.name.startswith("."))
+        while part := sorted(islice(names, NAMES_HELD)):
+            parts.append(part if len(part) < NAMES_HELD else _kept_in_file(part))
+    return merge(*parts)
+
+
+def _kept_in_file(names: Iterable[str]) -> Iterator[str]:
+    """Write names to a file that has no name itself, and read them from there one by one."""
+    file = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115
+    file.writelines(f"{json.dumps(name)}\n" for name in names)
+    file.seek(0)
+    return _read_names(file)
+
+
+def _read_names(file: IO[str]) -> Iterator[str]:
+    with file:
+        yield from map(json.loads, file)
 
 
 def _without_marks(lines: Iterable[str], options: ReadingOptions) -> Iterator[str]:
