@@ -150,5 +150,11 @@ def detect_json_strings(start: bytes, name: str) -> bool:
 
 
 JSON = FileFormat(
-    "json", "JSON files of strings", (".json", ".arb"), detect_json_strings, read_json_strings, write_json_strings
+    "json",
+    "JSON files of strings",
+    (".json", ".arb"),
+    detect_json_strings,
+    read_json_strings,
+    write_json_strings,
+    largest=2**24,
 )

@@ -141,5 +141,11 @@ def detect_yaml_strings(start: bytes, name: str) -> bool:  # noqa: ARG001
 
 
 YAML = FileFormat(
-    "yaml", "YAML files of strings", (".yaml", ".yml"), detect_yaml_strings, read_yaml_strings, write_yaml_strings
+    "yaml",
+    "YAML files of strings",
+    (".yaml", ".yml"),
+    detect_yaml_strings,
+    read_yaml_strings,
+    write_yaml_strings,
+    largest=2**24,
 )
