@@ -1,6 +1,7 @@
 """DOCX: the text of all paragraphs is translated, all else stays, and python-docx opens the result."""
 
 import io
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.corpus.formats.marked_texts import translations
 from tests.unit.corpus.formats.office_files import damaged, pack, unpack, upper
 from tests.unit.corpus.formats.rewriting import grows_evenly
 
@@ -59,9 +61,11 @@ RUNS = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.lists(RUNS, max_size=4))
-def test_paragraphs_keep_their_text_and_formatting(paragraphs: list[list[tuple[str, str | None]]]) -> None:
+@settings(max_examples=15)
+@given(st.data(), st.lists(RUNS, max_size=4))
+def test_paragraphs_keep_their_text_and_formatting(
+    data: st.DataObject, paragraphs: list[list[tuple[str, str | None]]]
+) -> None:
     document = docx.Document()
     for runs in paragraphs:
         paragraph = document.add_paragraph()
@@ -81,7 +85,15 @@ def test_paragraphs_keep_their_text_and_formatting(paragraphs: list[list[tuple[s
             expected = "".join(text for text, own in runs if own == kind)
             actual = "".join(run.text for run in paragraph.runs if getattr(run, kind))
             assert "".join(actual.split()) == "".join(expected.split())
-    before, after = unpack(content), unpack(write_docx(upper(found), WritingOptions()))
+    item = data.draw(translations(found))
+    written = write_docx(item, WritingOptions())
+    shown = [paragraph.text for paragraph in docx.Document(io.BytesIO(written)).paragraphs]
+    assert len(shown) == len(paragraphs)
+    assert Counter("".join("".join(item.text).split())) <= Counter("".join(shown))
+    assert [letter for text in shown for letter in text if letter in "\t\n"] == [
+        letter for runs in paragraphs for text, _ in runs for letter in text if letter in "\t\n"
+    ]
+    before, after = unpack(content), unpack(written)
     assert [*before] == [*after]
     assert all(before[name] == after[name] for name in before if name != BODY)
 

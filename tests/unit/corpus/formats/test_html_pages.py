@@ -9,6 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.corpus.formats.marked_texts import translations
 from tests.unit.corpus.formats.office_files import upper
 from tests.unit.corpus.formats.rewriting import grows_evenly
 
@@ -116,9 +117,9 @@ class Tags(HTMLParser):
         self.text += data
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(TREES, max_size=4).map("".join))
-def test_generated_pages_keep_their_structure(page: str) -> None:
+@settings(max_examples=40)
+@given(st.data(), st.lists(TREES, max_size=4).map("".join))
+def test_generated_pages_keep_their_structure(data: st.DataObject, page: str) -> None:
     document = read(page)
     same = write_html(OutputDocument(document), WritingOptions()).decode()
     assert Tags(same).found == Tags(page).found
@@ -127,10 +128,13 @@ def test_generated_pages_keep_their_structure(page: str) -> None:
     assert "".join(shown[0]) == "".join(shown[1])
     again = read(same)
     assert (again.sentences, again.paragraphs) == (document.sentences, document.paragraphs)
-    reversed_words = tuple(" ".join(sentence.split()[::-1]) for sentence in document.sentences)
-    other = write_html(OutputDocument(document, reversed_words), WritingOptions()).decode()
+    item = data.draw(translations(document))
+    other = write_html(item, WritingOptions()).decode()
     assert sorted(Tags(other).found) == sorted(Tags(page).found)
-    assert len(read(other).paragraphs) == len(document.paragraphs)
+    parsed = [BeautifulSoup(one, "html.parser") for one in (other, page)]
+    blocks, expected = ([tag.name for tag in one.find_all(["p", "div", "h1", "li", "hr"])] for one in parsed)
+    assert blocks == expected
+    assert "".join("".join(item.text).split()) in re.sub(r"\s", "", "".join(read(other).sentences))
 
 
 @given(st.text(st.sampled_from("<>/!-='\" abp&;\n"), max_size=60))
@@ -180,7 +184,7 @@ def test_odd_pages_take_no_longer_than_others(piece: str) -> None:
 
 
 def test_a_sentence_of_very_many_marks_takes_no_longer_than_others() -> None:
-    assert grows_evenly(lambda size: written("<p>" + "<b>word</b> " * size), 1100)
+    assert grows_evenly(lambda size: written("<p>" + "<b>word</b> " * size), 510)
 
 
 def test_elements_without_an_end_do_not_search_the_page_each() -> None:
