@@ -38,7 +38,25 @@ def test_values_are_translated_and_nothing_else() -> None:
         .replace('"@@locale": "en"', '"@@locale": "de"')
     )
     assert translate("json", CATALOGUE) == expected
-    assert read("json", CATALOGUE).sentences[:2] == ("Good morning, Dr. Weber.", "Do you have a moment?")
+    assert read("json", CATALOGUE).sentences[1:3] == ("Good morning, Dr. Weber.", "Do you have a moment?")
+
+
+def test_descriptions_are_context() -> None:
+    content = '{"a": "Open", "b": {"a": "Near"}, "@a": {"description": "The state of a shop."}, "@b": "x"}'
+    document = read("json", content)
+    assert (document.sentences, document.context_only) == (("The state of a shop.", "Open", "Near"), {0})
+    assert translate("json", content) == content.replace("Open", "OPEN").replace("Near", "NEAR")
+
+
+@pytest.mark.parametrize("value", ["some_key", "MAX_SIZE", "#ff00aa", "/img/logo", "logo.png", "a/b.html"])
+def test_values_for_programs_stay(value: str) -> None:
+    assert read("json", json.dumps(["A text", value])).sentences == ("A text",)
+    assert read("yaml", f"a: A text\nb: '{value}'\n").sentences == ("A text",)
+
+
+@pytest.mark.parametrize("value", ["well-known", "and/or", "Yes", "e.g. this", "OK"])
+def test_short_texts_are_translated(value: str) -> None:
+    assert json.loads(translate("json", json.dumps([value], ensure_ascii=False)))[0] == value.upper()
 
 
 def test_escapes_are_as_the_file_has_them() -> None:
