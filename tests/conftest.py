@@ -20,7 +20,7 @@ CHECKED = int(os.environ.get("DOCAPS_CHECKED", "16"))
 
 
 # The same generated examples everywhere, so that a machine that only runs the tests sees what their author saw.
-# `make stress` sets "random": other examples in each run, and more of them.
+# `make stress` sets "random": other examples in each run, and more of them where a test does not say how many.
 examples.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 examples.register_profile("random", max_examples=400, deadline=None, print_blob=True)
 examples.load_profile(os.environ.get("DOCAPS_EXAMPLES", "repeatable"))

@@ -243,4 +243,4 @@ def is_html(start: bytes, name: str) -> bool:
     return bool(START.match(text)) or (name.endswith((".html", ".htm", ".xhtml")) and "\0" not in text)
 
 
-HTML = FileFormat("html", "web pages", (".html", ".htm", ".xhtml"), is_html, read_html, write_html)
+HTML = FileFormat("html", "web pages", (".html", ".htm", ".xhtml"), is_html, read_html, write_html, largest=2**24)

@@ -213,10 +213,13 @@ class _FileReader:
                 elif any(map(str.isalpha, token.content)):
                     self.left.append(token.map[0] + 1)
             elif token.type == "hr" and token.map and token.map[0] in self._masked.titles:
-                start, end = self._masked.titles[token.map[0]]
-                yield Passage(
-                    self._text[start:end], (), *map(self._to_bytes, (start, end)), line=token.map[0] + 1, kind="title"
-                )
+                yield self._title(token.map[0])
+
+    def _title(self, number: int) -> Passage:
+        """Return the title of an admonition or a tab on a line."""
+        start, end = self._masked.titles[number]
+        text = self._text[start:end]
+        return Passage(text, (), self._to_bytes(start), self._to_bytes(end), line=number + 1, kind="title")
 
     def _passage(self, token: "Token", span: tuple[int, int], in_table: bool) -> Passage | None:
         """Return the passage of a block; None if its marks are not found, so that it stays as it is."""

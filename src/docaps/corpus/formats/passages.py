@@ -19,6 +19,8 @@ from docaps.corpus.formats.text import split_sentences
 
 MOST_SENTENCES = 500_000
 """Sentences of the longest file that is held in memory whole."""
+MOST_TAGS = 100_000
+"""Tags and other marks of a passage."""
 Change = tuple[int, int, bytes]
 """A span of a content, and the bytes that replace it."""
 _SPACE = re.compile(r"\s+")
@@ -40,6 +42,10 @@ class Passage:
     part: str = ""
 
 
+class TooManyMarksError(Exception):
+    """A passage with more marks than any text has: the file is damaged, or made to fill the memory."""
+
+
 class PassageBuilder:
     """Collects the text of a passage and the marks in it, from left to right."""
 
@@ -57,6 +63,8 @@ class PassageBuilder:
 
     def add_mark(self, text: str, kind: MarkKind = "single", pair: int = 0) -> None:
         """Append something that is not translated."""
+        if len(self.marks) >= MOST_TAGS:
+            raise TooManyMarksError
         self.marks.append(InlineMark(self._length, text, kind, pair))
 
     def add_start(self, name: str, text: str, pair: int) -> None:
@@ -104,7 +112,7 @@ def join_passages(passages: Iterable[Passage], options: ReadingOptions, format: 
     """Return a document of all sentences of passages; passages without a letter are left out."""
     kept: list[tuple[Passage, tuple[str, ...]]] = []
     sentences, marks, counts = list[str](), list[tuple[InlineMark, ...]](), list[int]()
-    for passage in passages:
+    for passage in _counted(passages, options):
         if not any(map(str.isalpha, passage.text)):
             continue
         split = split_passage(passage, options.language)
@@ -117,6 +125,14 @@ def join_passages(passages: Iterable[Passage], options: ReadingOptions, format: 
             raise options.fault(message, passage.line)
     layout = TextLayout(format, details={"passages": tuple(kept), **details})
     return Document(tuple(sentences), paragraphs=tuple(counts), layout=layout, marks=tuple(marks) if any(marks) else ())
+
+
+def _counted(passages: Iterable[Passage], options: ReadingOptions) -> Iterator[Passage]:
+    """Pass on passages; refuse one with too many marks."""
+    try:
+        yield from passages
+    except TooManyMarksError:
+        raise options.fault(f"more than {MOST_TAGS:,} tags and other marks in one paragraph: split the file") from None
 
 
 def written_passages(item: OutputDocument) -> Iterator[tuple[Passage, list[str | InlineMark]]]:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
+from tests.unit.corpus.formats.rewriting import rules
 
-from docaps.corpus.documents import InlineMark
-from docaps.corpus.formats import Alignment
+from docaps.corpus.documents import Document, InlineMark
+from docaps.corpus.formats import Alignment, OutputDocument
 
 WORDS = st.lists(st.sampled_from(["the", "red", "house", ".", ",", "日本", "Anna", "12", "(x)"]), max_size=8).map(
     " ".join
@@ -41,6 +42,15 @@ def alignments(draw: st.DrawFn, source: str, translation: str) -> Alignment | No
     if not ours or not theirs or draw(st.booleans()):
         return draw(st.sampled_from([None, ()]))
     return draw(st.lists(st.tuples(st.sampled_from(ours), st.sampled_from(theirs)), max_size=8))
+
+
+@st.composite
+def translations(draw: st.DrawFn, document: Document) -> OutputDocument:
+    """Draw a translation by a rule, such as one that loses words, and alignments of its sentences."""
+    rule = draw(rules)
+    texts = tuple(map(rule, document.sentences))
+    pairs = zip(document.sentences, texts, strict=True)
+    return OutputDocument(document, texts, tuple(draw(alignments(*pair)) for pair in pairs))
 
 
 def holders(marks: Sequence[InlineMark]) -> dict[str, tuple[int, ...]]:

@@ -1,7 +1,9 @@
 """Read a file as a document, translate it by a rule, and write it: what tests of formats of whole files share."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -45,6 +47,23 @@ def translate_bytes(
     item = OutputDocument(document, tuple(texts))
     options = replace(WritingOptions(), choices=FileChoices(**choices))  # type: ignore[arg-type]
     return FILE_FORMATS[name].write(item, options)
+
+
+def grows_evenly(action: Callable[[int], object], size: int) -> bool:
+    """Return whether twice as much takes no more than about twice as many calls of functions."""
+    action(size)  # which fills caches
+    return _count_calls(action, 2 * size) < 2.5 * _count_calls(action, size)
+
+
+def _count_calls(action: Callable[[int], object], size: int) -> int:
+    counted = count()
+    before = sys.getprofile()
+    sys.setprofile(lambda _frame, event, _argument: next(counted) if "call" in event else None)
+    try:
+        action(size)
+    finally:
+        sys.setprofile(before)
+    return next(counted)
 
 
 rules = st.sampled_from(sorted(RULES)).map(RULES.__getitem__)

@@ -7,7 +7,7 @@ language in `@@locale`.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from docaps.corpus.documents import Document
@@ -55,8 +55,20 @@ def read_json_strings(content: bytes, options: ReadingOptions) -> Document:
     file = decode(content, options)
     if locale := LOCALE.search(file.text):
         options.check_languages(locale[1], "", file.line_of(locale.start()))
-    values = list(limited(find_values(file, options), options))
+    values = _with_notes(list(limited(find_values(file, options), options)), file)
     return join_messages(read_values(values, options), options, "json", file=file, values=values)
+
+
+def _with_notes(values: Sequence[StringValue], file: EncodedText) -> list[StringValue]:
+    """Return the strings of a file of Flutter with the descriptions that it has of them, under `@` and their key."""
+    if LOCALE.search(file.text) is None and '"description"' not in file.text:
+        return list(values)
+    content = json.loads(file.text)
+    found: dict[str, str] = {}
+    for key, inner in content.items() if isinstance(content, dict) else ():
+        if key.startswith("@") and isinstance(inner, dict) and isinstance(inner.get("description"), str):
+            found[key[1:]] = inner["description"]
+    return [replace(value, note=found.get(value.key, "")) for value in values]
 
 
 def find_values(file: EncodedText, options: ReadingOptions) -> Iterator[StringValue]:
@@ -65,7 +77,7 @@ def find_values(file: EncodedText, options: ReadingOptions) -> Iterator[StringVa
     for token in scanner.tokens():
         if token.lastgroup == "string" and scanner.is_text:
             line = file.line_of(token.start("string"))
-            yield StringValue(json.loads(token["string"]), *token.span("string"), line)
+            yield StringValue(json.loads(token["string"]), *token.span("string"), line, key=scanner.key)
 
 
 class _JsonScanner:
@@ -78,6 +90,8 @@ class _JsonScanner:
         self._expected: tuple[str, ...] = VALUE
         self._describes = False
         self.is_text = False
+        self.key = ""
+        """The last key of the outermost level; nothing within others."""
 
     def tokens(self) -> Iterator[re.Match[str]]:
         """Yield all tokens."""
@@ -116,6 +130,7 @@ class _JsonScanner:
                 raise self._options.fault(message, self._file.line_of(token.end()))
         elif sign == "string" and is_key:
             self._describes = inherited or token["string"].startswith('"@')
+            self.key = json.loads(token["string"]) if len(self._levels) == 1 else ""
             self._expected = (":",)
         elif sign == ":":
             self._expected = VALUE
@@ -150,5 +165,11 @@ def detect_json_strings(start: bytes, name: str) -> bool:
 
 
 JSON = FileFormat(
-    "json", "JSON files of strings", (".json", ".arb"), detect_json_strings, read_json_strings, write_json_strings
+    "json",
+    "JSON files of strings",
+    (".json", ".arb"),
+    detect_json_strings,
+    read_json_strings,
+    write_json_strings,
+    largest=2**24,
 )

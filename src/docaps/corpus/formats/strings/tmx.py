@@ -1,6 +1,6 @@
 """TMX: translation units with a variant for each language.
 
-A unit without a variant in the target language gets one. Units that have one are read as context.
+A unit without a variant in the target language gets one. Units that have one are read as context, and so are notes.
 """
 
 import re
@@ -61,6 +61,8 @@ def read_tmx(content: bytes, options: ReadingOptions) -> Document:
             continue
         segment = target and child_of(target, "seg")
         if segment is None or is_empty(segment) or options.choices.everything:
+            notes = (one.text for one in unit.elements if one.name == "note" and one.text.strip())
+            messages += (read_context(note, line) for note in notes)
             chosen.append(ChosenUnit(source, segment, variants[-1][1], len(messages)))
             messages.append(read_content(text, file, line))
         else:

@@ -7,7 +7,7 @@ A value keeps its style (plain, quoted, block) where the translation can be writ
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, cast
 
 from docaps.corpus.documents import Document
@@ -19,6 +19,11 @@ from docaps.corpus.formats.strings.yaml_scalars import PROPERTIES, STRING_TAGS, 
 
 TOP_LEVEL = re.compile(r"^(?=[^#\s])(?!---|\.\.\.|%)(?:([A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?)(?=:\s))?", re.MULTILINE)
 """A line that is not indented, and its key if it may be the code of a language."""
+COMMENT, TRAILING = re.compile(r"\s*#"), re.compile(r"(?<=\s)#[^'\"]*$")
+OLD_ENTRY = re.compile(r"(?:- )?[\w.-]+:(?:\s|$)")
+"""An entry that was made a comment."""
+MOST_COMMENTS = 20
+"""Lines of comments that are read for a string."""
 DEEPEST = 100
 
 
@@ -26,8 +31,18 @@ def read_yaml_strings(content: bytes, options: ReadingOptions) -> Document:
     """Return the document of a file's strings."""
     file = decode(content, options)
     scalars = find_scalars(file, options)
-    values = [StringValue(scalar.text, scalar.start, scalar.end, scalar.line) for scalar in scalars]
+    lines = file.text.splitlines()
+    values = [StringValue(one.text, one.start, one.end, one.line, _note_on(one, lines)) for one in scalars]
     return join_messages(read_values(values, options), options, "yaml", file=file, scalars=scalars, reading=options)
+
+
+def _note_on(scalar: YamlScalar, lines: Sequence[str]) -> str:
+    """Return the comments on a string: those on the lines before it, and the one after it on its line."""
+    first = scalar.line - 1
+    above = list(takewhile(COMMENT.match, lines[max(0, first - MOST_COMMENTS) : first][::-1]))[::-1]
+    after = () if "\n" in scalar.raw or first >= len(lines) else TRAILING.findall(lines[first])[:1]
+    notes = (re.sub(r"^[\s#]+", "", note).strip() for note in (*above, *after))
+    return " ".join(note for note in notes if " " in note and not OLD_ENTRY.match(note))
 
 
 def find_scalars(file: EncodedText, options: ReadingOptions) -> list[YamlScalar]:
@@ -141,5 +156,11 @@ def detect_yaml_strings(start: bytes, name: str) -> bool:  # noqa: ARG001
 
 
 YAML = FileFormat(
-    "yaml", "YAML files of strings", (".yaml", ".yml"), detect_yaml_strings, read_yaml_strings, write_yaml_strings
+    "yaml",
+    "YAML files of strings",
+    (".yaml", ".yml"),
+    detect_yaml_strings,
+    read_yaml_strings,
+    write_yaml_strings,
+    largest=2**24,
 )

@@ -20,11 +20,11 @@ class CueLimits:
         self.options = options.choices
         self._long, self._fast, self._cues = list[int](), list[tuple[float, int]](), 0
 
-    def check(self, cue: Cue, lines: Sequence[str], *, fixed: bool) -> None:
+    def check(self, cue: Cue, lines: Sequence[str]) -> None:
         """Note a cue whose lines are too long or too many, or too much to read in its time."""
         self._cues += 1
         longest = max(map(len, lines))
-        if not fixed and (longest > self.options.line_length or len(lines) > self.options.lines):
+        if longest > self.options.line_length or len(lines) > self.options.lines:
             self._long.append(cue.line)
         seconds, letters = cue.hidden - cue.shown, sum(map(len, lines))
         if seconds > 0 and letters / seconds > self.options.reading_speed:
@@ -58,7 +58,7 @@ class CueWriter:
         breaks = self._find_breaks(whole, text)
         borders = [-1, *breaks, len(whole)]
         lines = [whole[start + 1 : end].strip() for start, end in pairwise(borders)]
-        self.limits.check(cue, lines, fixed=self.dialect.fixed_breaks)
+        self.limits.check(cue, lines)
         return "".join(self._fill(whole, marks, breaks, text.breaks or (self.line_end,)))
 
     def _assemble(self, text: CueText, translated: Sequence[Piece]) -> Piece:

@@ -46,6 +46,14 @@ def test_a_file_in_utf16_with_a_document_type_is_read() -> None:
     assert result.replace('<tuv xml:lang="de" creationid="docaps"><seg>HI É</seg></tuv>', "") == content
 
 
+def test_notes_are_context() -> None:
+    content = MEMORY.replace('<tu tuid="1">', '<tu tuid="1"><note>Said to all.</note>')
+    document = read("tmx", content)
+    assert document.sentences[:2] == ("Said to all.", "Hello world.")
+    assert document.context_only == {0, 2}
+    assert translate("tmx", content).replace("<note>Said to all.</note>", "") == translate("tmx", MEMORY)
+
+
 def test_what_is_translated_is_context() -> None:
     document = read("tmx", MEMORY)
     assert document.sentences == ("Hello world.", "Hi.", "Ho.", "Old.")

@@ -58,6 +58,18 @@ def test_values_keep_their_style() -> None:
     )
 
 
+def test_comments_are_context() -> None:
+    content = (
+        "# The whole file\n\na:\n  # Said to guests\n  # of the house\n  b: Welcome  # on the door\n"
+        "  # c: an old entry\n  d: 'it # is'\n  e: |\n    # no comment\n"
+    )
+    document = read("yaml", content)
+    notes = [document.sentences[number] for number in sorted(document.context_only)]
+    assert notes == ["Said to guests of the house on the door"]
+    assert document.sentences[1:] == ("Welcome", "it # is", "# no comment")
+    assert "  b: WELCOME  # on the door\n" in translate("yaml", content)
+
+
 @pytest.mark.parametrize(
     ("style", "text", "expected"),
     [

@@ -109,6 +109,8 @@ def test_cues_beyond_the_limits_are_reported(
     assert "1 of 2 cues show more than 17 characters per second; the fastest, 22, is at line 6" in told
     translate("srt", cues, ["a" * 16, "b" * 34])
     assert capsys.readouterr().err == ""
+    translate("ass", as_ass(["One.", "Two."]), ["a" * 5, "b" * 43])
+    assert "1 of 2 cues do not fit into 2 lines of 42 characters" in capsys.readouterr().err
 
 
 def test_pauses_speakers_signs_and_styles_end_a_sentence() -> None:
@@ -314,7 +316,7 @@ def frame(name: str, content: str) -> list[object]:
     """Return all but the words of the texts, in order: the tags of each text, in order where they are nested."""
     if name == "ass":
         rows = [line.split(",", 9) for line in content.split("\n")]
-        return [[*row[:9], *(Counter(re.findall(r"\{[^{}]*\}|\\\\N", text)) for text in row[9:])] for row in rows]
+        return [[*row[:9], *(Counter(re.findall(r"\{[^{}]*\}|\\N", text)) for text in row[9:])] for row in rows]
     parts = enumerate(TIMES.split(content))
     return [part if number % 2 else (Counter(TAG.findall(part)), part.split("\n\n")[1:]) for number, part in parts]
 
