@@ -56,6 +56,16 @@ class Candidates:
         own = self.branches.unsqueeze(1) == self.branches.unsqueeze(2)  # (B, L, L)
         return earlier & (own | (self.branches == 0).unsqueeze(1))
 
+    def visible_after(self, first: Bool[Tensor, "#B 1 _"] | None) -> Bool[Tensor, "B L _"] | None:
+        """Return the same, behind what the decoder has read before: `first` is what a first word may look at."""
+        own = self.visible()
+        if first is None:
+            return own
+        length = self.words.shape[1]
+        if own is None:
+            own = first.new_ones(length, length).tril().expand(len(first), -1, -1)
+        return torch.cat((first[..., :-1].expand(-1, length, -1), own), dim=2)
+
     def by_translation(self, values: Float[Tensor, "B L"]) -> Float[Tensor, "R T"]:
         """Return the values of each translation's words; 0 at padding."""
         return self._gather(values)

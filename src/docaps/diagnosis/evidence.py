@@ -209,7 +209,7 @@ class Thresholds:
     accuracy: float = 0.01
     """The least increase in the share of right choices."""
     bits: float = 0.015
-    """The least CXMI per token that a phenomenon decides: about 1 % of the perplexity of these tokens."""
+    """The least CXMI, and least excess, per token that a phenomenon decides: 1 % of the perplexity of these tokens."""
     documents: int = 8
     """With fewer, even the same result in every document can be chance: 2 / 2^6 is above half the level."""
 

@@ -351,20 +351,10 @@ class Transformer(TranslationModel):
         """Return the log-probability of each word of given translations; sentences and histories are read once."""
         state = cast(TransformerState, self.start(self.encode(batch)))
         inputs = self._place(self.embeddings.target(candidates.words), candidates.positions, state)
-        states = self._finish(self._decode(inputs, state, self._visible_candidates(candidates, state)), state)
+        states = self._finish(self._decode(inputs, state, candidates.visible_after(self._visible(state))), state)
         mask = candidates.mask
         found = self.embeddings.log_probabilities(states[mask], candidates.following[mask])
         return candidates.by_translation(found.new_zeros(mask.shape).masked_scatter_(mask, found))
-
-    def _visible_candidates(self, candidates: Candidates, state: TransformerState) -> Mask | None:
-        """Return what each word of given translations may look at, behind what the decoder has read before."""
-        own, first = candidates.visible(), self._visible(state)
-        if first is None:
-            return own
-        length = candidates.words.shape[1]
-        if own is None:
-            own = first.new_ones(length, length).tril().expand(len(first), -1, -1)
-        return torch.cat((first[..., :-1].expand(-1, length, -1), own), dim=2)
 
     def correlate_pairs(self, batch: Batch) -> Float[Tensor, "B B"] | None:
         """Correlate the capsules of every source with those of every translation, if there is a regulariser."""
