@@ -222,7 +222,7 @@ def calculate(figures: Mapping[str, float], model_bytes: int, storage: float, co
     for machines in MACHINES:
         workers = machines * CORES
         speed = min(workers * rate, limit)
-        load = start + workers * model_bytes / storage
+        load = start + 2 * workers * model_bytes / storage  # each worker hashes it, and then loads it
         hours = (load + collection / speed) / 3600
         held = HELD * workers * figures["shard_bytes"] / 2**20
         what = "the driver" if workers * rate > limit else "the workers"
