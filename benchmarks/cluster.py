@@ -222,13 +222,12 @@ def calculate(figures: Mapping[str, float], model_bytes: int, storage: float, co
     for machines in MACHINES:
         workers = machines * CORES
         speed = min(workers * rate, limit)
-        load = start + workers * model_bytes / storage
+        load = start + 2 * workers * model_bytes / storage  # each worker hashes it, and then loads it
         hours = (load + collection / speed) / 3600
         held = HELD * workers * figures["shard_bytes"] / 2**20
         what = "the driver" if workers * rate > limit else "the workers"
         print(f"{machines} | {speed:,.0f} | {what} | {load:.0f} s | {hours:.2f} | {held:,.0f} MiB")
     print(f"the driver is the limit from {limit / rate:,.0f} workers on")
-    print(f"a look at 1,000 runs of a grid takes {figures['look']:.2f} s")
 
 
 def calculate_preparation(figures: Mapping[str, float]) -> None:
@@ -246,8 +245,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with real text, NAME.en")
     parser.add_argument("--sentences", type=int, default=12_000, help="of the text for growth")
-    parser.add_argument("--repeats", type=int, default=3, help="of growth; medians are reported; 0: memory only")
+    parser.add_argument("--repeats", type=int, default=3, help="of growth; medians are reported; 0: no growth")
     parser.add_argument("--files", default="1000,10000,100000", help="numbers of small files, with commas between")
+    parser.add_argument("--only", nargs="+", choices=("files", "grid", "translate", "prepare"), help="what to measure")
     parser.add_argument("--ray", action="store_true", help="small files go to a local Ray, not to a process")
     parser.add_argument("--storage", type=float, default=1e9, help="bytes per second of the shared storage")
     parser.add_argument("--collection", type=int, default=10**9, help="sentences of the collection in the calculation")
@@ -259,10 +259,21 @@ def main() -> None:
 
 def measure(folder: Path, options: argparse.Namespace) -> dict[str, float]:
     """Measure all that the options ask for, and return the figures."""
+    (folder / "one.en").write_text("It was warm.\n", encoding="utf-8")
+    measures = {"files": files_figures, "grid": grid_figures}
+    if options.repeats:
+        measures |= {"translate": translation_figures, "prepare": preparation_figures}
     figures: dict[str, float] = {}
-    tiny = train(folder, "tiny", *TINY, *SHORT)
+    for name in options.only or measures:
+        figures |= measures[name](folder, options)
+    return {name: round(value, 6) for name, value in figures.items()}
+
+
+def files_figures(folder: Path, options: argparse.Namespace) -> dict[str, float]:
+    """Measure the driver with small files."""
+    figures = {}
     counts = [int(count) for count in options.files.split(",") if count]
-    for count, one in measure_memory(folder, tiny, counts, ray=options.ray).items():
+    for count, one in measure_memory(folder, train(folder, "tiny", *TINY, *SHORT), counts, ray=options.ray).items():
         figures[f"driver_mib_{count}"] = one.own_bytes / 2**20
         figures[f"driver_seconds_{count}"] = one.own_seconds
     if len(counts) > 1:
@@ -270,20 +281,32 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, float]:
         mib, seconds = (figures[f"driver_{one}_{more}"] - figures[f"driver_{one}_{less}"] for one in ("mib", "seconds"))
         figures["driver_bytes_per_file"] = mib * 2**20 / (more - less)
         figures["driver_seconds_per_file"] = seconds / (more - less)
-    figures["look"] = measure_look(folder, 1000)
-    if options.repeats:
-        run = tiny if options.tiny else train(folder, "demo")
-        documents = read(options.data, options.sentences)
-        (folder / "one.en").write_text("It was warm.\n", encoding="utf-8")
-        figures |= measure_growth(folder, run, documents, options.repeats)
-        figures |= measure_preparation(folder, read(options.data, PREPARED * options.sentences), options.repeats)
-        figures["shard_bytes"] = message_bytes(run, documents[:10])
-        calculate_preparation(figures)
-        calculate(figures, (run / "model.safetensors").stat().st_size, options.storage, options.collection)
-        for command in ("translate", "prepare"):
-            figures[f"{command}_growth"] = figures[f"{command}_seconds_1"] / figures[f"{command}_seconds_2"]
-        figures["translate_growth_without_start"] = figures["translate_rate_2"] / figures["translate_rate_1"]
-    return {name: round(value, 6) for name, value in figures.items()}
+    return figures
+
+
+def grid_figures(folder: Path, _: argparse.Namespace) -> dict[str, float]:
+    """Measure a look at a grid."""
+    return {"look": measure_look(folder, 1000)}
+
+
+def translation_figures(folder: Path, options: argparse.Namespace) -> dict[str, float]:
+    """Measure the growth of `translate`, and calculate it for many machines."""
+    run = train(folder, "tiny", *TINY, *SHORT) if options.tiny else train(folder, "demo")
+    documents = read(options.data, options.sentences)
+    figures = measure_growth(folder, run, documents, options.repeats)
+    figures["shard_bytes"] = message_bytes(run, documents[:10])
+    calculate(figures, (run / "model.safetensors").stat().st_size, options.storage, options.collection)
+    figures["translate_growth"] = figures["translate_seconds_1"] / figures["translate_seconds_2"]
+    figures["translate_growth_without_start"] = figures["translate_rate_2"] / figures["translate_rate_1"]
+    return figures
+
+
+def preparation_figures(folder: Path, options: argparse.Namespace) -> dict[str, float]:
+    """Measure the growth of `prepare`, and calculate it for many machines."""
+    figures = measure_preparation(folder, read(options.data, PREPARED * options.sentences), options.repeats)
+    calculate_preparation(figures)
+    figures["prepare_growth"] = figures["prepare_seconds_1"] / figures["prepare_seconds_2"]
+    return figures
 
 
 if __name__ == "__main__":

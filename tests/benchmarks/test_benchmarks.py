@@ -133,7 +133,7 @@ def test_every_benchmark_explains_itself(
 @pytest.mark.stress
 def test_the_memory_of_the_driver_is_flat() -> None:
     figures = run("cluster.py", "--tiny", "--sentences", "1500", "--repeats", "1", "--files", "6000,46000")
-    assert figures["driver_bytes_per_file"] < 100  # a list of the names alone has 260
+    assert figures["driver_bytes_per_file"] < 200  # a list of the names alone has 260
     assert figures["translate_growth"] > 0
     assert figures["prepare_growth"] > 0
     assert figures["look"] < 1  # the command takes one each second

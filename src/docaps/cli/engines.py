@@ -49,6 +49,7 @@ class Workers:
     @contextmanager
     def pool(self, purpose: str) -> "Iterator[TaskPool | None]":
         """Yield workers for a purpose; None: this process is to do the work. None of them is left after the block."""
+        self.check()
         if self.engine == "ray":
             from docaps.cluster import RayPool, connected
 

@@ -130,9 +130,7 @@ def experiment(
     folder, numbers = dir or Path("runs") / name, parse_seeds(seeds)
     options = GridOptions(name, folder, numbers, only, profile, corpus, documents, phenomena, set or (), steps, budget)
     grid = build_grid(replace(options, jobs=jobs or 1, measures=not dry_run))
-    place = None if into is None else (into, block or (f"{name}-estimate" if estimate else name))
-    if place is not None:
-        replace_generated(*place)  # report an error now, not after hours of training
+    place = _find_place(into, block or (f"{name}-estimate" if estimate else name))
     if list_:
         _print_commands(grid)
     elif dry_run or estimate:
@@ -140,6 +138,14 @@ def experiment(
     else:
         stop_after(stop)
         _run(grid, _engine(engine, address, (cpus_per_run, gpus_per_run), jobs or 1), place, json=json)
+
+
+def _find_place(into: Path | None, block: str) -> tuple[Path, str] | None:
+    """Return where the table is to be written too; report an error now, not after hours of training."""
+    if into is None:
+        return None
+    replace_generated(into, block)
+    return into, block
 
 
 def _engine(name: str, address: str | None, resources: tuple[float | None, float | None], jobs: int) -> "RunEngine":

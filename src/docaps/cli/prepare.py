@@ -94,8 +94,6 @@ def prepare(
     from docaps.corpus.preparation import CorpusFiles
     from docaps.errors import CorpusError
 
-    workers = Workers(engine, address)
-    workers.check()
     parts = {"train": train, "dev": dev} | ({"test": test} if test else {}) | ({"extra": extra} if extra else {})
     given = {"source_language": source_language, "target_language": target_language, "merges": merges}
     settings, text = _choose_settings(recipe, set or [], given, list(parts.values()), codec)
@@ -103,7 +101,7 @@ def prepare(
         raise CorpusError("--test-starts without --test: give the test part too")
     starts = {"train": train_starts, "dev": dev_starts, "test": test_starts}
     files = CorpusFiles(parts, contrastive, format, {name: path for name, path in starts.items() if path}, text)
-    with workers.pool("tokenised text") as pool:
+    with Workers(engine, address).pool("tokenised text") as pool:
         store, built = _prepare(files, settings, out, pool)
     found = store.manifest
     if json:

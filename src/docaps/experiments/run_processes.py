@@ -96,8 +96,8 @@ class RunProcesses(AbstractContextManager["RunProcesses"]):
         """Ask all processes to stop, which saves their state, and wait for them."""
         for process in {*multiprocessing.active_children()} - self._others:
             process.terminate()
-        for _, _, executor in self._running.values():
-            executor.shutdown()
+        for running in self._running.values():
+            running[2].shutdown()
 
 
 def run_in_process(address: CellAddress, log: Path, threads: int) -> None:

@@ -6,10 +6,11 @@ last digit, whichever worker makes them. They come back in order, so that the sa
 
 import socket
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice, tee
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -162,9 +163,10 @@ class ShardedSession(Session):
         for window in islice(rest, skip):
             self._cut(window)
             yield window, skipped(window)
-        rest, held = tee(rest)
+        held: deque[Sequence[Read]] = deque()  # `tee` would keep dozens of windows that are done
         start = time.monotonic()
-        for found, window in zip(self._pool.map(self._work, map(self._cut, rest)), held, strict=False):
+        for found in self._pool.map(self._work, self._cut_all(rest, held)):
+            window = held.popleft()
             for message in found.splits:
                 self._warnings.note_split(message)
             for message in found.terms:
@@ -173,6 +175,12 @@ class ShardedSession(Session):
             self._task.advance_timed(sum(map(len, found.documents)), time.monotonic() - start, "sentences")
             yield window, found.documents
             start = time.monotonic()
+
+    def _cut_all(self, windows: Iterable[Sequence[Read]], held: deque[Sequence[Read]]) -> Iterator[TextShard]:
+        """Make shards of windows, which are held until their translations come."""
+        for window in windows:
+            held.append(window)
+            yield self._cut(window)
 
     def _cut(self, window: Sequence[Read]) -> TextShard:
         """Make a shard of a window, and go on to the next."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 import torch
@@ -107,6 +108,23 @@ def test_the_first_shard_of_a_further_part_has_its_history(trained: TrainedModel
         "c.en, document 3, sentence 1",
     ]
     assert all(one.layout == TextLayout("", continues=one.continues) for one in pool.shards[2].documents)
+
+
+class Window(list[InputDocument]):
+    """A window that can be watched."""
+
+
+def test_windows_that_are_written_are_not_held(trained: TrainedModel, run: Path) -> None:
+    windows: list[ref[Window]] = []
+
+    def read() -> Iterator[Window]:
+        for _ in range(9):
+            window = Window([document("a.en")])
+            windows.append(ref(window))
+            yield window
+
+    with sharded(trained, run, InPlace()).session() as session:
+        assert max(sum(one() is not None for one in windows) for _ in session.stream(read())) <= 3
 
 
 def test_an_error_names_the_file_and_the_sentence(
