@@ -9,7 +9,9 @@ from random import Random
 
 from tests.chaos.attacks import ANY, JSON, REFUSED, TOKEN, Attack, head, mutate
 
-UPLOADED = ANY | {201, 202, 204, 409, 429}
+FULL = REFUSED | {429}
+"""There may be no room for another file."""
+UPLOADED = ANY | FULL | {201, 202, 204}
 FORM = "Content-Type: multipart/form-data; boundary=x"
 URLENCODED = "Content-Type: application/x-www-form-urlencoded"
 END = b"--x--\r\n"
@@ -92,7 +94,7 @@ def uploads(chance: Random) -> Iterator[Attack]:
         ("line_length", "nan"),
         ("glossary", "a\t" * 9999),
     ):
-        yield Attack(f"{name} of a file", [upload("/v1/files", b"x", **{name: value})])
+        yield Attack(f"{name} of a file", [upload("/v1/files", b"x", **{name: value})], FULL)
 
 
 def forms(chance: Random) -> Iterator[Attack]:
@@ -111,11 +113,11 @@ def forms(chance: Random) -> Iterator[Attack]:
         "a boundary within a boundary": b"--x\r\n--x\r\n--x--\r\n--x--\r\n",
     }
     for name, body in bodies.items():
-        yield Attack(f"a form with {name}", [send(chance.choice(UPLOADS), body, FORM)])
+        yield Attack(f"a form with {name}", [send(chance.choice(UPLOADS), body, FORM)], FULL)
     for kind in ("Content-Type: multipart/form-data", f"{FORM}{'y' * 100}", JSON, URLENCODED, "Content-Type: a/b"):
-        yield Attack(f"an upload as {kind[:60]}", [send(chance.choice(UPLOADS), file + END, kind)])
+        yield Attack(f"an upload as {kind[:60]}", [send(chance.choice(UPLOADS), file + END, kind)], FULL)
     larger = part("file", b" " * 12_000_000, filename="a.txt") + END
-    yield Attack("a file beyond the limit", [send("/v1/files", larger, FORM)], REFUSED, answered=False)
+    yield Attack("a file beyond the limit", [send("/v1/files", larger, FORM)], FULL, answered=False)
 
 
 BODIES: dict[str, list[object]] = {
