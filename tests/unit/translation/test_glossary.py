@@ -1,10 +1,10 @@
 """Terms are matched on whole words, the longest first; entries that contradict each other are refused."""
 
-import sys
 import unicodedata
 from typing import Any
 
 import pytest
+from tests.counting import count_lines
 
 from docaps.errors import DocapsError
 from docaps.translation.glossary import Term, is_written, make_glossary, replace_terms, split_text
@@ -117,20 +117,5 @@ def test_ten_thousand_terms_cost_next_to_nothing_per_sentence() -> None:
     sentence = "no term but word7 part7 is in this sentence of some length, is there, word7"
     assert len(glossary.find(sentence)) == len(few.find(sentence)) == 1
 
-    def steps(terms: Any) -> int:
-        """Count the lines that run."""
-        count, before = 0, sys.gettrace()
-
-        def trace(_: Any, event: str, __: Any) -> Any:
-            nonlocal count
-            count += event == "line"
-            return trace
-
-        sys.settrace(trace)
-        try:
-            terms.find(sentence)
-        finally:
-            sys.settrace(before)
-        return count
-
-    assert 0 < steps(glossary) == steps(few)
+    steps, fewer = (count_lines(lambda terms=terms: terms.find(sentence)) for terms in (glossary, few))
+    assert 0 < steps == fewer
