@@ -6,6 +6,7 @@ No other test looks at a time: on a busy machine, any bound of it fails sooner o
 import importlib
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -100,6 +101,21 @@ def test_scoring_prints_its_ratios() -> None:
 def test_dropout_prints_its_ratios() -> None:
     sizes = ["--sizes", "small", "--dtypes", "bfloat16", "--tokens", "40", "--batches", "1", "--threads", "1"]
     assert run("dropout.py", *sizes, threads=1).keys() == {"small_bfloat16"}
+
+
+def test_the_cost_of_control_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    text = tmp_path / "text.en"
+    text.write_text("Anna bought a coat.\nZebras graze.\n", encoding="utf-8")
+    fixture = ROOT / "tests" / "fixtures" / "run-0.1" / "document"
+    words = ["control.py", str(fixture), "--data", str(text), "--sentences", "1", "--repeats", "1"]
+    monkeypatch.setattr(sys, "argv", words)
+    importlib.import_module("control").main()
+    said = capsys.readouterr().out
+    assert said.startswith("glossary: 1 sentences, 1 with terms: ")
+    assert re.search(r"rare: 0\.\d{3} of 6 words in ", said)
 
 
 def test_peers_drop_the_same_parts(monkeypatch: pytest.MonkeyPatch) -> None:

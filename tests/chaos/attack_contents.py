@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from random import Random
 
-from tests.chaos import attacks
+from tests.chaos import attack_uploads, attacks
 from tests.chaos.attacks import ANSWERED, ANY, BODY, REFUSED, TOKEN, Attack, head, post
 
 LIST = "GET /v1/models HTTP/1.1"
@@ -148,7 +148,8 @@ CORPUS: dict[str, Callable[[Random], Iterator[Attack]]] = {
     for function in (
         *(attacks.smuggling, attacks.chunks, attacks.floods, attacks.heads, attacks.connections),
         *(bytes_that_are_no_text, other_protocols, bodies, origins, bypasses),
-        *(attacks.aborted_translations, attacks.mutations),
+        *(attack_uploads.uploads, attack_uploads.forms, attack_uploads.clients, attack_uploads.keys),
+        *(attacks.aborted_translations, attacks.mutations, attack_uploads.mutated_uploads),
     )
 }
 """All attacks by their kind; part of them is drawn anew each time."""

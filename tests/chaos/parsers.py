@@ -4,7 +4,6 @@
 that a target raises, or a slow input, is a fault.
 """
 
-import asyncio
 import json
 import sys
 import tempfile
@@ -13,6 +12,8 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from tests.chaos import upload_parsers
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "tests" / "fixtures" / "run-0.1"
@@ -75,6 +76,10 @@ TARGETS: dict[str, Target] = {
     "documents": read_documents,
     "text": process_text,
     "requests": parse_requests,
+    "files": upload_parsers.read_files,
+    "tags": upload_parsers.read_tags,
+    "glossaries": upload_parsers.read_glossaries,
+    "forms": upload_parsers.read_forms,
 }
 
 
@@ -105,11 +110,6 @@ def _application() -> Any:
     return app
 
 
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    return asyncio.new_event_loop()
-
-
 def _answer(data: bytes) -> tuple[int, bytes]:
     """Send a body to the application; return the status and the body of its answer."""
     sent: list[dict[str, Any]] = []
@@ -122,7 +122,9 @@ def _answer(data: bytes) -> tuple[int, bytes]:
 
     scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "http_version": "1.1"}
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
-    _loop().run_until_complete(_application()({**scope, "headers": headers, "scheme": "http"}, receive, send))
+    upload_parsers.loop().run_until_complete(
+        _application()({**scope, "headers": headers, "scheme": "http"}, receive, send)
+    )
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
@@ -186,6 +188,10 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "documents": _document_seeds,
     "text": _text_seeds,
     "requests": _request_seeds,
+    "files": upload_parsers.file_seeds,
+    "tags": upload_parsers.tag_seeds,
+    "glossaries": upload_parsers.glossary_seeds,
+    "forms": upload_parsers.form_seeds,
 }
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 FAR = 0.15
-"""The share of rare words from which a text is far from what the model knows. In held-out text of the training's own
-kind it is at most 0.03; with a model of debates, 0.08 in news; with one of chats, 0.35 in debates."""
+"""The share of rare words from which a text is far from what the model knows: well above that of held-out text of the
+training's own kind. `benchmarks/control.py` prints the share of any text."""
 VERY_FAR = 0.5
 """The share from which even one or two rare words count."""
 FEW = 3

@@ -99,11 +99,7 @@ def _recording(model: Transformer) -> Iterator[list[Float[Tensor, "B H T S"]]]:
 
 
 def attention_of(layers: Sequence[Float[Tensor, "B H T S"]]) -> Float[Tensor, "B T S"]:
-    """Return the weights of all heads of all layers, averaged: they align words better than any layer alone.
-
-    With a sentence model of mini-documents and 1,924 words whose partner is clear, they find 79 %, the layers alone
-    74 % and 70 %, the best head 69 %; with the attention after each word instead of before it, none finds 30 %.
-    """
+    """Return the weights of all heads of all layers, averaged: no single head need be one that aligns words."""
     return torch.stack([layer.mean(dim=1) for layer in layers]).mean(dim=0)
 
 

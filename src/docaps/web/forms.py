@@ -4,6 +4,7 @@ A multipart body is parsed while it arrives: a file goes to its destination piec
 """
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl
@@ -28,6 +29,10 @@ FILE_NEEDED = "send the file as multipart/form-data, in the field `file`"
 MAX_PART_HEADERS = 4_096
 """Bytes of the headers of a part."""
 Model = TypeVar("Model", bound=BaseModel)
+
+
+# A bad form is refused with the reason; it must not fill the log.
+logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
 
 class Destination(Protocol):

@@ -58,9 +58,8 @@ def test_a_client_refused_while_sending_still_gets_the_response(strict: Served, 
 
 @pytest.mark.parametrize("expecting", ["", "Expect: 100-continue\r\n"])
 def test_a_large_content_length_is_refused_at_once(strict: Served, expecting: str) -> None:
-    begin = time.monotonic()
+    """The body does not come: a service that waited for it would answer 408."""
     assert speak(strict, f"{expecting}Content-Length: 99999999\r\n").startswith(b"HTTP/1.1 413 ")
-    assert time.monotonic() - begin < 10
 
 
 def test_a_body_that_never_arrives_times_out(tiny_demo: Path) -> None:

@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.counting import count_lines
 
-from docaps.web.tagged_text import TAG, TagHandling, read_tagged
+from docaps.web.tagged_text import TagHandling, find_tags, read_tagged
 
 XML, HTML = TagHandling("xml"), TagHandling("html")
 TAGS = ["<b>", "</b>", "<p>", "</p>", "<x/>", "<br>", "<br/>", "</i>", "<i>", "<ul><li>", "</li>", "</ul>", "<p"]
@@ -17,7 +18,7 @@ PIECES = st.sampled_from([*TAGS, *WORDS, *OBJECTS])
 
 
 def tags_of(text: str) -> Counter[str]:
-    return Counter(match[0] for match in TAG.finditer(text))
+    return Counter(tag.text for tag in find_tags(text))
 
 
 @settings(max_examples=150, deadline=None)
@@ -70,3 +71,29 @@ def test_a_passage_can_stay_one_sentence() -> None:
     found = read_tagged("<a><p> One. <b>Two</b>\n three. </p><p>Four.</p></a>", "en", XML, split=False)
     assert found.sentences == ("One. Two three.", "Four.")
     assert found.join(["One. Two drei", "C"]) == "<a><p> One. <b>Two</b> drei </p><p>C</p></a>"
+
+
+IGNORING = TagHandling("xml", ignored=frozenset("x"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<x>a ", "<x>", "</b>", "<a b='", "<s/>a "],
+)
+def test_the_time_to_read_tags_grows_as_the_text_does(text: str) -> None:
+    """Counted in lines that run: of four times the text, less than six times as many."""
+    short, long = (count_lines(lambda size=size: read_tagged(text * size, "en", IGNORING)) for size in (50, 200))
+    assert long < 6 * short
+
+
+def test_many_open_elements_cost_no_more_when_others_end() -> None:
+    short, long = (
+        count_lines(lambda size=size: read_tagged("<a>" * size + "</b>" * size, "en", XML)) for size in (50, 200)
+    )
+    assert long < 6 * short
+
+
+def test_what_is_not_closed_is_text() -> None:
+    found = read_tagged("<x>a <x>b</x> <!--c--> <!-- d <x/> <![CDATA[e", "en", IGNORING, split=False)
+    assert found.sentences == ("a <!-- d <![CDATA[e",)
+    assert found.join(found.sentences).replace("&lt;", "<") == "<x>a <x>b</x> <!--c--> <!-- d <x/> <![CDATA[e"
