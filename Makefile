@@ -213,6 +213,8 @@ bench: dev  ## Measure speed, as ratios
 	@for script in $(filter-out $(addprefix benchmarks/,measuring.py peers.py sentences.py translators.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
 stress: dev test-lowest  ## Run the tests that are too slow for `make test`
+	@echo "installing the programs that the slow tests compare with"
+	@$(INSTALL) -e '.[dev,bench]'
 	DOCAPS_CHECKED=1 $(PARALLEL) tests/unit/model tests/invariants -m "not stress"
 	DOCAPS_EXAMPLES=random $(PARALLEL) -m "not stress" $$(grep -rl '@given' tests --include='test_*.py')
 	$(BIN)/python -m pytest -m stress --ignore tests/chaos $(ARGS)
