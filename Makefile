@@ -217,6 +217,8 @@ bench: dev  ## Measure speed, as ratios (ARGS: options that all scripts know, su
 	  test -z "$$failed" || { echo "failed:$${failed#,}"; exit 1; }
 
 stress: dev test-lowest  ## Run the tests that are too slow for `make test`
+	@echo "installing the programs that the slow tests compare with"
+	@$(INSTALL) -e '.[dev,bench]'
 	DOCAPS_CHECKED=1 $(PARALLEL) tests/unit/model tests/invariants -m "not stress"
 	DOCAPS_EXAMPLES=random $(PARALLEL) -m "not stress" $$(grep -rl '@given' tests --include='test_*.py')
 	$(BIN)/python -m pytest -m stress --ignore tests/chaos $(ARGS)

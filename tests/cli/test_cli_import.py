@@ -96,6 +96,7 @@ def test_an_imported_run_is_diagnosed(run: Path, story: tuple[Path, Path], tmp_p
     kept = json.loads((tmp_path / "diagnosis.json").read_text(encoding="utf-8"))
     assert (kept["verdict_code"], kept["reason"], kept["documents"]) == ("not_used", "no_history", 2)
     assert parse_diagnosis(kept).change("true") == 0
+    assert "What each sentence of the history adds" not in shown.out
 
 
 def test_an_imported_run_is_served(run: Path) -> None:
@@ -127,13 +128,18 @@ def test_a_bad_folder_leaves_nothing(published: Both, tmp_path: Path) -> None:
 def test_an_exported_run_is_the_folder_it_was_imported_from(published: Both, run: Path, tmp_path: Path) -> None:
     out = tmp_path / "exported"
     succeed("export", run, "--to", "hf", "--out", out)
-    assert load_file(out / "model.safetensors").keys() == load_file(published.folder / "model.safetensors").keys()
+    before, after = (load_file(folder / "model.safetensors") for folder in (published.folder, out))
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
     again = docaps("export", run, "--to", "hf", "--out", out)
     assert (again.code, "give --overwrite" in again.err) == (1, True)
     assert json.loads(succeed("export", run, "--to", "ctranslate2", "--out", tmp_path / "ct2", "--json").out) == {
         "path": str(tmp_path / "ct2"),
         "form": "ctranslate2",
     }
+    succeed("export", run, "--to", "ctranslate2", "--out", tmp_path / "int8", "--quantization", "int8")
+    plain, small = ((tmp_path / name / "model.bin").stat().st_size for name in ("ct2", "int8"))
+    assert small < plain
     wrong = docaps("export", run, "--to", "hf", "--out", tmp_path / "new", "--quantization", "int8")
     assert (wrong.code, "ctranslate2 only" in wrong.err) == (1, True)
 

@@ -105,7 +105,8 @@ def np_save(folder: Path) -> None:
 
 
 def np_pickle(folder: Path) -> None:
-    np.savez(folder / "model.npz", **{"special:model.yml": np.array([Harmful(folder / "harm")])})  # type: ignore[arg-type]
+    settings = np.array([Harmful(folder / "harm")])
+    np.savez(folder / "model.npz", **{"special:model.yml": settings})  # type: ignore[arg-type]
 
 
 def damage_deflated(folder: Path) -> None:

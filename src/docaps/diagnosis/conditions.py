@@ -58,6 +58,8 @@ def condition_names(history: int) -> list[str]:
 
 def history_steps(history: int) -> list[tuple[str, str]]:
     """Pair each history with the one that is a sentence shorter, from the nearest sentence to the whole history."""
+    if not history:
+        return []
     chain = [NONE, *(nearest(count) for count in shorter_histories(history)), TRUE]
     return list(zip(chain[1:], chain[:-1], strict=True))
 

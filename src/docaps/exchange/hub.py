@@ -16,6 +16,10 @@ from docaps.runs.directory import Run, open_run
 
 NAME = re.compile(r"[\w][\w.-]*/[\w.-]*\w")
 """A name on the hub: whose model, and which."""
+ORIGINAL = ["*.npz", "*.yml", "*.spm"]
+"""The files of an original Marian model."""
+TRANSPORTS = ("httpx", "httpx2", "requests")
+"""What the versions of huggingface_hub use to transfer files; the first lines of their errors say what is wrong."""
 CARD = "README.md"
 """What the hub shows of a model: our model card."""
 SHARED = (
@@ -34,10 +38,22 @@ def fetch_marian(name: str) -> Path:
     """Return a folder with the files of a published Marian model, downloaded or from the cache."""
     hub = _load_hub()
     files = [CONFIG, NUMBERS, SOURCE, TARGET, GENERATION, TOKENIZER, "target_vocab.json"]
-    with _explained(hub, name, f"docaps import {name.partition('/')[2]}"):
+    with _explained(hub, name, _how_to_fetch(name, f"docaps import {name.partition('/')[2]}")):
         folder = Path(hub.snapshot_download(name, allow_patterns=files))
-        _fetch_weights(hub, name)
+        if (folder / CONFIG).exists():
+            _fetch_weights(hub, name)
+        else:
+            folder = Path(hub.snapshot_download(name, allow_patterns=ORIGINAL, ignore_patterns="*.optimizer.npz"))
     return folder
+
+
+def _how_to_fetch(name: str, use: str) -> str:
+    """Say how a machine without a network gets a model."""
+    folder = name.partition("/")[2]
+    return (
+        f"On a machine with a network, `hf download {name} --local-dir {folder}` fetches it; copy the folder here, and "
+        f"{use}"
+    )
 
 
 def _fetch_weights(hub: Any, name: str) -> None:
@@ -52,7 +68,7 @@ def _fetch_weights(hub: Any, name: str) -> None:
 def fetch_run(name: str) -> Path:
     """Return a run directory of the hub, downloaded or from the cache."""
     hub = _load_hub()
-    with _explained(hub, name, f'docaps.load("{name.partition("/")[2]}")'):
+    with _explained(hub, name, _how_to_fetch(name, f'docaps.load("{name.partition("/")[2]}")')):
         folder = Path(hub.snapshot_download(name, allow_patterns=[*SHARED, CONFIG]))
     if not Run(folder).description.exists():
         advice = f"; import it first: docaps import {name} --out RUN" if (folder / CONFIG).exists() else ""
@@ -70,7 +86,7 @@ def push_run(path: Path, name: str, *, private: bool = False) -> str:
     }
     if run.card.exists():
         files[CARD] = run.card
-    with _explained(hub, name, ""):
+    with _explained(hub, name, f"{path} is as it was: push it when there is a network"):
         api = hub.HfApi()
         api.create_repo(name, private=private, exist_ok=True)
         changes = [hub.CommitOperationAdd(where, str(file)) for where, file in files.items()]
@@ -89,10 +105,8 @@ def _load_hub() -> Any:
 
 
 @contextmanager
-def _explained(hub: Any, name: str, use: str) -> Iterator[None]:
-    """Turn the faults of a download into errors that say what to do."""
-    folder = name.partition("/")[2]
-    offline = f"On a machine with a network, `hf download {name} --local-dir {folder}` fetches it; copy the folder here"
+def _explained(hub: Any, name: str, advice: str) -> Iterator[None]:
+    """Turn the faults of a transfer into errors that say what to do; a full disk, for example, is none of them."""
     try:
         yield
     except hub.errors.GatedRepoError as fault:
@@ -103,20 +117,19 @@ def _explained(hub: Any, name: str, use: str) -> Iterator[None]:
         raise FetchError(f"no model {name!r} on the hub, or it is private: then `hf auth login` first") from fault
     except hub.errors.LocalEntryNotFoundError as fault:
         message = f"{name} cannot be downloaded (no network, or HF_HUB_OFFLINE is set) and is not in the cache."
-        raise FetchError(f"{message} {offline}{f', and {use}' if use else ''}") from fault
+        raise FetchError(f"{message} {advice}") from fault
     except hub.errors.HfHubHTTPError as fault:
         raise FetchError(f"the hub refused {name}: {_first_line(fault)}") from fault
-    except _network_faults() as fault:
-        raise FetchError(f"{name}: the hub cannot be reached: {_first_line(fault)}. {offline}") from fault
+    except Exception as fault:
+        if not _is_network_fault(fault):
+            raise
+        raise FetchError(f"{name}: the hub cannot be reached: {_first_line(fault)}. {advice}") from fault
 
 
-def _network_faults() -> tuple[type[Exception], ...]:
-    """Return what the library raises without a network."""
-    try:
-        import httpx
-    except ImportError:  # before its version 1 it used requests, whose errors are OSErrors
-        return (OSError,)
-    return OSError, httpx.HTTPError
+def _is_network_fault(fault: Exception) -> bool:
+    """Return whether something is an error of a connection, in Python's words or in those of the library below."""
+    packages = {kind.__module__.partition(".")[0] for kind in type(fault).__mro__}
+    return isinstance(fault, ConnectionError | TimeoutError) or not packages.isdisjoint(TRANSPORTS)
 
 
 def _first_line(fault: Exception) -> str:

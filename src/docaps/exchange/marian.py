@@ -62,7 +62,7 @@ IGNORED = (
     "output-approx-knn",
 )
 """Settings of its search that docaps does not have; it has a length penalty, but GNMT's, not a division by a power."""
-NOTHING = (0, "", "false", "no", [])
+NOTHING: tuple[object, ...] = (0, "", "false", "no", [])
 """Their values that do nothing."""
 _MAPS = {"query": "q", "key": "k", "value": "v", "output": "o"}
 _PARTS = {
@@ -129,7 +129,7 @@ def _model_settings(described: Settings, path: Path) -> ModelSettings:
     sizes |= {"feed_forward": "transformer-dim-ffn", "heads": "transformer-heads"}
     if missing := [key for key in sizes.values() if key not in described]:
         raise RunError(f"special:model.yml lacks {', '.join(missing)}", path=path)
-    values = {
+    chosen = {
         **{name: as_number(described[key]) for name, key in sizes.items()},
         "norm": "post",
         "activation": ACTIVATIONS[activation],
@@ -138,7 +138,7 @@ def _model_settings(described: Settings, path: Path) -> ModelSettings:
         "norm_epsilon": 1e-6,
         "output_bias": True,
     }
-    return build_settings(ModelSettings, values, path)
+    return build_settings(ModelSettings, chosen, path)
 
 
 def _tables(described: Settings) -> Tables:

@@ -220,6 +220,7 @@ def test_a_sentence_model_does_the_same_with_every_history(runs: Path) -> None:
         (row(found, "true")["perplexity"], row(found, "true")["bleu"])
     }
     assert all(one["reason"] == "no_history" for one in found["phenomena"])
+    assert not any(found["by_distance"].values())
     assert found["cxmi"]["per_token"] == 0
 
 

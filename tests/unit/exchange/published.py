@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from docaps.corpus.text.vocabulary import BOS, SPECIALS
+from docaps.corpus.text.vocabulary import BOS, PAD
 from docaps.exchange.hugging_face import read_folder
 from docaps.exchange.importing import write_run
 from docaps.translation.trained_model import TrainedModel, load_trained
@@ -78,6 +78,7 @@ def make_folder(
     source = train_pieces(sentences(ENGLISH, 400), folder / "source.spm")
     target = train_pieces(sentences(GERMAN, 400), folder / "target.spm")
     _, special = write_tokenizer(folder, source, target, marks)
+    special |= {key: config.pop(key) for key in special if key in config}
     size = special["pad_token_id"] + 1
     sizes = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
     heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
@@ -109,10 +110,11 @@ class Both:
 
     @property
     def rows(self) -> list[int]:
-        """The number there of each entry of our vocabulary; -1 for our padding."""
-        numbers = self.tokenizer.get_vocab()
-        found = [numbers[piece] if piece not in SPECIALS[:2] else -1 for piece in self.ours.codec.vocabulary.pieces]
-        found[BOS] = self.tokenizer.pad_token_id
+        """The number there of each entry of our vocabulary; -1 for our padding if theirs starts translations."""
+        numbers, start = self.tokenizer.get_vocab(), self.theirs.config.decoder_start_token_id
+        found = [numbers.get(piece, -1) for piece in self.ours.codec.vocabulary.pieces]
+        pad = self.tokenizer.pad_token_id
+        found[PAD], found[BOS] = -1 if start == pad else pad, start
         return found
 
     def published_ids(self, ids: Iterable[int]) -> list[int]:

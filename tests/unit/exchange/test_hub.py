@@ -1,5 +1,7 @@
 """Models by name, from a stand-in for the hub: downloads, the cache, no network, uploads."""
 
+import errno
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.cli.calling import docaps as call
+from tests.cli.calling import succeed
 from tests.unit.exchange.hub_server import Models, serving
 from tests.unit.exchange.published import Both
 
@@ -16,9 +20,12 @@ from docaps.errors import DocapsError, FetchError, RunError
 from docaps.exchange.hub import fetch_marian, is_hub_name, push_run
 from docaps.exchange.hugging_face import read_folder
 from docaps.exchange.importing import write_run
+from docaps.model.checkpoint import read_weights
+from docaps.runs.directory import Run
 
 constants = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed (docaps[hub])").constants
 
+MARIAN = Path(__file__).parents[2] / "fixtures" / "marian"
 NAME = "Helsinki-NLP/opus-mt-en-de"
 
 
@@ -43,10 +50,60 @@ def test_a_model_is_imported_by_name(models: Models, published: Both, monkeypatc
     assert not (folder / "tf_model.h5").exists()
     found = read_folder(folder, name=NAME)
     assert found.name == NAME
-    assert torch.equal(found.weights["embeddings.bias"], published.ours.model.get_parameter("embeddings.bias"))
+    expected = dict(published.ours.model.named_parameters())
+    assert found.weights.keys() == expected.keys()
+    assert all(torch.equal(found.weights[key], weight) for key, weight in expected.items())
     models.clear()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert fetch_marian(NAME) == folder  # from the cache
+
+
+def test_commands_fetch_and_push(models: Models, published: Both, tmp_path: Path) -> None:
+    imported = json.loads(succeed("import", NAME, "--out", tmp_path / "run", "--json").out)
+    assert (imported["form"], imported["source_language"]) == ("Hugging Face MarianMT", "en")
+    weights = read_weights(tmp_path / "run" / "model.safetensors")
+    assert all(torch.equal(weights[key], one) for key, one in published.ours.model.named_parameters())
+    assert Run(tmp_path / "run").read()["imported"]["from"] == NAME
+    shown = succeed("push", tmp_path / "run", "anna/opus")
+    assert "/anna/opus/commit/" in shown.out
+    assert 'load it with docaps.load("anna/opus")' in shown.out
+    pushed = json.loads(succeed("push", tmp_path / "run", "anna/other", "--private", "--json").out)
+    assert (pushed["name"], pushed["run"]) == ("anna/other", str(tmp_path / "run"))
+    assert models["anna/other"]["model.safetensors"] == (tmp_path / "run" / "model.safetensors").read_bytes()
+    wrong = call("push", tmp_path / "run", "anna")
+    assert (wrong.code, "'anna' is not a name on the hub" in wrong.err) == (1, True)
+
+
+def test_an_original_model_is_imported_by_name(models: Models, tmp_path: Path) -> None:
+    own = {name: (MARIAN / name).read_bytes() for name in ("model.npz", "vocab.yml", "decoder.yml")}
+    models["anna/marian-en-de"] = {**own, "model.optimizer.npz": b"large", "notes.txt": b"not for us"}
+    folder = fetch_marian("anna/marian-en-de")
+    assert sorted(path.name for path in folder.iterdir()) == sorted(own)
+    found = json.loads(succeed("import", "anna/marian-en-de", "--out", tmp_path / "run", "--json").out)
+    assert (found["form"], found["target_language"]) == ("Marian", "de")
+
+
+def test_without_a_network_a_run_is_not_pushed(
+    models: Models, published: Both, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(read_folder(published.folder), tmp_path / "run")
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(
+        FetchError, match=r"the hub cannot be reached.*/run is as it was: push it when there is a"
+    ) as found:
+        push_run(run.path, "anna/opus")
+    assert "hf download" not in str(found.value)
+
+
+def test_a_full_disk_is_not_a_missing_network(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "model.safetensors")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fail)
+    with pytest.raises(OSError, match="No space left on device"):
+        fetch_marian(NAME)
+    found = call("import", NAME, "--out", "run")
+    assert (found.code, "No space left on device" in found.err, "network" in found.err) == (1, True, False)
 
 
 def test_pickled_weights_come_if_there_are_no_others(models: Models) -> None:
