@@ -31,6 +31,7 @@ TEXTS = {
     "tags.html": ("<p>" + "<b>" * (2**24 // 3 - 99), "more than 100,000 tags and other marks in one paragraph"),
     "large.html": ("<p>a</p>" * (2**21 + 1), "more than 16,777,216 bytes"),
     "strings.json": ('["a"' + ',"a b"' * 300_000 + "]", "more than 200,000 strings"),
+    "marks.json": ('["' + "{a} b " * 2**21 + '"]', "a paragraph of 12,582,912 characters"),
     "deep.json": ("[" * 2**20, "more than 500 levels within each other"),
     "numbers.json": ('["a b"' + ",1" * 2**22 + ",x]", "not JSON: expected"),
     "strings.yaml": ("- a b\n" * 300_000, "more than 200,000 strings"),

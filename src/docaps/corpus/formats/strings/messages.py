@@ -17,6 +17,7 @@ from docaps.corpus.formats.passages import Passage, fill, join_passages, written
 from docaps.corpus.formats.strings.entities import EntityReader, EntityWriter, Form
 from docaps.corpus.formats.strings.placeholders import PLACEHOLDER, keep_order, spread_placeholders, take_placeholders
 from docaps.corpus.formats.text_input import check_length
+from docaps.errors import CorpusError
 
 SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;…。！？>]) ?\n ?(?=[a-zß-öø-ÿ])")
 """A line end within a sentence: not after punctuation, and before a small letter."""
@@ -28,6 +29,8 @@ BLOCK_TAG = re.compile(
 STAND_IN = "\ufdd1"
 """A Unicode noncharacter that stands for a mark while lines are wrapped."""
 CONTEXT = "context"
+LONGEST_PARAGRAPH = 200_000
+"""Characters of a paragraph with its tags and placeholders; its text alone must be shorter."""
 MOST_STRINGS = 200_000
 """Strings of a file."""
 Item = TypeVar("Item")
@@ -87,6 +90,9 @@ def read_paragraph(
     pattern: re.Pattern[str] = PLACEHOLDER,
 ) -> Passage | str:
     """Return a paragraph with its placeholders as marks, or its text as written if it has nothing to translate."""
+    if len(text) > LONGEST_PARAGRAPH:
+        what = f"a paragraph of {len(text):,} characters, its tags included, expected at most {LONGEST_PARAGRAPH:,}"
+        raise CorpusError(f"{what}: split it", line=line)
     wraps = len(SOFT_BREAK.findall(text))
     reader = EntityReader()
     kept, found = take_placeholders(SOFT_BREAK.sub(" ", text), encode, marks, pattern, reader.decode)
