@@ -63,5 +63,5 @@ def choose(
         line_length or DEFAULT_CHOICES.line_length,
         lines or DEFAULT_CHOICES.lines,
         reading_speed or DEFAULT_CHOICES.reading_speed,
-        existing,
+        None if existing is None else str(existing),
     )

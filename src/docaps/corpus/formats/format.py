@@ -30,7 +30,7 @@ class FileChoices:
 
     `encoding` is that of a text without a byte-order mark, UTF-8 if not given. With `everything`, translations that are
     there already are made again. `line_length`, `lines` and `reading_speed` are limits of a cue: characters of a line,
-    lines, characters a second. `existing` is a file of strings that has some of the translations, by their keys.
+    lines, characters a second. `existing` names a file of strings that has some of the translations, by their keys.
     """
 
     encoding: str | None = None
@@ -38,7 +38,7 @@ class FileChoices:
     line_length: int = 42
     lines: int = 2
     reading_speed: float = 17.0
-    existing: Path | None = None
+    existing: str | None = None
 
 
 DEFAULT_CHOICES = FileChoices()

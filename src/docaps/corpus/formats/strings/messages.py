@@ -72,14 +72,25 @@ def read_message(
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the paragraphs of a string are: between line ends that end a sentence, and between tags of blocks."""
-    for found in re.finditer(rf"(?:[^\n]|{SOFT_BREAK.pattern})+", text):
-        start = found.start()
-        for tag in BLOCK_TAG.finditer(text, *found.span()):
+    for first, last in _hard_lines(text):
+        start = first
+        for tag in BLOCK_TAG.finditer(text, first, last):
             if tag.start() > start:
                 yield start, tag.start()
             start = tag.end()
-        if start < found.end():
-            yield start, found.end()
+        if start < last:
+            yield start, last
+
+
+def _hard_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the lines of a text are, a line that is wrapped within a sentence as one."""
+    soft = {text.index("\n", found.start()) for found in SOFT_BREAK.finditer(text)}
+    start = 0
+    for found in re.finditer(r"\n|\Z", text):
+        if found.start() not in soft:
+            if found.start() > start:
+                yield start, found.start()
+            start = found.end()
 
 
 def read_paragraph(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from docaps import progress
 from docaps.corpus.formats.format import ReadingOptions, same_language
@@ -38,8 +39,8 @@ def add_known(
     read: Callable[[bytes, ReadingOptions], Sequence[StringValue]],
 ) -> Sequence[StringValue]:
     """Return strings with the translations that an existing file has under the same keys."""
-    path = options.choices.existing
-    if path is None or options.choices.everything:
+    path = Path(options.choices.existing or "")
+    if options.choices.existing is None or options.choices.everything:
         return values
     with open_input(path) as file:
         found = read(file.read(largest), replace(options, path=path))

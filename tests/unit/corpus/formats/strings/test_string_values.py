@@ -26,18 +26,18 @@ def test_only_keys_without_a_translation_are_translated(name: str, tmp_path: Pat
     source, known, expected = FILES[name]
     existing = tmp_path / f"de.{name}"
     existing.write_text(known, encoding="utf-8")
-    document = read(name, source, existing=existing)
+    document = read(name, source, existing=str(existing))
     assert [document.sentences[number] for number in sorted(document.context_only)] == ["One", "Three", "Four"]
-    assert translate(name, source, existing=existing) == expected
-    assert translate(name, source, existing=existing, everything=True) == translate(name, source)
+    assert translate(name, source, existing=str(existing)) == expected
+    assert translate(name, source, existing=str(existing), everything=True) == translate(name, source)
     existing.write_text(translate(name, source), encoding="utf-8")
-    assert translate(name, source, lambda _: "no", existing=existing) == translate(name, source)
+    assert translate(name, source, lambda _: "no", existing=str(existing)) == translate(name, source)
 
 
 def test_an_existing_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     existing = tmp_path / "de.json"
     with pytest.raises(CorpusError, match=r"de\.json: no such file"):
-        read("json", '{"a": "b"}', existing=existing)
+        read("json", '{"a": "b"}', existing=str(existing))
     existing.write_text("{", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"de\.json:1: not JSON"):
-        read("json", '{"a": "b"}', existing=existing)
+        read("json", '{"a": "b"}', existing=str(existing))
