@@ -17,7 +17,7 @@ from docaps.corpus.formats.strings.messages import join_messages, limited, writt
 from docaps.corpus.formats.strings.string_values import StringValue, add_known, read_values
 
 TOKEN = re.compile(
-    r'[ \t\r\n]*(?:(?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*")'
+    r'[ \t\r\n]*(?:(?P<string>"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+")'
     r"|(?P<literal>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)"
     r"|(?P<sign>[\[\]{}:,])|(?P<end>\Z))"
 )

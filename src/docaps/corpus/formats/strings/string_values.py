@@ -8,7 +8,7 @@ from pathlib import Path
 from docaps import progress
 from docaps.corpus.formats.format import ReadingOptions, same_language
 from docaps.corpus.formats.strings.icu_messages import IcuError, has_choice, read_icu_message
-from docaps.corpus.formats.strings.messages import Message, read_context, read_message
+from docaps.corpus.formats.strings.messages import Message, counted, read_context, read_message
 from docaps.corpus.formats.text_input import open_input
 
 IDENTIFIER = re.compile(
@@ -62,23 +62,8 @@ def _without_language(key: tuple[str | int, ...], language: str) -> tuple[str | 
 
 def read_values(values: Sequence[StringValue], options: ReadingOptions) -> Sequence[Message]:
     """Return the message of each string; refuse a file without any to translate."""
-    messages, left = list[Message](), list[int]()
-    for value in values:
-        options.check_sentence(value.text, value.line)
-        if IDENTIFIER.fullmatch(value.text):
-            messages.append(Message((value.text,), value.line))
-            continue
-        if value.known is not None:
-            messages.append(read_context(value.text, value.line))
-            continue
-        note = read_context(value.note, value.line).parts if value.note else ()
-        try:
-            read = read_icu_message if has_choice(value.text) else read_message
-            found = read(value.text, value.line)
-            messages.append(Message((*note, *found.parts), found.line) if found.passages else found)
-        except IcuError:
-            left.append(value.line)
-            messages.append(Message((value.text,), value.line))
+    left = list[int]()
+    messages = list(counted((_read(value, options, left) for value in values), options))
     if left:
         more = f", and {len(left) - 1} more" if len(left) > 1 else ""
         what = f"left untranslated{more}: a choice (plural, select) with words around it, or a broken one"
@@ -86,3 +71,19 @@ def read_values(values: Sequence[StringValue], options: ReadingOptions) -> Seque
     if not any(message.passages for message in messages) and not any(value.known for value in values):
         raise options.fault("no strings to translate: expected texts as values")
     return messages
+
+
+def _read(value: StringValue, options: ReadingOptions, left: list[int]) -> Message:
+    """Return the message of a string; note the line of one that is left as it is."""
+    options.check_sentence(value.text, value.line)
+    if IDENTIFIER.fullmatch(value.text):
+        return Message((value.text,), value.line)
+    if value.known is not None:
+        return read_context(value.text, value.line)
+    try:
+        found = (read_icu_message if has_choice(value.text) else read_message)(value.text, value.line)
+    except IcuError:
+        left.append(value.line)
+        return Message((value.text,), value.line)
+    note = read_context(value.note, value.line).parts if value.note and found.passages else ()
+    return Message((*note, *found.parts), found.line)
