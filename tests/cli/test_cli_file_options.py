@@ -73,3 +73,16 @@ def test_the_defaults_on_the_help_page_are_those_in_use() -> None:
     limits = (DEFAULT_CHOICES.line_length, DEFAULT_CHOICES.lines, f"{DEFAULT_CHOICES.reading_speed:g}")
     for option, value in zip((LineLengthOption, LinesOption, ReadingSpeedOption), limits, strict=True):
         assert option.__metadata__[0].help.endswith(f"Default: {value}.")
+
+
+def test_an_existing_translation_is_kept_and_only_missing_keys_are_translated(chain: Chain, tmp_path: Path) -> None:
+    source, existing, out = (tmp_path / name for name in ("en.json", "de.json", "new.json"))
+    source.write_text('{"a": "Anna bought a coat.", "b": "It was warm."}')
+    existing.write_text('{"a": "Anna kaufte einen Mantel."}')
+    succeed("translate", chain.document, source, "-o", out, "--existing", existing)
+    written = json.loads(out.read_text())
+    assert written["a"] == "Anna kaufte einen Mantel."
+    assert written["b"] != "It was warm."
+    missing = docaps("translate", chain.document, source, "--existing", tmp_path / "no.json")
+    assert missing.code == 1
+    assert "no.json: no such file" in missing.err

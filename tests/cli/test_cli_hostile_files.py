@@ -31,11 +31,14 @@ TEXTS = {
     "tags.html": ("<p>" + "<b>" * (2**24 // 3 - 99), "more than 100,000 tags and other marks in one paragraph"),
     "large.html": ("<p>a</p>" * (2**21 + 1), "more than 16,777,216 bytes"),
     "strings.json": ('["a"' + ',"a b"' * 300_000 + "]", "more than 200,000 strings"),
+    "marks.json": ('["' + "{a} b " * 2**21 + '"]', "a string of 12,582,912 characters"),
+    "lines.json": ("[" + ",".join(['"' + "A.\\n" * 250_000 + '"'] * 4) + "]", "more than 500,000 paragraphs"),
     "deep.json": ("[" * 2**20, "more than 500 levels within each other"),
     "numbers.json": ('["a b"' + ",1" * 2**22 + ",x]", "not JSON: expected"),
     "strings.yaml": ("- a b\n" * 300_000, "more than 200,000 strings"),
     "deep.yaml": ("[" * 2**20, "more than 100 levels within each other"),
     "strings.po": ('msgid "a"\nmsgstr ""\n\n' * 300_000, "more than 200,000 strings"),
+    "long.po": ('msgid "' + "a\\n" * 2**24 + '"\nmsgstr ""\n', "a string of 33,554,432 characters"),
     "large.po": ("# a comment\n" * (2**26 // 12 + 1), "more than 67,108,864 bytes"),
 }
 ENCODED = {

@@ -1,5 +1,6 @@
 """Options of `docaps translate` for files of subtitles and strings."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,9 +38,21 @@ ReadingSpeedOption = Annotated[
     typer.Option(min=1, help="Subtitles: characters per second; faster cues are reported. Default: 17."),
 ]
 
+ExistingOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="JSON, YAML: a translation, such as an older one; only keys that it lacks are translated."
+    ),
+]
+
 
 def choose(
-    encoding: str | None, everything: bool, line_length: int | None, lines: int | None, reading_speed: float | None
+    encoding: str | None,
+    everything: bool,
+    line_length: int | None,
+    lines: int | None,
+    reading_speed: float | None,
+    existing: Path | None,
 ) -> "FileChoices":
     """Return what a user chose; what was not given is as by default."""
     from docaps.corpus.formats.format import DEFAULT_CHOICES, FileChoices
@@ -50,4 +63,5 @@ def choose(
         line_length or DEFAULT_CHOICES.line_length,
         lines or DEFAULT_CHOICES.lines,
         reading_speed or DEFAULT_CHOICES.reading_speed,
+        None if existing is None else str(existing),
     )

@@ -23,6 +23,7 @@ from docaps.cli.engines import GpusPerWorkerOption, Workers, WorkersOption
 from docaps.cli.file_options import (
     EncodingOption,
     EverythingOption,
+    ExistingOption,
     LineLengthOption,
     LinesOption,
     ReadingSpeedOption,
@@ -128,6 +129,7 @@ def translate(
     line_length: LineLengthOption = None,
     lines: LinesOption = None,
     reading_speed: ReadingSpeedOption = None,
+    existing: ExistingOption = None,
 ) -> None:
     """Translate documents, each sentence in the context of the sentences before it.
 
@@ -156,7 +158,7 @@ def translate(
     request = _Request(
         run=run,
         input=_Input(tuple(files or ()) or (STANDARD,), format, starts, history, strict),
-        choices=choose(encoding, everything, line_length, lines, reading_speed),
+        choices=choose(encoding, everything, line_length, lines, reading_speed, existing),
         out=None if out == STANDARD else out,
         kind="json" if json else "table" if scores or nbest > 1 else "text",
         search=_Search(not no_context, beam, nbest, routing, glossary, formality, consistency),

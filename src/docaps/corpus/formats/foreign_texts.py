@@ -18,8 +18,8 @@ NO_PROSE = re.compile(
     re.IGNORECASE,
 )
 """Endings of files in which not all is text to translate; none is also the code of a language, as in `train.cs`."""
-SAMPLE = 1000
-"""Lines that are looked at."""
+SAMPLE, LONGEST = 1000, 2000
+"""Lines that are looked at, and characters of each."""
 
 MICRODVD, LYRICS = re.compile(r"\{\d+\}\{\d*\}"), re.compile(r"\[(?:\d{1,3}:\d\d[.:]\d{1,3}|(?:ti|ar|al|by):.*)\]")
 YOUTUBE = re.compile(r"\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}$")
@@ -65,7 +65,7 @@ def check_prose(path: Path, lines: Sequence[str] = ()) -> None:
 
 def describe_layout(lines: Sequence[str]) -> tuple[str, str] | None:
     """Say what some lines are if they are not prose, and which format reads it, if any."""
-    worded = [line.rstrip() for line in lines[:SAMPLE] if line.strip()]
+    worded = [line[:LONGEST].rstrip() for line in lines[:SAMPLE] if line.strip()]
     if not worded:
         return None
     if worded[0].startswith("#!") and "/" in worded[0]:

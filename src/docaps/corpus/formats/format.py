@@ -29,7 +29,8 @@ class FileChoices:
     """What a user may choose for files of subtitles and strings; other formats pay no attention to it.
 
     `encoding` is that of a text without a byte-order mark, UTF-8 if not given. With `everything`, translations that are
-    there already are made again. The others are limits of a cue: characters of a line, lines, characters a second.
+    there already are made again. `line_length`, `lines` and `reading_speed` are limits of a cue: characters of a line,
+    lines, characters a second. `existing` names a file of strings that has some of the translations, by their keys.
     """
 
     encoding: str | None = None
@@ -37,6 +38,7 @@ class FileChoices:
     line_length: int = 42
     lines: int = 2
     reading_speed: float = 17.0
+    existing: str | None = None
 
 
 DEFAULT_CHOICES = FileChoices()

@@ -66,7 +66,7 @@ def format_attributes(attributes: dict[str, str]) -> str:
 
 CLOSING = re.compile(r"</doc\s*>", re.IGNORECASE)
 EMPTY_SEGMENT = re.compile(r"<(seg)\b([^<>]*)/>", re.IGNORECASE)
-ATTRIBUTES = r"""((?:[^<>"']|"[^"<]*"|'[^'<]*')*)"""
+ATTRIBUTES = r"""((?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)"""
 TAG = re.compile(
     r"<!--|<(/?)(mteval|srcset|refset|tstset|dataset|collection|doc|src|ref|hyp|hl|p|seg)(?=[\s/>])" + ATTRIBUTES + ">",
     re.IGNORECASE,

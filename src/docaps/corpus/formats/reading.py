@@ -29,7 +29,7 @@ from docaps.corpus.formats.registry import (
     detect_markup,
     find_format,
 )
-from docaps.corpus.formats.text_input import STDIN, WHOLE, Arrival, check_length, check_lengths, open_input
+from docaps.corpus.formats.text_input import STDIN, WHOLE, Arrival, InputFile, check_length, check_lengths, open_input
 from docaps.errors import CorpusError
 
 GUESSED = ("lines", "blank", "text")
@@ -87,7 +87,7 @@ def _iterate(options: ReadingOptions, format: str | None, running_text: bool) ->
             if name is None and not running_text:
                 advice = f"docaps translate reads it; here, name it with --format {found.name} or give plain text"
                 raise options.fault(f"a file in the format '{found.name}': {advice}")
-            yield found.read(file.read(found.largest), options)
+            yield _read_whole(found, file, options)
             return
         lines = file.lines()
         if found is None:
@@ -98,6 +98,14 @@ def _iterate(options: ReadingOptions, format: str | None, running_text: bool) ->
             found = find_format(name)
             assert isinstance(found, Format)
         yield from found.read(lines if found.free else check_lengths(lines, path), options)
+
+
+def _read_whole(format: FileFormat, file: InputFile, options: ReadingOptions) -> Document:
+    """Read a file as one document; what is wrong with it names the file."""
+    try:
+        return format.read(file.read(format.largest), options)
+    except CorpusError as fault:
+        raise fault if fault.path else options.fault(str(fault).removeprefix(f"{fault.line}: "), fault.line) from None
 
 
 def iterate_member(
@@ -121,7 +129,7 @@ def _iterate_member(options: ReadingOptions, running_text: bool) -> Iterator[Doc
     with open_input(options.path) as file:
         start = file.peek(START_SIZE)
         if found := detect_file(start, options.path):
-            yield found.read(file.read(found.largest), options)
+            yield _read_whole(found, file, options)
             return
         lines = file.lines()
         name = detect_markup(start, options.path)

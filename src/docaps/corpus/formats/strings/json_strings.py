@@ -14,16 +14,17 @@ from docaps.corpus.documents import Document
 from docaps.corpus.formats.encoded_text import EncodedText, decode, decode_start
 from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions, shorten
 from docaps.corpus.formats.strings.messages import join_messages, limited, written_messages
-from docaps.corpus.formats.strings.string_values import StringValue, read_values
+from docaps.corpus.formats.strings.string_values import StringValue, add_known, read_values
 
 TOKEN = re.compile(
-    r'[ \t\r\n]*(?:(?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*")'
+    r'[ \t\r\n]*(?:(?P<string>"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+")'
     r"|(?P<literal>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)"
     r"|(?P<sign>[\[\]{}:,])|(?P<end>\Z))"
 )
 ESCAPED_LETTER = re.compile(r"\\u(?!00[0-7])[0-9A-Fa-f]{4}")
 LOCALE = re.compile(r'"@@locale"\s*:\s*"([A-Za-z]{2,3}(?![A-Za-z])[\w-]*)"')
 """The language of a file of Flutter."""
+LARGEST = 2**24
 DEEPEST = 500
 VALUE: tuple[str, ...] = ("string", "literal", "{", "[")
 FIRST_VALUE, KEY, FIRST_KEY = (*VALUE, "]"), ("string",), ("string", "}")
@@ -55,7 +56,8 @@ def read_json_strings(content: bytes, options: ReadingOptions) -> Document:
     file = decode(content, options)
     if locale := LOCALE.search(file.text):
         options.check_languages(locale[1], "", file.line_of(locale.start()))
-    values = _with_notes(list(limited(find_values(file, options), options)), file)
+    found = _with_notes(list(limited(find_values(file, options), options)), file)
+    values = add_known(found, options, LARGEST, lambda other, own: [*find_values(decode(other, own), own)])
     return join_messages(read_values(values, options), options, "json", file=file, values=values)
 
 
@@ -68,7 +70,7 @@ def _with_notes(values: Sequence[StringValue], file: EncodedText) -> list[String
     for key, inner in content.items() if isinstance(content, dict) else ():
         if key.startswith("@") and isinstance(inner, dict) and isinstance(inner.get("description"), str):
             found[key[1:]] = inner["description"]
-    return [replace(value, note=found.get(value.key, "")) for value in values]
+    return [replace(value, note=found.get(str(value.key[0]), "") if value.key else "") for value in values]
 
 
 def find_values(file: EncodedText, options: ReadingOptions) -> Iterator[StringValue]:
@@ -77,7 +79,7 @@ def find_values(file: EncodedText, options: ReadingOptions) -> Iterator[StringVa
     for token in scanner.tokens():
         if token.lastgroup == "string" and scanner.is_text:
             line = file.line_of(token.start("string"))
-            yield StringValue(json.loads(token["string"]), *token.span("string"), line, key=scanner.key)
+            yield StringValue(json.loads(token["string"]), *token.span("string"), line, key=tuple(scanner.key))
 
 
 class _JsonScanner:
@@ -90,8 +92,8 @@ class _JsonScanner:
         self._expected: tuple[str, ...] = VALUE
         self._describes = False
         self.is_text = False
-        self.key = ""
-        """The last key of the outermost level; nothing within others."""
+        self.key: list[str | int] = []
+        """The key or the number of each level."""
 
     def tokens(self) -> Iterator[re.Match[str]]:
         """Yield all tokens."""
@@ -124,21 +126,24 @@ class _JsonScanner:
         inherited = bool(self._levels and self._levels[-1][1])
         if sign in ("{", "["):
             self._levels.append((sign, self._describes))
+            self.key.append(0)
             self._expected = FIRST_KEY if sign == "{" else FIRST_VALUE
             if len(self._levels) > DEEPEST:
                 message = f"more than {DEEPEST} levels within each other"
                 raise self._options.fault(message, self._file.line_of(token.end()))
         elif sign == "string" and is_key:
             self._describes = inherited or token["string"].startswith('"@')
-            self.key = json.loads(token["string"]) if len(self._levels) == 1 else ""
+            self.key[-1] = json.loads(token["string"])
             self._expected = (":",)
         elif sign == ":":
             self._expected = VALUE
         elif sign == ",":
             self._expected = KEY if self._levels[-1][0] == "{" else VALUE
+            self.key[-1] = 0 if isinstance(self.key[-1], str) else self.key[-1] + 1
         else:
             if sign in ("}", "]"):
                 self._describes = self._levels.pop()[1]
+                self.key.pop()
             self._expected = AFTER[self._levels[-1][0]] if self._levels else ("end",)
 
 
@@ -150,8 +155,12 @@ def write_json_strings(item: OutputDocument, options: WritingOptions) -> bytes:
     if item.translation is None:
         return file.replace(())
     style = find_style(file.text)
-    pairs = zip(values, written_messages(item), strict=True)
-    changes = [(value.start, value.end, style.format(text)) for value, text in pairs if text != value.text]
+    texts = (value.known or text for value, text in zip(values, written_messages(item), strict=True))
+    changes = [
+        (value.start, value.end, style.format(text))
+        for value, text in zip(values, texts, strict=True)
+        if text != value.text
+    ]
     if locale := LOCALE.search(file.text):
         changes.append((*locale.span(1), options.target_language))
     return file.replace(sorted(changes))
@@ -171,5 +180,5 @@ JSON = FileFormat(
     detect_json_strings,
     read_json_strings,
     write_json_strings,
-    largest=2**24,
+    largest=LARGEST,
 )

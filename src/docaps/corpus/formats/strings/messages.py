@@ -13,10 +13,11 @@ from typing import Any, TypeVar, cast
 from docaps.corpus.documents import Document, InlineMark
 from docaps.corpus.formats.format import OutputDocument, ReadingOptions
 from docaps.corpus.formats.line_breaks import cut_text
-from docaps.corpus.formats.passages import Passage, fill, join_passages, written_passages
+from docaps.corpus.formats.passages import MOST_SENTENCES, Passage, fill, join_passages, written_passages
 from docaps.corpus.formats.strings.entities import EntityReader, EntityWriter, Form
 from docaps.corpus.formats.strings.placeholders import PLACEHOLDER, keep_order, spread_placeholders, take_placeholders
 from docaps.corpus.formats.text_input import check_length
+from docaps.errors import CorpusError
 
 SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;…。！？>]) ?\n ?(?=[a-zß-öø-ÿ])")
 """A line end within a sentence: not after punctuation, and before a small letter."""
@@ -28,6 +29,8 @@ BLOCK_TAG = re.compile(
 STAND_IN = "\ufdd1"
 """A Unicode noncharacter that stands for a mark while lines are wrapped."""
 CONTEXT = "context"
+LONGEST_PARAGRAPH, LONGEST_STRING = 200_000, 1_000_000
+"""Characters of a paragraph with its tags and placeholders (its text alone must be shorter), and of a string."""
 MOST_STRINGS = 200_000
 """Strings of a file."""
 Item = TypeVar("Item")
@@ -58,6 +61,7 @@ def read_message(
     text: str, line: int, encode: Callable[[str], str] = str, pattern: re.Pattern[str] = PLACEHOLDER
 ) -> Message:
     """Return the message of a string."""
+    _check_length(text, line, LONGEST_STRING, "string")
     parts: list[Passage | str] = []
     done = 0
     for start, end in _paragraphs(text):
@@ -67,16 +71,44 @@ def read_message(
     return Message((*parts, encode(text[done:])) if done < len(text) else tuple(parts), line)
 
 
+def _check_length(text: str, line: int, most: int, what: str) -> None:
+    """Refuse what would take too much memory, before its placeholders are taken out."""
+    if len(text) > most:
+        message = f"a {what} of {len(text):,} characters, its tags included, expected at most {most:,}: split it"
+        raise CorpusError(message, line=line)
+
+
+def counted(messages: Iterable[Message], options: ReadingOptions) -> Iterator[Message]:
+    """Pass on the messages of a file; refuse more paragraphs than there may be sentences."""
+    total = 0
+    for message in messages:
+        total += len(message.passages)
+        if total > MOST_SENTENCES:
+            raise options.fault(f"more than {MOST_SENTENCES:,} paragraphs: split the file", message.line)
+        yield message
+
+
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the paragraphs of a string are: between line ends that end a sentence, and between tags of blocks."""
-    for found in re.finditer(rf"(?:[^\n]|{SOFT_BREAK.pattern})+", text):
-        start = found.start()
-        for tag in BLOCK_TAG.finditer(text, *found.span()):
+    for first, last in _hard_lines(text):
+        start = first
+        for tag in BLOCK_TAG.finditer(text, first, last):
             if tag.start() > start:
                 yield start, tag.start()
             start = tag.end()
-        if start < found.end():
-            yield start, found.end()
+        if start < last:
+            yield start, last
+
+
+def _hard_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the lines of a text are, a line that is wrapped within a sentence as one."""
+    soft = {text.index("\n", found.start()) for found in SOFT_BREAK.finditer(text)}
+    start = 0
+    for found in re.finditer(r"\n|\Z", text):
+        if found.start() not in soft:
+            if found.start() > start:
+                yield start, found.start()
+            start = found.end()
 
 
 def read_paragraph(
@@ -87,6 +119,7 @@ def read_paragraph(
     pattern: re.Pattern[str] = PLACEHOLDER,
 ) -> Passage | str:
     """Return a paragraph with its placeholders as marks, or its text as written if it has nothing to translate."""
+    _check_length(text, line, LONGEST_PARAGRAPH, "paragraph")
     wraps = len(SOFT_BREAK.findall(text))
     reader = EntityReader()
     kept, found = take_placeholders(SOFT_BREAK.sub(" ", text), encode, marks, pattern, reader.decode)

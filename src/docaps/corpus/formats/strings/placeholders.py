@@ -104,22 +104,29 @@ def take_placeholders(
     marks = list[InlineMark]()
     waiting = sorted(others, key=lambda mark: mark.position)[::-1]
     first = max((mark.pair for mark in waiting), default=0) + 1
-    kept, done = "", 0
+    parts, length, done = list[str](), 0, 0
+
+    def keep(until: int) -> None:
+        nonlocal length, done
+        parts.append(decode(text[done:until]))
+        length, done = length + len(parts[-1]), max(done, until)
+
     opened: list[tuple[str, int]] = []
     for found in (*(one for one in pattern.finditer(text) if not is_text_entity(one[0])), None):
         start, end = found.span() if found else (len(text), len(text))
         while waiting and waiting[-1].position <= start:
             mark = waiting.pop()
-            kept, done = kept + decode(text[done : mark.position]), max(done, mark.position)
-            marks.append(replace(mark, position=len(kept)))
-        kept, done = kept + decode(text[done:start]), end
+            keep(mark.position)
+            marks.append(replace(mark, position=length))
+        keep(start)
+        done = end
         if found is None:
             break
         is_space = bool(found["space"]) or (found["name"] or "").lower() == "br" or is_space_entity(found[0])
-        marks.append(InlineMark(len(kept), encode(found[0]), "single", first + len(marks), is_space))
+        marks.append(InlineMark(length, encode(found[0]), "single", first + len(marks), is_space))
         if name := found["name"] or found["code"] or found["end"]:
             _pair(found[0], name.lower(), opened, marks)
-    return _take_spaces(kept, marks)
+    return _take_spaces("".join(parts), marks)
 
 
 def _pair(tag: str, name: str, opened: list[tuple[str, int]], marks: list[InlineMark]) -> None:
@@ -138,27 +145,32 @@ def _pair(tag: str, name: str, opened: list[tuple[str, int]], marks: list[Inline
 
 def _take_spaces(text: str, marks: Sequence[InlineMark]) -> tuple[str, tuple[InlineMark, ...]]:
     """Take the spaces around placeholders out of a text, and leave one where it needs one."""
-    kept, moved, done = "", list[InlineMark](), 0
+    kept, length, moved, done = list[str](), 0, list[InlineMark](), 0
     for run in _runs(text, marks):
-        before, after = kept + text[done : run[0].position], text[run[-1].position :]
-        kept, rest = before.rstrip(" "), after.lstrip(" ")
+        start, end = run[0].position, _skip_spaces(text, run[-1].position)
+        before = text[done:start].rstrip(" ")
         spaces = [text[one.position : other.position] for one, other in pairwise(run)]
-        spaces = [before[len(kept) :], *spaces, after[: len(after) - len(rest)]]
-        if all(mark.kind != "single" for mark in run) and sum(map(bool, spaces)) < 2 and kept and rest:
+        spaces = [text[done + len(before) : start], *spaces, text[run[-1].position : end]]
+        if all(mark.kind != "single" for mark in run) and sum(map(bool, spaces)) < 2 and before and end < len(text):
             # Tags around words: the space beside them is the text's.
-            kept, done = before, run[0].position
-            for mark in run:
-                kept, done = kept + text[done : mark.position], mark.position
-                moved.append(replace(mark, position=len(kept)))
+            moved += (replace(mark, position=length + mark.position - done) for mark in run)
+            kept.append(text[done : run[-1].position])
+            length, done = length + len(kept[-1]), run[-1].position
             continue
-        position, kept = _rejoin(kept, rest, run, spaces)
+        position, space = _rejoin(before, text[end : end + 1], run, spaces)
         inner: list[Neighbour] = ["mark"] * (len(run) - 1)
-        kinds = [_kind(before.rstrip(" ")[-1:]), *inner, _kind(rest[:1])]
-        sides = list(zip(kinds, spaces, strict=True))
+        sides = list(zip([_kind(before[-1:]), *inner, _kind(text[end : end + 1])], spaces, strict=True))
         for mark, left, right in zip(run, sides, sides[1:], strict=False):
-            moved.append(_remember(mark, position, len(moved), left, right))
-        done = len(text) - len(rest)
-    return kept + text[done:], tuple(moved)
+            moved.append(_remember(mark, length + len(before) + position, len(moved), left, right))
+        kept.append(before + space)
+        length, done = length + len(kept[-1]), end
+    return "".join((*kept, text[done:])), tuple(moved)
+
+
+def _skip_spaces(text: str, position: int) -> int:
+    while text.startswith(" ", position):
+        position += 1
+    return position
 
 
 def _runs(text: str, marks: Sequence[InlineMark]) -> Iterator[list[InlineMark]]:
@@ -174,16 +186,14 @@ def _runs(text: str, marks: Sequence[InlineMark]) -> Iterator[list[InlineMark]]:
 
 
 def _rejoin(before: str, after: str, run: Sequence[InlineMark], spaces: Sequence[str]) -> tuple[int, str]:
-    """Return where marks go between two stretches of text, and the first stretch with a space if they need one."""
-    position = len(before)
+    """Return the space that a text needs in place of marks, and how much of it stands before them."""
     if not before or not after:
-        return position, before
-    worded = _kind(before[-1]) == _kind(after[0]) == "word"
-    closed = after[0] in CLOSING or before[-1] in OPENING
+        return 0, ""
+    worded = _kind(before[-1]) == _kind(after) == "word"
+    closed = after in CLOSING or before[-1] in OPENING
     if not (worded or any(mark.is_space for mark in run) or (any(spaces) and not closed)):
-        return position, before
-    begins = bool(spaces[0]) and before.endswith(SENTENCE_ENDS)
-    return position + begins, before + " "
+        return 0, ""
+    return int(bool(spaces[0]) and before.endswith(SENTENCE_ENDS)), " "
 
 
 def _remember(
@@ -222,12 +232,12 @@ def spread_placeholders(pieces: Iterable[Piece]) -> Iterator[Piece]:
             yield text.rstrip(" ") if isinstance(after, Placeholder) else text
         elif isinstance(piece, Placeholder):
             if not isinstance(before, Placeholder):
-                yield _space_beside(piece, parts[:number][::-1], -1)
+                yield _space_beside(piece, parts, number, -1)
             yield replace(piece, text=piece.core)
             if isinstance(after, Placeholder):
                 yield _space_between(piece, after)
             else:
-                yield _space_beside(piece, parts[number + 1 :], 0)
+                yield _space_beside(piece, parts, number, 1)
         else:
             yield piece
 
@@ -246,13 +256,15 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
             yield piece
 
 
-def _space_beside(mark: Placeholder, pieces: Sequence[Piece], end: int) -> str:
-    """Return the space between a placeholder and the text at one of its sides, given from the nearest piece on."""
-    kind, stored = mark.left if end else mark.right
+def _space_beside(mark: Placeholder, parts: Sequence[Piece], number: int, step: int) -> str:
+    """Return the space between a placeholder and what stands before it (step -1) or after it (step 1)."""
+    kind, stored = mark.left if step < 0 else mark.right
+    end = min(step, 0)
     found: Neighbour = "edge"
-    for number, piece in enumerate(pieces):
+    for place in range(number + step, len(parts) if step > 0 else -1, step):
+        piece = parts[place]
         if isinstance(piece, str):
-            text = piece.strip(" ") if number == 0 else piece
+            text = piece.strip(" ") if place == number + step else piece
             found = "edge" if text[end].isspace() else _kind(text[end])
             break
         if isinstance(piece, Placeholder):

@@ -14,8 +14,8 @@ from docaps.corpus.formats.format import ReadingOptions, shorten
 from docaps.corpus.formats.strings.messages import limited
 
 KEYWORD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr|domain)(?:\[(\d{1,3})\])?[ \t]*(?=")')
-STRING = re.compile(r'[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*')
-QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+STRING = re.compile(r'[ \t]*"((?:[^"\\]++|\\.)*+)"[ \t]*')
+QUOTED = re.compile(r'"((?:[^"\\]++|\\.)*+)"')
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|$)")
 ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(.))", re.DOTALL)
 ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}

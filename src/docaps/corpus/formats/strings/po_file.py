@@ -2,14 +2,21 @@
 
 import gettext
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from docaps.corpus.documents import Document
 from docaps.corpus.formats.encoded_text import EncodedText, Replacement, decode, decode_start
 from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions
-from docaps.corpus.formats.strings.messages import Message, join_messages, read_context, read_message, written_messages
+from docaps.corpus.formats.strings.messages import (
+    Message,
+    counted,
+    join_messages,
+    read_context,
+    read_message,
+    written_messages,
+)
 from docaps.corpus.formats.strings.placeholders import choose_pattern
 from docaps.corpus.formats.strings.po import (
     MOST_FORMS,
@@ -57,18 +64,25 @@ def read_po(content: bytes, options: ReadingOptions) -> Document:
     header = next((entry for entry in entries if entry.is_header), None)
     _check_languages(header, options)
     forms = _read_forms(header, options)
-    messages, chosen = list[Message](), list[ChosenEntry]()
-    for entry in entries:
-        if entry.is_header:
-            continue
-        wanted = _choose_forms(entry, forms, everything=options.choices.everything)
-        first, own = len(messages), list(_read_messages(entry, translated=not wanted))
-        messages += own
-        if wanted:
-            plural = first + len(own) - 1
-            chosen.append(ChosenEntry(entry, plural - (entry.plural is not None), plural, wanted))
+    chosen = list[ChosenEntry]()
+    translated = (entry for entry in entries if not entry.is_header)
+    messages = list(counted(_choose(translated, forms, options, chosen), options))
     kept = PoFile(file, header, forms, is_wrapped(entries, file), tuple(chosen))
     return join_messages(messages, options, "po", file=kept)
+
+
+def _choose(
+    entries: Iterable[PoEntry], forms: tuple[int, int] | None, options: ReadingOptions, chosen: list[ChosenEntry]
+) -> Iterator[Message]:
+    """Yield the messages of all entries; collect those to translate."""
+    count = 0
+    for entry in entries:
+        wanted = _choose_forms(entry, forms, everything=options.choices.everything)
+        own = list(_read_messages(entry, translated=not wanted))
+        yield from own
+        count += len(own)
+        if wanted:
+            chosen.append(ChosenEntry(entry, count - 1 - (entry.plural is not None), count - 1, wanted))
 
 
 def _check_languages(header: PoEntry | None, options: ReadingOptions) -> None:

@@ -24,7 +24,7 @@ SPACED = re.compile(r"^[ \t]", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class YamlScalar:
-    """A string, the span of it in the file, its style and how the file writes it."""
+    """A string, the span of it in the file, its style, how the file writes it, and its key."""
 
     text: str
     start: int
@@ -33,6 +33,7 @@ class YamlScalar:
     style: str
     raw: str
     is_flow: bool
+    key: tuple[str | int, ...] = ()
 
 
 def load_yaml(options: ReadingOptions) -> Any:

@@ -7,6 +7,7 @@ A value keeps its style (plain, quoted, block) where the translation can be writ
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, takewhile
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from docaps.corpus.documents import Document
 from docaps.corpus.formats.encoded_text import EncodedText, Replacement, decode
 from docaps.corpus.formats.format import FileFormat, OutputDocument, ReadingOptions, WritingOptions, same_language
 from docaps.corpus.formats.strings.messages import join_messages, limited, written_messages
-from docaps.corpus.formats.strings.string_values import StringValue, read_values
+from docaps.corpus.formats.strings.string_values import StringValue, add_known, read_values
 from docaps.corpus.formats.strings.yaml_scalars import PROPERTIES, STRING_TAGS, YamlScalar, YamlStyles, load_yaml
 
 TOP_LEVEL = re.compile(r"^(?=[^#\s])(?!---|\.\.\.|%)(?:([A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?)(?=:\s))?", re.MULTILINE)
@@ -24,6 +25,7 @@ OLD_ENTRY = re.compile(r"(?:- )?[\w.-]+:(?:\s|$)")
 """An entry that was made a comment."""
 MOST_COMMENTS = 20
 """Lines of comments that are read for a string."""
+LARGEST = 2**24
 DEEPEST = 100
 
 
@@ -31,9 +33,18 @@ def read_yaml_strings(content: bytes, options: ReadingOptions) -> Document:
     """Return the document of a file's strings."""
     file = decode(content, options)
     scalars = find_scalars(file, options)
-    lines = file.text.splitlines()
-    values = [StringValue(one.text, one.start, one.end, one.line, _note_on(one, lines)) for one in scalars]
-    return join_messages(read_values(values, options), options, "yaml", file=file, scalars=scalars, reading=options)
+    values = add_known(
+        _values(scalars, file), options, LARGEST, lambda other, own: _values(find_scalars(decode(other, own), own))
+    )
+    known = [value.known for value in values]
+    messages = read_values(values, options)
+    return join_messages(messages, options, "yaml", file=file, scalars=scalars, known=known, reading=options)
+
+
+def _values(scalars: Sequence[YamlScalar], file: EncodedText | None = None) -> list[StringValue]:
+    """Return the strings of a file, with the comments on them."""
+    lines = file.text.splitlines() if file else []
+    return [StringValue(one.text, one.start, one.end, one.line, _note_on(one, lines), one.key) for one in scalars]
 
 
 def _note_on(scalar: YamlScalar, lines: Sequence[str]) -> str:
@@ -78,9 +89,10 @@ def _find_values(
         elif kind == "AliasEvent":
             level.take_node()
         elif kind == "ScalarEvent":
-            is_key = level.take_node() or level.is_key
+            is_key = level.take_node(event.value) or level.is_key
             if not is_key and len(levels) > 1 and _is_string(event, styles):
-                yield _make_scalar(event, file, level.is_flow)
+                key = tuple(one.key for one in levels[1:])
+                yield replace(_make_scalar(event, file, level.is_flow), key=key)
 
 
 class _Level:
@@ -89,10 +101,15 @@ class _Level:
     def __init__(self, *, is_mapping: bool, is_key: bool = False, is_flow: bool = False) -> None:
         self.is_mapping, self.is_key, self.is_flow = is_mapping, is_key, is_flow
         self._expects_key = is_mapping
+        self.key: str | int = "" if is_mapping else -1
 
-    def take_node(self) -> bool:
-        """Go to the next node; return whether this one is a key."""
+    def take_node(self, text: str = "") -> bool:
+        """Go to the next node, which may be a scalar; return whether this one is a key."""
         is_key = self._expects_key
+        if isinstance(self.key, int):
+            self.key += 1
+        elif is_key:
+            self.key = text
         self._expects_key = self.is_mapping and not is_key
         return is_key
 
@@ -123,7 +140,7 @@ def write_yaml_strings(item: OutputDocument, options: WritingOptions) -> bytes: 
     if item.translation is None:
         return file.replace(())
     styles = YamlStyles(load_yaml(reading))
-    texts = list(written_messages(item))
+    texts = [known or text for known, text in zip(details["known"], written_messages(item), strict=True)]
     for quoted in (False, True):
         pairs = ((one, text) for one, text in zip(scalars, texts, strict=True) if text != one.text)
         changes = ((one.start, one.end, styles.format(one, text, quoted=quoted)) for one, text in pairs)
@@ -162,5 +179,5 @@ YAML = FileFormat(
     detect_yaml_strings,
     read_yaml_strings,
     write_yaml_strings,
-    largest=2**24,
+    largest=LARGEST,
 )
