@@ -12,7 +12,7 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -82,7 +82,7 @@ def make_document(tokens: int, _: int = HISTORY_LENGTH, vocabulary: int = VOCABU
     return collate(windows, View(3, translations=True))
 
 
-SAMPLINGS = {"documents": make_document, "sentences": make_batch}
+SAMPLINGS: dict[str, Callable[[int, int], Batch]] = {"documents": make_document, "sentences": make_batch}
 """What batches consist of: runs of sentences that share their histories, or sentences from everywhere."""
 
 
@@ -138,6 +138,17 @@ def compare_readings(
     return ratios
 
 
+def measure_readings(arguments: argparse.Namespace) -> dict[str, float]:
+    """Compare readings in each precision."""
+    batch, names = SAMPLINGS[arguments.sampling](arguments.tokens, HISTORY_LENGTH), arguments.readings or READINGS
+    sizes = [f"model.size={512 // arguments.scale}", f"model.feed_forward={2048 // arguments.scale}"]
+    ratios: dict[str, float] = {}
+    for dtype in arguments.dtypes:
+        found = compare_readings(list(names), batch, PRECISIONS[dtype], arguments.repeats, sizes)
+        ratios |= {f"{name}_{dtype}": ratio for name, ratio in found.items()}
+    return ratios
+
+
 def resident(system: str, tokens: int, capsules: int = 4) -> float:
     """Return the peak resident size in GB of a process of its own that trains two steps with long histories."""
     command = [sys.executable, __file__, "--memory-of", system, "--tokens", str(tokens), "--capsules", str(capsules)]
@@ -178,12 +189,7 @@ def main() -> None:
         return
     print(f"4+4 layers of 512, {VOCABULARY:,} words, batches of {arguments.tokens} tokens, history of 3 x 25 words")
     if arguments.readings is not None:
-        batch, names = SAMPLINGS[arguments.sampling](arguments.tokens, HISTORY_LENGTH), arguments.readings or READINGS
-        sizes = [f"model.size={512 // arguments.scale}", f"model.feed_forward={2048 // arguments.scale}"]
-        ratios: dict[str, float] = {}
-        for dtype in arguments.dtypes:
-            found = compare_readings(list(names), batch, PRECISIONS[dtype], arguments.repeats, sizes)
-            ratios |= {f"{name}_{dtype}": ratio for name, ratio in found.items()}
+        ratios = measure_readings(arguments)
         print(json.dumps({name: round(ratio, 3) for name, ratio in ratios.items()}))
         return
     # Memory first: the peak of a child starts at the size of its parent.

@@ -66,6 +66,8 @@ N_TO_N = {"concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4}}
         ),
         pytest.param("concat", TWO_TO_TWO, marks=STRESS),
         ("concat", N_TO_N),
+        pytest.param("qcn", {"qcn": {"normalise": True, "sides": "both"}}, marks=STRESS),
+        ("qcn", {"qcn": {"normalise": True, "sides": "target", "reads": "states", "attends": "decoder"}}),
     ],
 )
 def test_systems_that_read_translations_keep_a_free_choice(system: str, tables: dict[str, dict[str, object]]) -> None:
@@ -91,9 +93,7 @@ def test_selective_attention_to_drafts_learns_it() -> None:
         pytest.param(
             {"reads": "states", "gradient_to_states": True, "attends": "both", "start": "identity"}, marks=STRESS
         ),
-        pytest.param({"sides": "both"}, marks=STRESS),
-        {"sides": "target", "reads": "states", "attends": "decoder"},
-        pytest.param({"current": True}, marks=STRESS),
+        {"current": True},
         pytest.param({"sharpness": "learned", "distances": True, "start": "parts"}, marks=STRESS),
     ],
     ids=str,
@@ -162,6 +162,20 @@ def train_on_wordings(folder: Path, system: str, *settings: str) -> dict[str, An
 def test_a_free_wording_is_kept_by_concatenation_of_both_sides(tmp_path: Path) -> None:
     settings = ("concat.mode=n-to-n", "concat.discount=0.01", "concat.shift=8", "stage.document.learning_rate=3e-3")
     found = train_on_wordings(tmp_path, "concat", *settings)
+    assert min(found["by_distance"].values()) > 0.9
+    assert found["verdict_code"] == "used"
+
+
+KEEPERS = {
+    "target": ("qcn.sides=target", "qcn.attends=decoder", "stage.document.steps=1600"),
+}
+"""Readings of the QCN that see earlier translations, and the steps that each needs."""
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("reading", KEEPERS)
+def test_a_free_wording_is_kept_by_capsules_of_translations(reading: str, tmp_path: Path) -> None:
+    found = train_on_wordings(tmp_path, "qcn", *KEEPERS[reading])
     assert min(found["by_distance"].values()) > 0.9
     assert found["verdict_code"] == "used"
 

@@ -85,8 +85,8 @@ _BOTH_SIDES = _AT_DECODER | {"qcn.sides": "both", "qcn.distances": True}
 _MINED = "mined/annotations.jsonl"
 """Where `docaps mine` writes by default: in the working directory, or in that of the prepared corpus."""
 _PRONOUNS = ("pronoun", "pronoun-likely")
-_SELECTED = {"select": _MINED, "select_share": 0.33, "select_phenomena": _PRONOUNS}
-_EMPHASISED = {"emphasis": _MINED, "emphasis_weight": 5.0, "emphasis_phenomena": _PRONOUNS}
+_SELECTED: Mapping[str, Any] = {"select": _MINED, "select_share": 0.33, "select_phenomena": _PRONOUNS}
+_EMPHASISED: Mapping[str, Any] = {"emphasis": _MINED, "emphasis_weight": 5.0, "emphasis_phenomena": _PRONOUNS}
 
 
 def _informed(
