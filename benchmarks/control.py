@@ -37,7 +37,7 @@ def translate(
 
 def choose_terms(sentences: Sequence[str], translations: Sequence[TranslatedSentence]) -> Glossary:
     """Return a term for each sentence, with a translation that the model can write."""
-    terms = {}
+    terms: dict[str, str] = {}
     for sentence, translation in zip(sentences, translations, strict=True):
         ours, theirs = (max(split_text(text), key=len, default=None) for text in (sentence, translation.text))
         if ours and theirs:
