@@ -167,7 +167,8 @@ def test_a_free_wording_is_kept_by_concatenation_of_both_sides(tmp_path: Path) -
 
 
 KEEPERS = {
-    "target": ("qcn.sides=target", "qcn.attends=decoder", "stage.document.steps=1600"),
+    "both": ("qcn.sides=both", "qcn.attends=decoder", "stage.document.steps=2400"),
+    "target": ("qcn.sides=target", "qcn.attends=decoder", "stage.document.steps=2400"),
 }
 """Readings of the QCN that see earlier translations, and the steps that each needs."""
 
