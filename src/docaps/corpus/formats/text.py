@@ -12,6 +12,8 @@ from docaps.corpus.formats.format import OutputDocument, ReadingOptions, layout_
 from docaps.corpus.formats.text_input import one_line
 
 LONGEST_BLOCK = 1000  # lines without a blank line between them: a longer block is split here
+LONGEST_PIECE = 3000
+"""Characters that are split into sentences at once: more than a sentence has."""
 SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’“»«)\]]*$")
 BEFORE_ORDINAL = "[Ii]m|[Aa]m|[Zz]um|[Vv]om|[Bb]eim|[Dd](?:er|ie|as|em|en|es)|[Ss]eit|[Bb]is|[Jj]ede[rnms]?"
 GERMAN_ORDINAL = re.compile(rf"(?:^|\s)(?:{BEFORE_ORDINAL}) \d{{1,2}}\.\s*$")
@@ -19,10 +21,8 @@ GERMAN_ORDINAL = re.compile(rf"(?:^|\s)(?:{BEFORE_ORDINAL}) \d{{1,2}}\.\s*$")
 
 def split_sentences(paragraph: str, language: str) -> list[str]:
     """Split a paragraph into sentences, each with the space after it."""
-    import sentencex
-
     sentences: list[str] = []
-    for part in sentencex.segment(language, paragraph):
+    for part in _segment(paragraph, language):
         if sentences and language == "de" and GERMAN_ORDINAL.search(sentences[-1]):
             sentences[-1] += part  # "Im 19. | Jahrhundert" is one sentence
         elif part.strip():
@@ -30,6 +30,24 @@ def split_sentences(paragraph: str, language: str) -> list[str]:
         elif sentences:
             sentences[-1] += part
     return sentences
+
+
+def _segment(paragraph: str, language: str) -> Iterator[str]:
+    """Yield the parts that the library finds, piece by piece: its time grows with the square of some texts.
+
+    The last part of a piece may go on, so it is read again with the next one. A sentence that is longer than a piece is
+    cut at a space.
+    """
+    import sentencex
+
+    start = 0
+    while start < len(paragraph):
+        piece = paragraph[start : start + LONGEST_PIECE]
+        parts = list(sentencex.segment(language, piece))
+        if start + len(piece) < len(paragraph):
+            parts = parts[:-1] or [piece[: piece.rfind(" ") + 1] or piece]
+        yield from parts
+        start += sum(map(len, parts))
 
 
 def split_paragraphs(block: Sequence[str]) -> list[str]:
