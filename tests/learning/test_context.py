@@ -168,7 +168,6 @@ def test_a_free_wording_is_kept_by_concatenation_of_both_sides(tmp_path: Path) -
 
 KEEPERS = {
     "both": ("qcn.sides=both", "qcn.attends=decoder", "stage.document.steps=2400"),
-    "target": ("qcn.sides=target", "qcn.attends=decoder", "stage.document.steps=2400"),
 }
 """Readings of the QCN that see earlier translations, and the steps that each needs."""
 
