@@ -40,7 +40,7 @@ def test_routing_prints_its_ratios() -> None:
     assert ratios["memory_ratio"] < 0.5  # memory does not depend on what else the machine does
 
 
-@pytest.mark.parametrize("config", ["base", "qcn"])
+@pytest.mark.parametrize("config", ["base", pytest.param("qcn", marks=pytest.mark.stress)])
 def test_training_alone_prints_its_speed(config: str) -> None:
     command = [sys.executable, str(ROOT / "benchmarks" / "training.py"), "--ours", "--config", config]
     command += ["--tokens", "40", "--batches", "1", "--seconds", "0.1", "--threads", "1", "--dtype", "bf16"]
@@ -57,6 +57,7 @@ def test_decoding_prints_its_ratios() -> None:
     assert ratios["beam4_vs_ctranslate2_int8"] is None
 
 
+@pytest.mark.stress
 def test_decoding_of_an_imported_model_prints_its_ratios() -> None:
     pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed (docaps[dev])")
     sizes = ["--scale", "16", "--sentences", "4", "--repeats", "1", "--threads", "1", "--tasks", "single"]
@@ -65,6 +66,7 @@ def test_decoding_of_an_imported_model_prints_its_ratios() -> None:
     assert ratios["marian_beam4_vs_ctranslate2_int8"] is None
 
 
+@pytest.mark.stress
 def test_the_cost_of_a_reading_is_printed() -> None:
     sizes = ["--scale", "16", "--dtypes", "float32", "--tokens", "50", "--repeats", "1"]
     ratios = run("step.py", "--readings", "current", *sizes, "--sampling", "sentences", threads=1)
@@ -98,6 +100,7 @@ def test_scoring_prints_its_ratios() -> None:
     assert ratios.keys() == {"small_contrast_bfloat16"}
 
 
+@pytest.mark.stress
 def test_dropout_prints_its_ratios() -> None:
     sizes = ["--sizes", "small", "--dtypes", "bfloat16", "--tokens", "40", "--batches", "1", "--threads", "1"]
     assert run("dropout.py", *sizes, threads=1).keys() == {"small_bfloat16"}

@@ -4,6 +4,7 @@ import pytest
 from tests.benchmarks.test_benchmarks import run
 
 
+@pytest.mark.stress
 def test_training_prints_shares_and_ceilings() -> None:
     ratios = run("systems.py", "--systems", "zhang", "--tokens", "100", "--repeats", "1", threads=1)
     formats = ("float32", "bfloat16")

@@ -62,6 +62,7 @@ def test_every_damage_changes_a_file(kind: str, tmp_path: Path) -> None:
         assert not os.path.lexists(there) or not there.is_file() or there.is_symlink() or fingerprint(folder) != before
 
 
+@pytest.mark.stress
 def test_a_planted_fault_is_found(launcher: Launcher, tmp_path: Path) -> None:
     made = make_directories(launcher, tmp_path / "undamaged", ("translate",))
     made.setup += "import docaps.cli.main\ndocaps.cli.main._guarded = lambda function, _: function\n"

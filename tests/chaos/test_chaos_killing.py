@@ -79,6 +79,7 @@ jobs.FileOutput.resume = marked
 """Code that breaks the command in one way, and what the harness must say of it."""
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("message", PLANTED)
 def test_a_planted_fault_is_found(
     launcher: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str

@@ -167,6 +167,7 @@ def wait_until_idle(folder: Path) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.stress
 def test_ctrl_c_stops_all_runs_which_are_continued_later(chain: Chain, tmp_path: Path) -> None:
     folder = tmp_path / "grid"
     process = start(*options(chain, folder, *FEW, "--jobs", "2"))

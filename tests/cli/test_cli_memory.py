@@ -57,6 +57,7 @@ def compare(chain: Chain, tmp_path: Path, small: str, large: str) -> int:
     return found[1] - found[0]
 
 
+@pytest.mark.stress
 def test_a_document_of_many_sentences_takes_no_more_memory(chain: Chain, tmp_path: Path) -> None:
     assert compare(chain, tmp_path, sentences(5_000), sentences(9_000)) < 20
 

@@ -100,7 +100,9 @@ def test_killed_twice_training_resumes_bit_for_bit(chain: Chain, whole: Run, tmp
     assert not [name for name in listing(tmp_path) if name.endswith((".partial", ".old", ".lock"))]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [pytest.param(signal.SIGTERM, 143, marks=pytest.mark.stress), (signal.SIGINT, 130)]
+)
 def test_a_signal_saves_the_state_and_training_resumes_bit_for_bit(
     chain: Chain, whole: Run, tmp_path: Path, number: int, code: int
 ) -> None:
@@ -285,8 +287,8 @@ def test_a_dry_run_says_what_signals_mark_and_trains_nothing(chain: Chain, tmp_p
     assert f"{select['share']:.1%} of each batch from 2 selected sentences" in text
     assert "10% of the words of each source are hidden" in text
     assert not (tmp_path / "out").exists()
-    whole = docaps(*options(chain, tmp_path / "out", **{**changes, "system": "san"}), "--dry-run")
-    assert (whole.code, "select: san trains on whole documents" in whole.err) == (1, True)
+    whole = docaps(*options(chain, tmp_path / "out", **{**changes, "sampling": "documents"}), "--dry-run")
+    assert (whole.code, 'select needs sampling = "sentences"' in whole.err) == (1, True)
     missing = docaps(*options(chain, tmp_path / "out", **{**changes, "select": "gone.txt"}), "--dry-run")
     assert missing.code == 1
     assert "gone.txt: no such file of annotations in the working directory or in" in missing.err

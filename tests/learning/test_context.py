@@ -27,7 +27,9 @@ def test_a_document_model_learns_a_task_that_needs_the_history() -> None:
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize("system", ["transformer", "qcn-shuffled", pytest.param("qcn-noise", marks=STRESS)])
+@pytest.mark.parametrize(
+    "system", ["qcn-shuffled", *(pytest.param(name, marks=STRESS) for name in ("transformer", "qcn-noise"))]
+)
 def test_models_that_do_not_see_the_history_cannot(system: str) -> None:
     assert train_and_test(system)[0] < 0.45
 
@@ -59,7 +61,7 @@ N_TO_N = {"concat": {"mode": "n-to-n", "discount": 0.01, "shift": 4}}
 @pytest.mark.parametrize(
     ("system", "tables"),
     [
-        ("han", {"han": {"side": "decoder"}}),
+        pytest.param("han", {"han": {"side": "decoder"}}, marks=STRESS),
         pytest.param("han", {"han": {"side": "joint"}}, marks=STRESS),
         pytest.param(  # drafts cannot know it
             "san", {"san": {"side": "decoder", "translations": "given", "memory": "current"}}, marks=STRESS
@@ -140,6 +142,7 @@ def test_a_model_that_was_trained_with_shuffled_histories_is_found_to_use_none(t
     assert verdicts(found) == {"decided": "not_used", "control": "not_used"}
 
 
+@pytest.mark.stress
 @pytest.mark.learning
 @pytest.mark.parametrize(("system", "verdict"), [("concat", "used"), pytest.param("qcn", "not_used", marks=STRESS)])
 def test_who_keeps_a_free_choice_is_found_to_use_context_by_likelihood_alone(

@@ -64,9 +64,13 @@ class WorkerPool:
         if self._pool is None:
             return
         if kind is not None:
-            for process in {*active_children()} - self._others:
-                process.terminate()
+            self._terminate()
         self._pool.shutdown(cancel_futures=True)
+
+    def _terminate(self) -> None:
+        """Terminate all workers."""
+        for process in {*active_children()} - self._others:
+            process.terminate()
 
     def map(self, work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield the results of the tasks in order; only a few are held at a time."""
@@ -91,9 +95,9 @@ class WorkerPool:
         try:
             with interruption.shielded(), _sigint_blocked():
                 return self._pool.submit(call_pickled, work, task)
-        except BrokenProcessPool as fault:
+        except (BrokenProcessPool, BrokenPipeError) as fault:  # the latter: a process was killed while it started
             lost: Future[Any] = Future()
-            lost.set_exception(fault)
+            lost.set_exception(BrokenProcessPool(str(fault)))
             return lost
 
     def _next_result(self, work: bytes, pending: deque[_Submitted]) -> Any:
@@ -103,6 +107,7 @@ class WorkerPool:
                 result = pending[0][1].result()
             except BrokenProcessPool:
                 if self._pool is not None:
+                    self._terminate()  # else one that was being started when another died would be waited for, for ever
                     self._pool.shutdown()
                 self._pool = None
                 for number, (task, future) in enumerate(pending):

@@ -1,5 +1,6 @@
 """One cell of a grid: its state, its failed attempts, and how it is trained and measured."""
 
+import contextlib
 import shlex
 import shutil
 import traceback
@@ -18,7 +19,7 @@ from docaps.experiments.measure import measure, relative_speed, watch_bleu, watc
 from docaps.experiments.minicorpus import provide_corpora, read_labels
 from docaps.files import read_json, replacing, write_json
 from docaps.runs.card import write_card
-from docaps.runs.directory import now
+from docaps.runs.directory import Run, now
 from docaps.training.objective import Probe
 from docaps.training.stages import train_recipe
 
@@ -65,10 +66,17 @@ def note_attempt(grid: Grid, cell: Cell, error: str) -> None:
     """Record an attempt that failed, and copy its log to the run."""
     write_json(grid.attempts(cell), [*read_attempts(grid, cell), {"at": now(), "error": error}])
     log, run = grid.log(cell), grid.run(cell)
-    if log.exists() and run.description.exists():
+    if log.exists() and _is_run(run):
         with replacing(run.failure) as copy:
             shutil.copyfile(log, copy)
     progress.say(f"{cell.key}: failed: {error}")
+
+
+def _is_run(run: Run) -> bool:
+    """Return whether a directory is a run that can be read: nothing is written beside files of others."""
+    with contextlib.suppress(RunError):
+        return run.is_ours()
+    return False
 
 
 def clear_attempts(grid: Grid) -> None:

@@ -22,6 +22,9 @@ from docaps.web.request_queue import PartialResult, QueuedRequest, RequestSettin
 from docaps.web.schemas import Limits, ModelCard, TermPairs, TranslationRequest
 from docaps.web.streaming import PendingTranslation
 
+ALIGNED_WORD = 32
+"""Characters that the alignment of a word takes in an answer."""
+
 
 @dataclass
 class Service:
@@ -66,6 +69,7 @@ class Service:
         worker = self._find_worker(request.model)
         self._check(request)
         sources, paragraphs = await self._read_document(request, worker.trained.codec.source.code)
+        self._check_answer(request, sources)
         own = worker.trained.decoding
         beam = request.beam or min(max(own.beam, request.nbest), self.limits.beam)
         decoding = own.model_copy(update={"beam": beam, "nbest": request.nbest})
@@ -82,7 +86,7 @@ class Service:
             deliver,
             promptly,
             control,
-            self.limits.routing,
+            await asyncio.to_thread(self._most_routed_words, worker) if request.routing else None,
             context_only=context_only,
         )
         if sources and not worker.queue.put(queued, self.limits.queue):
@@ -133,6 +137,21 @@ class Service:
         beam = max(request.beam or 1, request.nbest)
         if beam > self.limits.beam:
             raise invalid("the beam is too wide", "beam", f"at most {self.limits.beam}, found {beam}")
+
+    def _check_answer(self, request: TranslationRequest, sentences: Sequence[str]) -> None:
+        """Reject n-best lists and alignments of more text than an answer may have, as estimated from the request."""
+        if request.nbest == 1 and not request.alignment:
+            return
+        size = request.nbest * sum(map(len, sentences))
+        if request.alignment:
+            size += ALIGNED_WORD * sum(len(sentence.split()) for sentence in sentences)
+        if size > self.limits.answer:
+            found = f"at most {self.limits.answer} characters, estimated {size}"
+            raise invalid("the answer is too large", "nbest" if request.nbest > 1 else "alignment", found)
+
+    def _most_routed_words(self, worker: ModelWorker) -> int | None:
+        """Return how many history words the routing of an answer may have; None without routing."""
+        return self.limits.routing // worker.routing_numbers if worker.routing_numbers else None
 
     def _check_sentences(self, field: str, sentences: Sequence[str]) -> None:
         most, longest = self.limits.sentences, self.limits.characters

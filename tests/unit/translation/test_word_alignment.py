@@ -73,7 +73,7 @@ def test_the_recorded_weights_are_those_of_the_forced_pass(trained: TrainedModel
     assert len(layers) == len(trained.model.decoder)  # type: ignore[arg-type]
 
 
-LAYOUTS = ("qcn+reg", "qcn-both-states", "han-decoder", "san-decoder", "concat", "concat-2-to-2", "concat-n-to-n")
+LAYOUTS = ("qcn+reg", "qcn-target", "han-decoder", "san-decoder", "concat", "concat-2-to-2", "concat-n-to-n")
 """Systems whose decoder or encoder reads different things."""
 OTHERS = sorted({*tiny.SYSTEMS, *tiny.MODES} - {*LAYOUTS})
 
