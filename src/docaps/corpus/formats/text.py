@@ -35,19 +35,23 @@ def split_sentences(paragraph: str, language: str) -> list[str]:
 def _segment(paragraph: str, language: str) -> Iterator[str]:
     """Yield the parts that the library finds, piece by piece: its time grows with the square of some texts.
 
-    The last part of a piece may go on, so it is read again with the next one. A sentence that is longer than a piece is
-    cut at a space.
+    The last part of a piece may go on, so it is read again with the next one; a piece without an end goes on, too.
     """
     import sentencex
 
-    start = 0
-    while start < len(paragraph):
+    start, before = 0, list[str]()
+    while len(paragraph) - start > LONGEST_PIECE:
         piece = paragraph[start : start + LONGEST_PIECE]
-        parts = list(sentencex.segment(language, piece))
-        if start + len(piece) < len(paragraph):
-            parts = parts[:-1] or [piece[: piece.rfind(" ") + 1] or piece]
-        yield from parts
-        start += sum(map(len, parts))
+        if ended := list(sentencex.segment(language, piece))[:-1]:
+            yield "".join([*before, ended[0]])
+            yield from ended[1:]
+            before = []
+        else:
+            before.append(piece[: piece.rfind(" ") + 1] or piece)
+        start += sum(map(len, ended or before[-1:]))
+    first, *others = sentencex.segment(language, paragraph[start:]) or [""]
+    yield "".join([*before, first])
+    yield from others
 
 
 def split_paragraphs(block: Sequence[str]) -> list[str]:
