@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import ctypes
 import errno
 import gc
 import logging
 import signal
 import socket
+import struct
+import sys
 from collections.abc import Callable
 from types import FrameType
 
@@ -17,6 +20,10 @@ from docaps.errors import DocapsError
 from docaps.interruption import SIGNALS
 from docaps.web.connection import LimitedConnection
 from docaps.web.service import Service
+
+SO_ATTACH_FILTER = 26
+RETURN_NOTHING = (6, 0, 0, 0)
+"""A filter of packets (classic BPF) with one instruction: keep no byte."""
 
 
 class DrainingServer(uvicorn.Server):
@@ -64,6 +71,8 @@ class DrainingServer(uvicorn.Server):
         The system would reset those that nobody accepts.
         """
         queues = [one.dup() for one in sockets or ()]  # a copy keeps the queue when the server closes its socket
+        for queue in queues:
+            _ignore_newcomers(queue)
         for server in self.servers:
             server.close()
         for connection in [one for queue in queues for one in _accept_all(queue)]:
@@ -72,6 +81,19 @@ class DrainingServer(uvicorn.Server):
 
     def _make_connection(self) -> LimitedConnection:
         return LimitedConnection(self.config, self.server_state, self.lifespan.state)
+
+
+def _ignore_newcomers(queue: socket.socket) -> None:
+    """Let nobody join a socket's queue: the system drops what they send, and refuses them once the socket is closed.
+
+    Without it, one that joins between the last look at the queue and its end would be reset. Linux only.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    instruction = ctypes.create_string_buffer(struct.pack("HBBI", *RETURN_NOTHING))
+    program = struct.pack("HL", 1, ctypes.addressof(instruction))
+    with contextlib.suppress(OSError):  # the kernel may have no filters
+        queue.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
 
 
 def _accept_all(queue: socket.socket) -> list[socket.socket]:
