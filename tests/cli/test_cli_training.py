@@ -87,6 +87,7 @@ def kill_twice(run: Run, call: list[str | Path]) -> int:
     return reached
 
 
+@pytest.mark.stress
 def test_killed_twice_training_resumes_bit_for_bit(chain: Chain, whole: Run, tmp_path: Path) -> None:
     """At any moment: see `tests/chaos`."""
     run, call = Run(tmp_path / "killed" / "sentence"), options(chain, tmp_path / "killed")

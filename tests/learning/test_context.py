@@ -41,7 +41,7 @@ def test_models_that_do_not_see_the_history_cannot(system: str) -> None:
         ("zhang", {}),
         pytest.param("han", {"han": {"side": "encoder"}}, marks=STRESS),
         pytest.param("han", {"han": {"side": "decoder"}}, marks=STRESS),
-        ("han", {"han": {"side": "joint"}}),
+        pytest.param("han", {"han": {"side": "joint"}}, marks=STRESS),
         ("san", {}),
         pytest.param("concat", {}, marks=STRESS),
         pytest.param("concat", {"concat": {"mode": "2-to-2"}, "history": {"sentences": 1}}, marks=STRESS),
@@ -104,6 +104,7 @@ def test_every_reading_learns_it(reading: dict[str, object]) -> None:
     assert train_and_test("qcn", qcn={"normalise": True, **reading})[0] > 0.95
 
 
+@pytest.mark.stress
 @pytest.mark.learning
 def test_lower_precision_keeps_the_accuracy() -> None:
     float32, bfloat16, int8 = train_and_test("qcn+reg", "precisions")

@@ -74,6 +74,7 @@ def test_a_run_without_its_card_gets_it_and_nothing_else(copy: Path) -> None:
     assert dates(copy) == before
 
 
+@pytest.mark.stress
 def test_rows_compared_by_choices_are_probed_timed_and_have_documents_of_their_seed(tmp_path: Path) -> None:
     layout = replace(LAYOUTS["rivals"], check_every=1)
     recipe = shape(load_recipe(recipe_path("minidocs"), [*TINY, "decoding.length_factor=1"]), 2, 1)
