@@ -22,7 +22,7 @@ PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST)
 # The lowest versions that pyproject.toml allows. Newer packages around them may call them deprecated.
 LOWEST := .venv-lowest
 INSTALL_LOWEST := $(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LOWEST)/constraints.txt
-PARALLEL_LOWEST := OMP_NUM_THREADS=1 $(LOWEST)/bin/python $(PYTEST) -m "not stress" -W default::DeprecationWarning
+PARALLEL_LOWEST := OMP_NUM_THREADS=1 $(LOWEST)/bin/python $(PYTEST) -m "not stress" -W default::DeprecationWarning -W default::PendingDeprecationWarning
 WEB_TOOLS := beartype deepl httpx hypothesis libretranslatepy pytest pytest-xdist schemathesis
 WEB_TESTS := tests/unit/web tests/cli/test_cli_serve.py
 # The lowest schemathesis finds no valid request for an upload.
