@@ -174,7 +174,7 @@ ifeq ($(NO_RESULTS),)
 	@echo "The series is complete: $(SERIES)/report.html and $(SERIES)/europarl.html"
 endif
 
-test: dev lint  ## Run all checks and tests (about 8 minutes on 2 cores)
+test: dev lint  ## Run all checks and tests (about 9 minutes on 2 cores)
 	$(PARALLEL) -m "not stress" $(ARGS)
 
 test-lowest: $(LOWEST)/.ready  ## Run all tests with the lowest declared versions of the dependencies
