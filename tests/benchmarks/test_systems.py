@@ -23,6 +23,6 @@ def test_translating_prints_shares() -> None:
 def test_training_keeps_its_promises() -> None:
     ratios = run("systems.py")
     for name in ("float32", "bfloat16"):
-        assert ratios[f"han_{name}_keeps"] >= min(0.7, 0.95 * ratios[f"han_{name}_ceiling"])
-        assert ratios[f"san_{name}_keeps"] >= min(0.7, 0.95 * ratios[f"san_{name}_ceiling"])
+        assert ratios[f"han_{name}_keeps"] >= 0.7
+        assert ratios[f"san_{name}_keeps"] >= 0.7
         assert ratios[f"zhang_{name}_keeps"] >= 0.9 * ratios[f"zhang_{name}_ceiling"]

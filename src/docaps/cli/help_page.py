@@ -84,7 +84,7 @@ def _range(least: float | None, most: float | None) -> str:
 
 
 def _default(value: object, shown: bool | str) -> str:
-    """Write a default; None and False are told by the text, if at all."""
+    """Write a default; None and False are left to the text."""
     if isinstance(shown, str):
         return f"default: {shown}"
     return "" if value is None or value is False or not shown else f"default: {value}"

@@ -97,7 +97,7 @@ def run_cell(grid: Grid, cell: Cell) -> None:
 
 
 def describe_fault(fault: BaseException) -> str:
-    """Return the message of an error that is the user's to mend, and the traceback of any other."""
+    """Return the message of a user error, and the traceback of any other."""
     if isinstance(fault, DocapsError | OSError):
         return str(fault)
     return "".join(traceback.format_exception(fault)).strip()

@@ -205,7 +205,7 @@ class Translator:
         warnings.finish()
 
     def open(self, options: TranslationOptions, task: progress.Task, warnings: InputWarnings) -> "Session":
-        """Return a session that reports to a task and warns where it is told to."""
+        """Return a session that reports to a task and passes its warnings on."""
         return Session(self, options, task, warnings)
 
     def view(self, options: TranslationOptions) -> View:
